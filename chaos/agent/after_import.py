@@ -1,0 +1,65 @@
+"""Calls a function right after a module has been executed, before the importer binds any of its names."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Callable
+
+Hook = Callable[[ModuleType], None]
+
+
+class _HookedLoader(importlib.abc.Loader):
+    """Executes a module with its own loader, then runs the hooks."""
+
+    def __init__(self, loader: importlib.abc.Loader, hooks: list[Hook]) -> None:
+        self._loader = loader
+        self._hooks = hooks
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        for hook in self._hooks:
+            hook(module)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._loader, name)
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """A finder that finds nothing itself: it lets the others find a watched module and wraps the loader."""
+
+    def __init__(self) -> None:
+        self._hooks: dict[str, list[Hook]] = {}
+
+    def install(self) -> None:
+        """Put this finder before all others."""
+        sys.meta_path.insert(0, self)
+
+    def watch(self, module: str, hook: Hook) -> None:
+        """Call ``hook(module)`` after the import of ``module``; at once when it is imported already."""
+        if module in sys.modules:
+            hook(sys.modules[module])
+        else:
+            self._hooks.setdefault(module, []).append(hook)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._hooks:
+            return None
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            find = getattr(finder, "find_spec", None)
+            spec = find(fullname, path, target) if find else None
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _HookedLoader(spec.loader, self._hooks[fullname])
+                return spec  # type: ignore[no-any-return]
+        return None

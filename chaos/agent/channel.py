@@ -1,0 +1,51 @@
+"""The agent's end of the channel by which faults reach a rank: a Unix socket that only the run's owner can open."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import Any
+
+_CONNECT_SECONDS = 10.0
+
+
+class Channel:
+    """One connection to the harness. Messages are JSON lines in both directions.
+
+    The first message carries the run's secret; the answer lists the faults that are armed for this rank. When the
+    harness is gone the channel is closed and :meth:`ask` says so by None: a rank never waits for a dead harness.
+    """
+
+    def __init__(self, path: str, secret: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(_CONNECT_SECONDS)
+        self._socket.connect(path)
+        self._socket.settimeout(None)
+        self._secret = secret
+        self._lock = threading.Lock()
+        self._input = self._socket.makefile("r", encoding="utf-8", newline="\n")
+
+    def hello(self, *, run: str, attempt: str, rank: int, pid: int) -> list[dict[str, Any]]:
+        """Introduce this rank. Returns the armed faults, ``[{fault, step, phase}, …]``, none if refused."""
+        answer = self.ask(
+            {"message": "hello", "secret": self._secret, "run": run, "attempt": attempt, "rank": rank, "pid": pid}
+        )
+        return list(answer["armed"]) if answer and answer.get("message") == "welcome" else []
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message without waiting for an answer; does nothing when the harness is gone."""
+        try:
+            self._socket.sendall((json.dumps(message) + "\n").encode())
+        except OSError:
+            return
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Send a message and wait for the answer. None when the harness is gone."""
+        with self._lock:
+            self.tell(message)
+            try:
+                line = self._input.readline()
+            except OSError:
+                return None
+        return json.loads(line) if line.endswith("\n") else None

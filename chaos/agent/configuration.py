@@ -1,0 +1,59 @@
+"""What the harness tells the agent: one JSON file for an attempt, named by CHAOS_AGENT."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One attempt's configuration, the same for every process of the job.
+
+    ``history`` is the directory that event files go to. ``socket`` and ``secret`` are paths in the run's private
+    directory; without them the agent records but takes no faults. ``digest_interval`` is the number of steps between
+    digests, 0 for none. ``extensions`` are modules whose ``install(agent)`` is called before the job starts.
+    """
+
+    run: str
+    attempt: str
+    history: str
+    socket: str | None = None
+    secret: str | None = None
+    digest_interval: int = 1
+    extensions: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def read_configuration(path: str) -> Configuration:
+    """Read the file. Raises ValueError with the path when it is not what the harness writes."""
+    with open(path, encoding="utf-8") as file:
+        values = json.load(file)
+    try:
+        return Configuration(**values)
+    except TypeError as error:
+        raise ValueError(f"{path}: not a configuration of this agent: {error}") from error
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which process of the job this is. ``rank`` is None for the launcher and the scheduler."""
+
+    role: str
+    rank: int | None
+    ranks: int | None
+
+
+def place_of(environment: os._Environ[str]) -> Place:
+    """Find the role by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM."""
+    role = environment.get("MS_ROLE", "")
+    size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")
+    ranks = int(size) if size and size.isdigit() else None
+    if role == "MS_SCHED":
+        return Place("scheduler", None, ranks)
+    number = environment.get("MS_NODE_ID") or environment.get("RANK_ID")
+    if role == "MS_WORKER" and number and number.isdigit():
+        return Place("rank", int(number), ranks)
+    return Place("other", None, ranks)

@@ -1,0 +1,30 @@
+"""The digest of a tensor: one rule for the process that trains and for the reader of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+
+def dims_text(shape: Sequence[int]) -> str:
+    """The shape as it goes into a digest: ``3x4``, and an empty text for a scalar.
+
+    The shapes ``()`` and ``(1,)`` are written alike. A scalar parameter is ``()`` in the process and, by the release of
+    MindSpore, ``[]``, ``[0]`` or ``[1]`` in the file; both sides must come to the same digest.
+    """
+    dims = [int(dim) for dim in shape]
+    return "" if dims in ([], [1]) else "x".join(str(dim) for dim in dims)
+
+
+def tensor_digest(dtype: str, shape: Sequence[int], raw: Any) -> str:
+    """The digest of one tensor, 32 hexadecimal digits.
+
+    ``dtype`` is the name that numpy uses (``float32``, ``int64``, ``bool``), or ``bfloat16``. ``raw`` is any
+    C-contiguous buffer that holds the values in little-endian order: bytes, a memoryview or the array itself, which is
+    then not copied. An array of a type without buffer support (bfloat16) must be passed as ``array.tobytes()``.
+    Raises BufferError or ValueError when the buffer is not contiguous.
+    """
+    digest = blake2b(f"{dtype}|{dims_text(shape)}|".encode(), digest_size=16)
+    digest.update(raw)
+    return digest.hexdigest()

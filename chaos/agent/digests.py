@@ -1,0 +1,87 @@
+"""Digests of losses, gradients and parameters: what the checks compare bit for bit.
+
+They are apart from the hooks: they cost time in proportion to the model, can be thinned out by an interval, and their
+cost is in every event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from chaos.agent.digest import tensor_digest
+from chaos.agent.record import Record
+
+
+def array_digest(array: Any) -> str:
+    """Digest of a NumPy array (duck-typed: the agent itself has no NumPy)."""
+    return tensor_digest(str(array.dtype), array.shape, array.tobytes())
+
+
+class Digests:
+    """Writes ``initial`` and ``digest`` events.
+
+    ``gradients`` may be set by whoever reduces them, before the update: a flat array of the reduced gradients of the
+    step. It is taken by the next digest.
+    """
+
+    def __init__(self, record: Record, interval: int) -> None:
+        self._record = record
+        self._interval = interval
+        self.gradients: Any = None
+        self.costs_us: list[float] = []
+
+    def wanted(self, step: int) -> bool:
+        """Whether this step has a digest."""
+        return self._interval > 0 and step % self._interval == 0
+
+    def write_initial(self, parameters: Iterable[tuple[str, Any]]) -> None:
+        """Record the state before the first step."""
+        if self._interval > 0:
+            self._record.write("initial", parameters=_parameter_digests(parameters))
+
+    def write(self, step: int, *, outputs: Any, batch: Any, parameters: Iterable[tuple[str, Any]]) -> None:
+        """Record the state after the update of ``step``, if this step has a digest."""
+        if not self.wanted(step):
+            self.gradients = None
+            return
+        began = time.perf_counter_ns()
+        loss = _loss_of(outputs)
+        fields: dict[str, Any] = {
+            "step": step,
+            "loss": None if loss is None else loss.hex(),
+            "batch": _batch_digest(batch),
+            "gradients": self._gradient_digest(),
+            "parameters": _parameter_digests(parameters),
+        }
+        cost_us = (time.perf_counter_ns() - began) / 1000
+        self.costs_us.append(cost_us)
+        self._record.write("digest", cost_us=round(cost_us, 1), **fields)
+
+    def _gradient_digest(self) -> dict[str, str] | None:
+        gradients, self.gradients = self.gradients, None
+        if gradients is None:
+            return None
+        norm = float((gradients.astype("float64") ** 2).sum() ** 0.5)
+        return {"norm": norm.hex(), "digest": array_digest(gradients)}
+
+
+def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    return {name: array_digest(parameter.asnumpy()) for name, parameter in parameters}
+
+
+def _loss_of(outputs: Any) -> float | None:
+    first = outputs[0] if isinstance(outputs, (tuple, list)) and outputs else outputs
+    if not hasattr(first, "asnumpy"):
+        return None
+    array = first.asnumpy()
+    return float(array.reshape(-1)[0]) if array.size == 1 else float(array.mean())
+
+
+def _batch_digest(batch: Any) -> str | None:
+    parts = batch if isinstance(batch, (tuple, list)) else [batch]
+    arrays = [part.asnumpy() for part in parts if hasattr(part, "asnumpy")]
+    if not arrays:
+        return None
+    return tensor_digest("batch", (len(arrays),), "".join(map(array_digest, arrays)).encode())

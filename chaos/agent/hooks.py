@@ -1,0 +1,184 @@
+"""The hooks inside ``Model.train``: steps, phases, checkpoints, the SDK's handlers.
+
+They are set after MindSpore's modules have been executed (see :mod:`chaos.agent.after_import`) and change nothing that
+the job can see. Names of modules and functions are those of MindSpore 2.7 to 2.10.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import statistics
+import time
+from types import ModuleType
+from typing import Any, Callable
+
+from chaos.agent.after_import import AfterImport
+from chaos.agent.barriers import Barriers
+from chaos.agent.digests import Digests
+from chaos.agent.record import Record, optional_step
+
+_HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group")
+_HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
+
+
+def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, digests: Digests) -> None:
+    """Arrange for every hook to be set when its module is imported."""
+    imports.watch("mindspore.train.model", functools.partial(_hook_training, record, barriers, digests))
+    imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, record, barriers))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record))
+
+
+def _hook_training(record: Record, barriers: Barriers, digests: Digests, module: ModuleType) -> None:
+    """Add the step callback to every ``Model.train``."""
+    train = module.Model.train
+    signature = inspect.signature(train)
+    callback = _step_callback(module.Callback, record, barriers, digests)
+
+    @functools.wraps(train)
+    def train_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(self, *args, **kwargs)
+        given = bound.arguments.get("callbacks")
+        others = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+        # First in the list: a step has ended, for the record, when its update is done, before anyone reports it.
+        bound.arguments["callbacks"] = [callback, *others]
+        return train(*bound.args, **bound.kwargs)
+
+    module.Model.train = train_with_agent
+
+
+def _step_callback(base: type, record: Record, barriers: Barriers, digests: Digests) -> Any:
+    perf_counter_ns, write_step, reach = time.perf_counter_ns, record.write_step, barriers.reach
+
+    class ChaosSteps(base):  # type: ignore[misc]
+        """Records steps, digests them, and passes the barriers of the phases outside the network."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._arguments: Any = None
+            self._offset = 0
+            self._spent_ns = 0
+            self._costs_us: list[float] = []
+            self._parameters: list[tuple[str, Any]] = []
+            self._hooked = False
+
+        def on_train_begin(self, run_context: Any) -> None:
+            arguments = self._arguments = run_context.original_args()
+            self._offset = _steps_done(arguments) - arguments.cur_step_num
+            self._parameters = [(one.name, one) for one in arguments.train_network.get_parameters()]
+            if "forward" in barriers.armed_phases() and not self._hooked:
+                arguments.train_network.register_forward_pre_hook(_pass_forward)
+                self._hooked = True
+            record.write("train.begin", initial_step=arguments.cur_step_num + self._offset)
+            digests.write_initial(self._parameters)
+
+        def on_train_step_begin(self, run_context: Any) -> None:
+            began = perf_counter_ns() - barriers.held_ns
+            # The arguments are a dict with attribute access in Python; as a dict they cost a tenth.
+            step = barriers.step = self._arguments["cur_step_num"] + self._offset
+            write_step(b"step.begin", step)
+            reach("step.begin")
+            self._spent_ns = perf_counter_ns() - barriers.held_ns - began
+
+        def on_train_step_end(self, run_context: Any) -> None:
+            began = perf_counter_ns()
+            write_step(b"step.end", barriers.step)
+            self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
+            arguments = self._arguments
+            digests.write(
+                barriers.step,
+                outputs=arguments.net_outputs,
+                batch=arguments.train_dataset_element,
+                parameters=self._parameters,
+            )
+            reach("step.end")
+
+        def on_train_end(self, run_context: Any) -> None:
+            del run_context
+            record.write("train.end")
+            record.write(
+                "agent.cost",
+                steps=len(self._costs_us),
+                hooks_us_median=_median(self._costs_us),
+                digest_us_median=_median(digests.costs_us),
+            )
+
+    def _pass_forward(cell: Any, inputs: Any) -> Any:
+        del cell
+        barriers.reach("forward")
+        return inputs
+
+    return ChaosSteps()
+
+
+def _steps_done(arguments: Any) -> int:
+    """Updates that the optimizer has done, which a checkpoint restores: the job-wide step before the next one."""
+    optimizer = arguments.optimizer or getattr(arguments.network, "optimizer", None)
+    counter = getattr(optimizer, "global_step", None)
+    if counter is None:
+        return int(arguments.cur_step_num)
+    return int(counter.asnumpy().reshape(-1)[0])
+
+
+def _median(values: list[float]) -> float | None:
+    return round(statistics.median(values), 2) if values else None
+
+
+def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) -> None:
+    """Record every checkpoint that is saved or loaded through MindSpore's own functions."""
+    save, load = module.save_checkpoint, module.load_checkpoint
+
+    @functools.wraps(save)
+    def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
+        appended = kwargs.get("append_dict") or {}
+        end_of_life = "__exception_save__" in appended
+        step = appended.get("step_num") if end_of_life else barriers.step
+        fields = {
+            "kind": "end-of-life" if end_of_life else "periodic",
+            "path": str(ckpt_file_name),
+            **optional_step(step if isinstance(step, int) else None),
+        }
+        record.write("checkpoint.begin", **fields)
+        barriers.reach("checkpoint.begin")
+        result = save(save_obj, ckpt_file_name, *args, **kwargs)
+        record.write("checkpoint.end", **fields)
+        barriers.reach("checkpoint.end")
+        return result
+
+    @functools.wraps(load)
+    def load_with_agent(ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
+        record.write("load.begin", path=str(ckpt_file_name))
+        result = load(ckpt_file_name, *args, **kwargs)
+        record.write("load.end", path=str(ckpt_file_name), parameters=len(result))
+        return result
+
+    module.save_checkpoint = save_with_agent  # type: ignore[attr-defined]
+    module.load_checkpoint = load_with_agent  # type: ignore[attr-defined]
+
+
+def _hook_handlers(record: Record, module: ModuleType) -> None:
+    """Record every call that the SDK makes into MindSpore's handlers, whichever SDK it is."""
+    for name in _HANDLERS:
+        register = getattr(module, f"tft_register_{name}_handler", None)
+        if register is not None:
+            setattr(module, register.__name__, _recording_registration(record, name, register))
+
+
+def _recording_registration(record: Record, name: str, register: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(register)
+    def register_with_agent(function: Callable[..., Any], *context: Any) -> Any:
+        @functools.wraps(function)
+        def handler(*args: Any) -> Any:
+            step = args[0] if name in _HANDLERS_WITH_STEP and args and isinstance(args[0], int) else None
+            record.write("handler.enter", name=name, **optional_step(step))
+            try:
+                result = function(*args)
+            except BaseException as error:
+                record.write("handler.exit", name=name, ok=False, error=str(error)[:500])
+                raise
+            record.write("handler.exit", name=name, ok=True)
+            return result
+
+        return register(handler, *context)
+
+    return register_with_agent

@@ -1,0 +1,67 @@
+"""Starts the agent in a process of the job: finds out which one it is, and sets the hooks in a rank."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+
+from chaos.agent.after_import import AfterImport
+from chaos.agent.barriers import Barriers
+from chaos.agent.channel import Channel
+from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
+from chaos.agent.digests import Digests
+from chaos.agent.hooks import install_hooks
+from chaos.agent.record import Record
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What an extension may use. In processes that are not a rank only the first three are there."""
+
+    configuration: Configuration
+    place: Place
+    imports: AfterImport
+    record: Record | None = None
+    barriers: Barriers | None = None
+    digests: Digests | None = None
+
+
+def start(path: str) -> Agent:
+    """Start the agent with the configuration file at ``path``; called once, before any module of the job."""
+    configuration = read_configuration(path)
+    place = place_of(os.environ)
+    imports = AfterImport()
+    imports.install()
+    agent = _in_rank(configuration, place, imports) if place.rank is not None else Agent(configuration, place, imports)
+    for name in configuration.extensions:
+        import_module(name).install(agent)
+    return agent
+
+
+def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -> Agent:
+    assert place.rank is not None
+    record = Record(configuration.history, run=configuration.run, attempt=configuration.attempt, rank=place.rank)
+    atexit.register(record.close)
+    record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])))
+    channel, armed = _join(configuration, place.rank, record)
+    barriers = Barriers(record, channel, armed)
+    digests = Digests(record, configuration.digest_interval)
+    install_hooks(imports, record, barriers, digests)
+    return Agent(configuration, place, imports, record, barriers, digests)
+
+
+def _join(configuration: Configuration, rank: int, record: Record) -> tuple[Channel | None, list[dict[str, object]]]:
+    if configuration.socket is None or configuration.secret is None:
+        return None, []
+    with open(configuration.secret, encoding="ascii") as file:
+        secret = file.read().strip()
+    try:
+        channel = Channel(configuration.socket, secret)
+    except OSError as error:
+        record.write("agent.alone", reason=str(error))
+        return None, []
+    return channel, channel.hello(run=configuration.run, attempt=configuration.attempt, rank=rank, pid=os.getpid())

@@ -1,0 +1,69 @@
+"""The cache of baselines: one fault-free run for each key, made once, copied into every run that compares with it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from chaos.history.reader import read_history
+from chaos.plan import io
+from chaos.run.directory import write_json
+from chaos.run.ownership import FileLock
+from chaos.run.wait import Patience
+
+_DIRECTORY = ".baselines"
+
+
+class BaselineError(RuntimeError):
+    """There is no usable baseline. The text says why."""
+
+
+def find_or_make(reports: Path, key: str, make: Callable[[], Path], *, wait: Patience) -> tuple[Path, bool]:
+    """The run directory of the baseline with this key, and whether it was made now.
+
+    One harness makes it while others with the same key wait. A cached one that is incomplete is made again. Raises
+    what ``make`` raises, and BaselineError if what it made is not complete.
+    """
+    cache = reports / _DIRECTORY
+    cache.mkdir(parents=True, exist_ok=True)
+    pointer = cache / f"{key}.txt"
+    with wait(f"baseline {key[:12]}", lambda: FileLock.try_acquire(cache / f"{key}.lock")):
+        if pointer.is_file():
+            cached = reports / pointer.read_text("utf-8").strip()
+            if cached.parent == reports and why_incomplete(cached) is None:
+                return cached, False
+        made = make()
+        if (why := why_incomplete(made)) is not None:
+            raise BaselineError(f"the fault-free run {made} cannot serve as a baseline: {why}")
+        unfinished = pointer.with_suffix(".new")
+        unfinished.write_text(made.name, "utf-8")
+        unfinished.replace(pointer)
+        return made, True
+
+
+def why_incomplete(run_dir: Path) -> str | None:
+    """Why this run cannot serve as a baseline, None if it can: every rank must have trained to the last step."""
+    try:
+        plan = io.loads((run_dir / "plan.json").read_bytes())
+    except (OSError, io.PlanFormatError) as error:
+        return f"its plan cannot be read: {error}"
+    if plan.faults:
+        return "it had faults"
+    history = read_history(run_dir / "history")
+    done = {event.rank for event in history.select("step.end", attempt="train", step=plan.last_step)}
+    missing = sorted(set(range(plan.ranks)) - done)
+    if missing:
+        return f"ranks {missing} did not reach step {plan.last_step}"
+    if history.problems:
+        return f"its history is damaged: {history.problems[0]}"
+    return None
+
+
+def copy_into(baseline: Path, run_dir: Path) -> None:
+    """Copy what comparisons need into ``run_dir/baseline``, so that the run can be judged anywhere."""
+    target = run_dir / "baseline"
+    shutil.copytree(baseline / "history", target / "history")
+    for name in ("plan.json", "run.json"):
+        shutil.copy2(baseline / name, target / name)
+    write_json(target / "source.json", {"run": baseline.name})

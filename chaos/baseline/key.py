@@ -1,0 +1,51 @@
+"""The key of a baseline: everything that decides about the losses of a job, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chaos.scenario.model import Scenario
+
+_FORMAT = 1
+
+
+def baseline_key(
+    scenario: Scenario, *, fingerprint: Mapping[str, str], versions: Mapping[str, str], sdk: str, cores: int
+) -> str:
+    """A key that two jobs share only if they compute the same, 64 hexadecimal digits.
+
+    Faults, expectations, deadlines and names are left out: the baseline has no faults. ``fingerprint`` stands for the
+    job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently.
+    The number of ``cores`` is too, since libraries may choose other algorithms by it.
+    """
+    job = scenario.job.model_dump(mode="json", exclude={"resume", "timings", "controller"})
+    parts: dict[str, Any] = {
+        "format": _FORMAT,
+        "cluster": scenario.cluster.model_dump(mode="json"),
+        "job": job,
+        "fingerprint": dict(sorted(fingerprint.items())),
+        "versions": dict(sorted(versions.items())),
+        "sdk": sdk,
+        "machine": platform.machine(),
+        "processor": processor_model(),
+        "cores": cores,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's model name and instruction sets, as far as the kernel tells."""
+    try:
+        lines = cpuinfo.read_text("ascii", "replace").splitlines()
+    except OSError:
+        return ""
+    wanted = ("model name", "flags", "Features", "CPU part")
+    found = {
+        line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines if line.startswith(wanted)
+    }
+    return json.dumps(found, sort_keys=True)

@@ -1,0 +1,247 @@
+"""From a fresh machine to a run, or to the tests, in one command. Standard library only.
+
+    python3.11 chaos/bootstrap.py run kill-rank.yaml
+    python3.11 chaos/bootstrap.py test
+
+Makes ``.venv`` in the repository, installs chaos with MindSpore for the CPU into it, then runs the command. The second
+call finds everything in place. Any other command of chaos (plan, doctor, …) works like ``run``. pip takes its settings
+from the environment and its own configuration, as always.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = (3, 10)
+FAILED = 3
+"""Exit code when the set-up itself fails: the same as for any failure of the harness."""
+USAGE = 64
+_NEWS_SECONDS = 30.0
+
+PHASES = [
+    ("ruff check", ["ruff", "check", "."]),
+    ("ruff format", ["ruff", "format", "--check", "."]),
+    ("mypy", ["mypy"]),
+    ("unit tests", ["pytest", "tests", "--ignore=tests/rehearsal", "-n", "2", "-m", "not nightly"]),
+    ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly"]),
+    ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly"]),
+]
+"""What ``test`` runs, in order: the name of the phase and its command."""
+
+
+class SetupFailed(Exception):
+    """The environment could not be made. The text says why and what to do."""
+
+
+def say(text: str) -> None:
+    """Print a line at once, so that it comes before what the next process prints."""
+    print(f"[bootstrap] {text}", flush=True)
+
+
+def wanted_stamp(pyproject: bytes, extras: set[str], python: str, place: Path) -> dict[str, object]:
+    """What an environment is made from. Another value means that pip has to run again."""
+    digest = hashlib.sha256(pyproject).hexdigest()
+    return {"pyproject": digest, "extras": sorted(extras), "python": python, "place": str(place)}
+
+
+def read_stamp(path: Path) -> dict[str, object]:
+    """The stamp of the last complete installation, or an empty one."""
+    try:
+        stamp = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def missing_extras(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
+    """Whether the installation that ``stamp`` describes lacks something that is wanted."""
+    return stamp.get("pyproject") != wanted["pyproject"] or not set(_extras(wanted)) <= set(_extras(stamp))
+
+
+def must_be_made_anew(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
+    """Whether the environment belongs to another Python, or to another place: its programs name their own path."""
+    return any(key in stamp and stamp[key] != wanted[key] for key in ("python", "place"))
+
+
+def _extras(stamp: dict[str, object]) -> list[str]:
+    extras = stamp.get("extras", [])
+    return extras if isinstance(extras, list) else []
+
+
+def prepare(root: Path, extras: set[str]) -> Path:
+    """Make ``.venv`` in ``root`` ready, with these extras at least, and return its directory of programs.
+
+    Safe when two run at once: the second waits for the first. An installation that was cut off is made again. Raises
+    SetupFailed.
+    """
+    venv = root / ".venv"
+    venv.mkdir(exist_ok=True)
+    with (venv / "bootstrap.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another bootstrap is at work here; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _install_if_needed(root, venv, extras)
+    return venv / "bin"
+
+
+def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
+    stamp_path, cut_off = venv / "bootstrap.stamp", venv / "bootstrap.installing"
+    stamp = read_stamp(stamp_path)
+    version = ".".join(map(str, sys.version_info[:3]))
+    wanted = wanted_stamp((root / "pyproject.toml").read_bytes(), extras | set(_extras(stamp)), version, venv)
+    usable = _has_pip(venv) and not cut_off.exists() and not must_be_made_anew(stamp, wanted)
+    if usable and not missing_extras(stamp, wanted):
+        return
+    stamp_path.unlink(missing_ok=True)
+    if not usable:
+        _make_venv(venv)
+    # pip takes a package whose copying was cut off for an installed one, so this file marks the time of copying.
+    cut_off.touch()
+    status = _pip_install(root, venv, [str(extra) for extra in _extras(wanted)])
+    if status >= 0:
+        cut_off.unlink()
+    if status != 0:
+        raise SetupFailed(
+            f"pip failed with status {status}; its own message is above. Check the network and pip's settings "
+            "(pip config list), then run the same command again."
+        )
+    stamp_path.write_text(json.dumps(wanted) + "\n")
+
+
+def _has_pip(venv: Path) -> bool:
+    python = venv / "bin" / "python"
+    if not python.exists():
+        return False
+    return subprocess.run([str(python), "-c", "import pip"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def _make_venv(venv: Path) -> None:
+    """Make the environment anew, but keep the lock that other processes wait for."""
+    for entry in venv.iterdir():
+        if entry.name == "bootstrap.lock":
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    say(f"making {venv} with Python {sys.version.split()[0]}")
+    try:
+        import ensurepip  # noqa: F401
+        import venv as builder
+    except ImportError as error:
+        package = f"python3.{sys.version_info[1]}-venv"
+        raise SetupFailed(
+            f"this Python cannot make virtual environments ({error}). On Debian and Ubuntu: apt install {package}"
+        ) from error
+    try:
+        builder.EnvBuilder(with_pip=True, symlinks=True).create(venv)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SetupFailed(f"making {venv} failed: {error}") from error
+
+
+def _pip_install(root: Path, venv: Path, extras: list[str]) -> int:
+    target = f"{root}[{','.join(extras)}]" if extras else str(root)
+    say(f"installing chaos with {', '.join(extras) or 'no extras'}; the first time this takes some minutes")
+    command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    started = time.monotonic()
+    pip = subprocess.Popen([*command, "--progress-bar", "off", "--editable", target], stdin=subprocess.DEVNULL)
+    try:
+        while (status := _wait(pip)) is None:
+            say(f"still installing, {time.monotonic() - started:.0f} s")
+    except BaseException:
+        pip.terminate()
+        pip.wait()
+        raise
+    if status == 0:
+        say(f"installed in {time.monotonic() - started:.0f} s")
+    return status
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    try:
+        return process.wait(timeout=_NEWS_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def environment(programs: Path) -> dict[str, str]:
+    """The environment of this process with the virtual environment's programs first: msrun starts PATH's python."""
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": f"{programs}{os.pathsep}{path}", "VIRTUAL_ENV": str(programs.parent)}
+
+
+def run_phase(command: list[str], root: Path, variables: dict[str, str]) -> tuple[int, str]:
+    """Run a command in ``root``, pass its output on as it comes, and return its exit status and its last line."""
+    tail = b""
+    process = subprocess.Popen(
+        command, cwd=root, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    try:
+        while part := os.read(process.stdout.fileno(), 65536):
+            sys.stdout.buffer.write(part)
+            sys.stdout.flush()
+            tail = (tail + part)[-4096:]
+    finally:
+        # Ctrl-C reaches the command as well; it is given the time to clean up.
+        process.stdout.close()
+        process.wait()
+    return process.returncode, tail.decode(errors="replace").rstrip().rpartition("\n")[2]
+
+
+def run_tests(root: Path, programs: Path, phases: list[tuple[str, list[str]]]) -> int:
+    """Run the phases in order, stop at the first that fails, and close with pytest's own last lines."""
+    times, closing, status = [], [], 0
+    for name, (program, *arguments) in phases:
+        say(f"{name}: {program} {' '.join(arguments)}")
+        started = time.monotonic()
+        status, last = run_phase([str(programs / program), *arguments], root, environment(programs))
+        times.append(f"{name} {time.monotonic() - started:.1f} s" + (" FAILED" if status else ""))
+        if program == "pytest":
+            closing.append(last)
+        if status:
+            break
+    say("; ".join(times))
+    for line in closing:
+        print(line, flush=True)
+    return status
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line asks for and return the exit code; a command of chaos replaces this process."""
+    if sys.version_info < OLDEST:
+        say(f"Python {'.'.join(map(str, OLDEST))} or later is needed; this is {sys.version.split()[0]}")
+        return FAILED
+    if not arguments or arguments[0].startswith("-"):
+        print(__doc__)
+        return USAGE if not arguments or arguments[0] not in ("-h", "--help") else 0
+    if arguments[0] == "test" and arguments[1:]:
+        say(f"test takes no arguments, but got {' '.join(arguments[1:])}; for a part of them use .venv/bin/pytest")
+        return USAGE
+    try:
+        programs = prepare(ROOT, {"mindspore", "test"} if arguments[0] == "test" else {"mindspore"})
+    except SetupFailed as error:
+        say(str(error))
+        return FAILED
+    if arguments[0] != "test":
+        program = str(programs / "chaos")
+        os.execve(program, [program, *arguments], environment(programs))
+    return run_tests(ROOT, programs, PHASES)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,67 @@
+"""Which mechanisms acted, by the calls into MindSpore's handlers and by the SDK's own log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from chaos.checks.artifacts import Artifacts
+from chaos.history.reader import History
+
+TTP = "TTP"
+
+_HANDLERS = {
+    "save_ckpt": TTP,
+    "rename": TTP,
+    "clean": "online repair",
+    "repair": "online repair",
+    "rollback": "online repair",
+    "rebuild_group": "ARF",
+}
+"""Handlers that only one kind of mechanism calls. ``stop`` and ``exit`` belong to every one."""
+
+_LOG_KINDS = {
+    "ttp.dump_config": TTP,
+    "ttp.dump_begin": TTP,
+    "ttp.renamed": TTP,
+    "ttp.dump_done": TTP,
+    "ttp.clean_begin": "online repair",
+    "ttp.rollback_begin": "online repair",
+    "ttp.rollback_done": "online repair",
+    "ttp.groups_rebuilt": "ARF",
+    "ttp.group_rebuild": "ARF",
+    "ttp.reboot": "ARF",
+}
+
+_REPAIRS = {"retry": "online repair", "arf": "ARF"}
+
+
+@dataclass
+class Acted:
+    """Evidence by mechanism: what was seen, and where. ``listened`` says whether anybody was there to see."""
+
+    evidence: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    listened: bool = False
+
+    def add(self, mechanism: str, seen: str, where: str) -> None:
+        """Note a sign of a mechanism."""
+        self.evidence.setdefault(mechanism, []).append((seen, where))
+
+
+def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
+    """Every sign of a mechanism in one attempt."""
+    acted = Acted()
+    acted.listened = history.first("agent.start", attempt=attempt) is not None
+    for one in history.select("handler.enter", attempt=attempt):
+        name = str(one.data.get("name"))
+        if name in _HANDLERS:
+            acted.add(_HANDLERS[name], f"handler {name} on rank {one.rank}", one.source)
+    for event in artifacts.sdk_events(attempt):
+        acted.listened = True
+        mechanism = _LOG_KINDS.get(event.kind)
+        if event.kind == "ttp.repair_begin":
+            mechanism = _REPAIRS.get(str(event.fields.get("repair")), "online repair")
+        elif event.kind == "ttp.state" and event.fields.get("state") == "REPAIR":
+            mechanism = "online repair"
+        if mechanism is not None:
+            acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
+    return acted

@@ -1,0 +1,148 @@
+"""What a check may look at beside plan and history: files of the run's directory, and the fault-free baseline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timezone
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from chaos.history.reader import History
+from chaos.observe.checkpoint import read_checkpoint
+from chaos.observe.layout import FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.log_event import LogEvent
+from chaos.observe.reader import read_log
+from chaos.observe.ttp_log import TtpLogReader
+
+_BLOCK = 1 << 20
+_TTP_LOG = "ttp_log.log*"
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """What a checkpoint file holds, without its values.
+
+    ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
+    ``numbers`` holds single whole numbers, appended or parameters.
+    """
+
+    digests: dict[str, str]
+    infinite: tuple[str, ...]
+    numbers: dict[str, int]
+
+
+class Artifacts:
+    """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed."""
+
+    def __init__(self, run_dir: Path, baseline: History | None) -> None:
+        self.run_dir = run_dir
+        self.baseline = baseline
+        self._states: dict[Path, SavedState] = {}
+        self._logs: dict[str, list[LogEvent]] = {}
+
+    @property
+    def job_dir(self) -> Path:
+        """The job's working directory, as it was kept."""
+        return self.run_dir / "job"
+
+    @cached_property
+    def checkpoints(self) -> list[FoundCheckpoint]:
+        """Every checkpoint file that the job left, by its layout."""
+        return find_checkpoints(self.job_dir)
+
+    @cached_property
+    def temporary_directories(self) -> list[Path]:
+        """Directories of end-of-life checkpoints that were not renamed."""
+        return find_temporary_directories(self.job_dir)
+
+    def read_checkpoint(self, path: Path) -> SavedState:
+        """The content of a checkpoint file. Raises chaos.observe.checkpoint.CheckpointError when it is not sound."""
+        if path not in self._states:
+            self._states[path] = _state(path)
+        return self._states[path]
+
+    def relative(self, path: Path) -> str:
+        """A path as findings quote it: from the run's directory, the same on every machine."""
+        try:
+            return path.relative_to(self.run_dir).as_posix()
+        except ValueError:
+            return path.name
+
+    def recorded(self, path: str) -> str:
+        """A path that a process recorded, as findings quote it: from the job's directory on, or its last parts."""
+        parts = PurePosixPath(path).parts
+        if not path.startswith("/"):
+            return path
+        if "job" in parts:
+            return "/".join(parts[len(parts) - 1 - parts[::-1].index("job") :])
+        return "/".join(("…", *parts[-3:]))
+
+    def locate(self, recorded: str) -> Path | None:
+        """The kept file of a path that a process recorded, or None.
+
+        The run may have been copied, so an absolute path is matched by the part from the job's directory on; a
+        relative one belongs to the job's directory.
+        """
+        parts = PurePosixPath(recorded).parts
+        if ".." in parts:
+            return None
+        starts = [index + 1 for index, part in enumerate(parts) if part == "job"] if recorded.startswith("/") else [0]
+        for start in reversed(starts):
+            candidate = self.job_dir.joinpath(*parts[start:])
+            if candidate.is_file():
+                return candidate
+        return None
+
+    def sdk_events(self, attempt: str) -> list[LogEvent]:
+        """What the SDK's log files of an attempt say, file by file in the order of their lines.
+
+        Their times are local without a zone. They are read as UTC here, so that the result is the same on every
+        machine; chaos.checks.clock puts them right.
+        """
+        if attempt not in self._logs:
+            paths = sorted((self.run_dir / "logs" / attempt / "ttp").glob(_TTP_LOG))
+            readers = [TtpLogReader(timezone.utc)]
+            self._logs[attempt] = [
+                event for path in paths if path.is_file() for event in read_log(path, readers, name=self.relative(path))
+            ]
+        return self._logs[attempt]
+
+    def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
+        """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded."""
+        directory = self.run_dir / "logs" / attempt
+        pattern = f"worker_{rank}.log" if rank is not None else "*"
+        needle = text.encode()
+        return any(_contains(path, needle) for path in sorted(directory.rglob(pattern)) if path.is_file())
+
+    def unfinished(self) -> list[Path]:
+        """Files and directories under the job's directory whose names say that they were not finished."""
+        return sorted(_unfinished(self.job_dir))
+
+
+def _state(path: Path) -> SavedState:
+    checkpoint = read_checkpoint(path)
+    names = {*checkpoint.values, *checkpoint.tensors}
+    numbers = {name: number for name in names if (number := checkpoint.number(name)) is not None}
+    return SavedState(
+        digests={name: tensor.digest() for name, tensor in checkpoint.tensors.items()},
+        infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite()),
+        numbers=numbers,
+    )
+
+
+def _contains(path: Path, needle: bytes) -> bool:
+    with path.open("rb") as file:
+        tail = b""
+        while block := file.read(_BLOCK):
+            if needle in tail + block:
+                return True
+            tail = block[-len(needle) :]
+    return False
+
+
+def _unfinished(root: Path) -> Iterator[Path]:
+    for directory, subdirectories, files in os.walk(root, followlinks=False):
+        yield from (Path(directory, name) for name in subdirectories if name.endswith("_tmp"))
+        yield from (Path(directory, name) for name in files if name.endswith(".tmp"))

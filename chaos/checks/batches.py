@@ -1,0 +1,65 @@
+"""Part of check ``resume``: every step that counts was trained with the batch of the fault-free run, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, digests
+from chaos.checks.twin import Twin, at_baseline
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+EXPECTED = "every step trains the batch of the fault-free run: none skipped, none trained twice"
+
+
+def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]]:
+    """Rank, step and digest of the training that counts: up to the saved step, and from the resume on.
+
+    What the faulted launch trained after the saved step was lost and trained again.
+    """
+    for attempt in (TRAIN, RESUME):
+        for rank, by_step in digests(history, attempt).items():
+            for step, event in sorted(by_step.items()):
+                if attempt == RESUME or saved is None or step <= saved:
+                    yield rank, step, event
+
+
+def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, found: Collector) -> None:
+    """Judge the batch of every step that counts."""
+    if not twin.wanted:
+        return
+    if twin.objection is not None:
+        reason, where = twin.objection
+        found.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
+        found.close()
+        return
+    compared: dict[int, int] = dict.fromkeys(range(plan.ranks), 0)
+    wrong: set[int] = set()
+    for rank, step, ours in kept(history, saved):
+        other = twin.digests.get(rank, {}).get(step)
+        if other is None or other.data.get("batch") is None:
+            continue
+        if ours.data.get("batch") is None:
+            found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            continue
+        compared[rank] = compared.get(rank, 0) + (ours.attempt == RESUME)
+        if ours.data["batch"] != other.data["batch"] and rank not in wrong:
+            wrong.add(rank)
+            found.fail(EXPECTED, _shift(twin, rank, step, ours), ours.source, at_baseline(other))
+    for rank, count in compared.items():
+        if not count:
+            found.unknown(EXPECTED, f"no batch of rank {rank} after the resume can be compared")
+    found.settle(EXPECTED, f"{sum(compared.values())} batches after the resume, and those before the fault, are equal")
+
+
+def _shift(twin: Twin, rank: int, step: int, ours: Event) -> str:
+    """The first wrong batch of a rank, and which one it was in the fault-free run."""
+    seen = f"rank {rank} trained another batch at step {step}"
+    others = sorted(twin.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
+    for other_step, other in others:
+        if other.data.get("batch") == ours.data["batch"]:
+            effect = "trained twice" if other_step < step else "skipped"
+            return f"{seen}: the baseline's batch of step {other_step}, so a batch was {effect}"
+    return f"{seen}, which the baseline never trained on this rank"

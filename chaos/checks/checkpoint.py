@@ -1,0 +1,221 @@
+"""Check ``checkpoint``: the end-of-life checkpoint is there, from the right ranks, and holds the right step.
+
+Names are hints and are compared with the numbers inside. What the parameters are worth is judged by
+:mod:`chaos.checks.values`, for the same check.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from chaos.checks.artifacts import Artifacts, SavedState
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
+from chaos.checks.finding import Finding
+from chaos.checks.saved import end_of_life
+from chaos.checks.values import judge_values
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.layout import FoundCheckpoint
+from chaos.plan.model import Plan
+
+NAME = "checkpoint"
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge all end-of-life checkpoint files of the run."""
+    found = Collector(NAME)
+    files = end_of_life(history, artifacts)
+    if plan.checkpoint is None:
+        _judge_absence(plan, artifacts, files, found)
+        return found.findings()
+    _judge_groups(plan, history, artifacts, files, found)
+    _judge_temporary(plan, artifacts, found)
+    states: dict[FoundCheckpoint, SavedState] = {}
+    for file in files:
+        state = _load(artifacts, file, found)
+        if state is not None:
+            states[file] = state
+    if files:
+        found.settle("every file loads", f"{len(files)} of {len(files)} do", *_paths(artifacts, files))
+    found.close()
+    for file, state in states.items():
+        _judge_step(plan, history, artifacts, file, state, found)
+    _judge_alike(artifacts, states, found)
+    if states:
+        steps = sorted({state.numbers.get("step_num", -1) for state in states.values()})
+        seen = f"step {text_list(steps)} everywhere"
+        found.settle("stored step, history, directory and names agree", seen, *_paths(artifacts, list(states)))
+        judge_values(plan, history, artifacts, states, found)
+    return found.findings()
+
+
+def _line(plan: Plan, key: str) -> str:
+    line = plan.lines.get(key, plan.lines.get("checkpoint"))
+    return f"scenario.yaml:{line}" if line else ""
+
+
+def _paths(artifacts: Artifacts, files: list[FoundCheckpoint]) -> tuple[str, ...]:
+    return tuple(artifacts.relative(file.path) for file in files)
+
+
+def _judge_absence(plan: Plan, artifacts: Artifacts, files: list[FoundCheckpoint], found: Collector) -> None:
+    expected = "no end-of-life checkpoint is finished"
+    for file in files:
+        seen = f"rank {file.rank} has one: {file.path.name}"
+        found.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
+    found.settle(expected, "there is none", _line(plan, "checkpoint"))
+
+
+def _judge_groups(
+    plan: Plan, history: History, artifacts: Artifacts, files: list[FoundCheckpoint], found: Collector
+) -> None:
+    assert plan.checkpoint is not None
+    line = _line(plan, "checkpoint.ranks")
+    by_saver: dict[int, list[FoundCheckpoint]] = defaultdict(list)
+    for file in files:
+        savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
+        if not savers:
+            seen = f"rank {file.rank} saved, which was not entitled to"
+            found.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
+        for saver in savers:
+            by_saver[saver].append(file)
+    for saver in plan.checkpoint.savers:
+        group = _group(plan, saver)
+        expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
+        own = by_saver[saver]
+        if not own:
+            found.fail(expected, f"no checkpoint of replica group {group}", line, "job")
+        elif len(own) > 1:
+            found.fail(expected, f"{len(own)} files", line, *_paths(artifacts, own))
+    _judge_witnesses(plan, history, artifacts, files, found, line)
+    seen = f"{ranks_text(file.rank for file in files)} saved"
+    found.settle("one checkpoint of every replica group, from an entitled rank", seen, line, *_paths(artifacts, files))
+
+
+def _judge_witnesses(
+    plan: Plan,
+    history: History,
+    artifacts: Artifacts,
+    files: list[FoundCheckpoint],
+    found: Collector,
+    line: str,
+) -> None:
+    """The histories of the ranks tell of the same saves as the files."""
+    assert plan.checkpoint is not None
+    saves = history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
+    handled = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
+    entitled = {rank for ranks in plan.checkpoint.entitled.values() for rank in ranks}
+    for save in saves + handled:
+        if save.rank not in entitled:
+            expected = f"only entitled ranks save: {_entitled(plan)}"
+            found.fail(expected, f"rank {save.rank} saved, which was not entitled to", line, save.source)
+    witnesses = {one.rank for one in saves + handled}
+    for file in files:
+        if file.rank not in witnesses:
+            seen = f"there is a file of rank {file.rank}, whose history has no save"
+            found.unknown("each file was saved by its rank", seen, artifacts.relative(file.path))
+
+
+def _entitled(plan: Plan) -> str:
+    assert plan.checkpoint is not None
+    return text_list((_any_of(ranks) for ranks in plan.checkpoint.entitled.values()), 8)
+
+
+def _any_of(ranks: tuple[int, ...]) -> str:
+    return f"rank {' or '.join(map(str, ranks[:8]))}" + (f" or {len(ranks) - 8} more" if len(ranks) > 8 else "")
+
+
+def _group(plan: Plan, rank: int) -> str:
+    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    return "[" + ", ".join(map(str, group[:8])) + (", …]" if len(group) > 8 else "]")
+
+
+def _judge_temporary(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    expected = "temporary directories are renamed when all have saved"
+    left = [file.path for file in artifacts.checkpoints if file.temporary and file.kind != "periodic"]
+    for path in [*artifacts.temporary_directories, *left]:
+        found.fail(expected, f"{path.name} is left", artifacts.relative(path))
+    found.settle(expected, "none is left")
+
+
+def _load(artifacts: Artifacts, file: FoundCheckpoint, found: Collector) -> SavedState | None:
+    where = artifacts.relative(file.path)
+    try:
+        return artifacts.read_checkpoint(file.path)
+    except CheckpointNotSupported as error:
+        found.unknown("every file loads", f"rank {file.rank}'s file cannot be judged: {error.problem}", where)
+    except CheckpointError as error:
+        place = f" at byte {error.offset}" if error.offset is not None else ""
+        found.fail("every file loads", f"rank {file.rank}'s file is damaged{place}: {error.problem}", where)
+    return None
+
+
+def _judge_step(
+    plan: Plan, history: History, artifacts: Artifacts, file: FoundCheckpoint, state: SavedState, found: Collector
+) -> None:
+    assert plan.checkpoint is not None
+    where = artifacts.relative(file.path)
+    stored = {name: state.numbers[name] for name in ("step_num", "global_step") if name in state.numbers}
+    if not stored:
+        found.fail(
+            "the step is stored inside", f"rank {file.rank}'s file holds neither step_num nor global_step", where
+        )
+        return
+    last = last_trained(history, file.rank)
+    if last is None:
+        found.unknown(
+            "the last trained step of the saving rank is known", f"no step of rank {file.rank} has ended", where
+        )
+    for name, step in stored.items():
+        if last is not None and step != step_of(last):
+            expected = f"{name} of rank {file.rank} is {step_of(last)}, the last step that it trained"
+            found.fail(expected, f"{name} {step} is stored", where, last.source)
+        if plan.checkpoint.step is not None and step != plan.checkpoint.step:
+            expected = f"the checkpoint holds step {plan.checkpoint.step}"
+            found.fail(expected, f"rank {file.rank}'s {name} is {step}", _line(plan, "checkpoint.step"), where)
+    step = stored.get("step_num", stored.get("global_step", 0))
+    _judge_names(plan, file, state, step, found, where)
+    _judge_save_events(history, file, step, found, where)
+
+
+def _judge_alike(artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState], found: Collector) -> None:
+    """Facts about the moment of the save are the same in every file."""
+    for name in ("step_num", "global_step", "epoch_num", "batch_num"):
+        values = {state.numbers.get(name) for state in states.values()}
+        if len(values) > 1:
+            told = text_list(f"rank {file.rank}: {state.numbers.get(name)}" for file, state in states.items())
+            found.fail(f"{name} is the same in every file", told, *_paths(artifacts, list(states)))
+
+
+def _judge_names(plan: Plan, file: FoundCheckpoint, state: SavedState, step: int, found: Collector, where: str) -> None:
+    assert plan.checkpoint is not None
+    if file.directory_step is not None and file.directory_step != step:
+        found.fail(f"the directory's step is the stored one, {step}", f"it is {file.directory_step}", where)
+    if file.name_rank is not None and file.name_rank != file.rank:
+        found.fail(f"the name is rank {file.rank}'s, as the directory", f"it is rank {file.name_rank}'s", where)
+    inside = state.numbers.get("cur_rank")
+    if inside is not None and inside != file.rank:
+        found.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
+    batches = {state.numbers.get("batch_num", plan.steps_per_epoch)}
+    # At sink size 1 some versions count every step as an epoch of one batch: 5_1 is step 5.
+    named = {(file.epoch - 1) * size + file.step_in_epoch for size in batches | {1} if file.step_in_epoch <= size}
+    if step not in named:
+        said = f"{file.epoch}_{file.step_in_epoch}"
+        expected = f"the name's epoch and step are those of step {step} ({batches.pop()} steps an epoch)"
+        found.fail(expected, f"rank {file.rank}'s file is named {said}", where)
+    epoch = state.numbers.get("epoch_num")
+    if epoch is not None and epoch != file.epoch:
+        found.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
+    planned = plan.checkpoint.files.get(file.rank)
+    if planned is not None and plan.checkpoint.step == step and not f"/{file.path.as_posix()}".endswith(f"/{planned}"):
+        found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
+
+
+def _judge_save_events(history: History, file: FoundCheckpoint, step: int, found: Collector, where: str) -> None:
+    """The step that the rank said it saved."""
+    saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
+    told = [save for save in saves if save.data.get("step") not in (None, step)]
+    for save in told:
+        seen = f"rank {file.rank} recorded a save of step {save.data['step']}"
+        found.fail(f"the save was of the stored step, {step}", seen, where, *places([save]))

@@ -1,0 +1,57 @@
+"""Gathers the findings of one check.
+
+A check works through aspects (one promise each). Every aspect ends with :meth:`Collector.settle`: it becomes a pass
+only if nothing worse was said about it. Findings of one kind are capped, so a defect on 1,000 ranks stays readable.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.finding import Finding, Verdict
+
+CAP = 5
+"""Findings of one aspect and verdict that are written out; the rest are counted."""
+
+
+class Collector:
+    """Builds the list that a check returns. One instance lives for one call of one check."""
+
+    def __init__(self, check: str) -> None:
+        self._check = check
+        self._done: list[Finding] = []
+        self._aspect: list[Finding] = []
+
+    def fail(self, expected: str, seen: str, *where: str) -> None:
+        """The promise was broken, and this is the evidence."""
+        self._add("fail", expected, seen, where)
+
+    def unknown(self, expected: str, seen: str, *where: str) -> None:
+        """The evidence that would decide is missing or cannot be believed."""
+        self._add("unknown", expected, seen, where)
+
+    def settle(self, expected: str, seen: str, *where: str) -> bool:
+        """End an aspect. Returns True and adds a pass if nothing was said against it since the last one ended."""
+        good = not self._aspect
+        if good:
+            self._add("pass", expected, seen, where)
+        self.close()
+        return good
+
+    def close(self) -> None:
+        """End an aspect without a pass of its own."""
+        for verdict in ("fail", "unknown", "pass"):
+            same = [finding for finding in self._aspect if finding.verdict == verdict]
+            self._done.extend(same[:CAP])
+            if len(same) > CAP:
+                rest = same[CAP]
+                more = f"{len(same) - CAP} more of the same kind, the next: {rest.seen}"
+                self._done.append(Finding(self._check, rest.verdict, rest.expected, more, rest.where))
+        self._aspect = []
+
+    def findings(self) -> list[Finding]:
+        """Everything that was found."""
+        self.close()
+        return self._done
+
+    def _add(self, verdict: Verdict, expected: str, seen: str, where: tuple[str, ...]) -> None:
+        places = tuple(dict.fromkeys(place for place in where if place))
+        self._aspect.append(Finding(self._check, verdict, expected, seen, places))

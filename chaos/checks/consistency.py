@@ -1,0 +1,84 @@
+"""Check ``consistency``: ranks of one replica group hold the same weights and optimizer state, step by step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
+from chaos.checks.finding import Finding
+from chaos.checks.parameters import is_replicated
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+NAME = "consistency"
+EXPECTED = "the ranks of each replica group hold the same weights and optimizer state"
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Compare the digests of the ranks of each replica group, at every step where several recorded them."""
+    found = Collector(NAME)
+    compared = 0
+    for attempt in (TRAIN, RESUME) if plan.resumes else (TRAIN,):
+        states = dict(_states(history, attempt))
+        for group in plan.replica_groups:
+            if len(group) < 2:
+                continue
+            times = [_judge_state(attempt, moment, group, events, found) for moment, events in sorted(states.items())]
+            compared += sum(times)
+            _judge_coverage(attempt, group, states, found)
+    seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
+    found.settle(EXPECTED, seen)
+    return found.findings()
+
+
+def _states(history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
+    """Step (0 for the state before the first) and events by rank."""
+    states: dict[int, dict[int, Event]] = defaultdict(dict)
+    for one in history.select("initial", attempt=attempt):
+        if one.rank is not None:
+            states[0][one.rank] = one
+    for rank, by_step in digests(history, attempt).items():
+        for step, event in by_step.items():
+            states[step][rank] = event
+    yield from states.items()
+
+
+def _judge_coverage(
+    attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], found: Collector
+) -> None:
+    """Every rank of the group was compared with another one at least once after a step."""
+    together = {
+        rank
+        for step, events in states.items()
+        if step > 0
+        for rank in group
+        if rank in events and sum(other in events for other in group) > 1
+    }
+    alone = [rank for rank in group if rank not in together]
+    if alone:
+        found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by in attempt {attempt}")
+
+
+def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], found: Collector) -> int:
+    present = [rank for rank in group if rank in events]
+    if len(present) < 2:
+        return 0
+    reference = events[present[0]]
+    expected = _replicated(reference)
+    for rank in present[1:]:
+        own = _replicated(events[rank])
+        names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
+        if names:
+            moment = f"after step {step}" if step else "before the first step"
+            seen = f"ranks {present[0]} and {rank} disagree {moment} of attempt {attempt}: {text_list(names)}"
+            found.fail(EXPECTED, seen, reference.source, events[rank].source)
+    return len(present) - 1
+
+
+def _replicated(event: Event) -> dict[str, object]:
+    parameters = event.data.get("parameters") or {}
+    return {name: digest for name, digest in parameters.items() if is_replicated(name)}

@@ -1,0 +1,124 @@
+"""Questions that several checks put to a history. Answers are facts; nothing here judges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from chaos.history.event import Event
+from chaos.history.reader import History
+
+TRAIN = "train"
+RESUME = "resume"
+
+# Linux numbers, not this machine's: a run is judged anywhere.
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    10: "SIGUSR1",
+    11: "SIGSEGV",
+    12: "SIGUSR2",
+    13: "SIGPIPE",
+    15: "SIGTERM",
+    18: "SIGCONT",
+    19: "SIGSTOP",
+}
+_NUMBERS = {name: number for number, name in _SIGNALS.items()}
+
+
+def by_rank(history: History, event: str, attempt: str) -> dict[int, list[Event]]:
+    """Events of one name in one attempt, for each rank in the order in which it wrote them."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    for one in history.select(event, attempt=attempt):
+        if one.rank is not None:
+            found[one.rank].append(one)
+    return dict(sorted(found.items()))
+
+
+def step_of(event: Event) -> int:
+    """The event's step. Raises ValueError, naming the line, when it has none."""
+    step = event.data.get("step")
+    if not isinstance(step, int) or isinstance(step, bool):
+        raise ValueError(f"{event.source}: {event.event} without a step")
+    return step
+
+
+def steps(history: History, event: str, attempt: str) -> dict[int, list[int]]:
+    """The steps of ``step.begin`` or ``step.end``, by rank, in the order in which they were written."""
+    return {rank: [step_of(one) for one in events] for rank, events in by_rank(history, event, attempt).items()}
+
+
+def last_trained(history: History, rank: int) -> Event | None:
+    """The last step that the rank ended in the faulted launch."""
+    ends = by_rank(history, "step.end", TRAIN).get(rank)
+    return ends[-1] if ends else None
+
+
+def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
+    """Digest events by rank and step. A step that was trained again counts with its last training."""
+    return {rank: {step_of(one): one for one in events} for rank, events in by_rank(history, "digest", attempt).items()}
+
+
+def processes(history: History, attempt: str) -> dict[int, list[int]]:
+    """Process ids that were each rank in an attempt, in order of appearance, as harness and agents recorded them."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for one in history.events:
+        if one.event not in ("rank.found", "agent.start") or one.attempt != attempt:
+            continue
+        if one.rank is not None and one.pid is not None and one.pid not in found[one.rank]:
+            found[one.rank].append(one.pid)
+    return dict(sorted(found.items()))
+
+
+def signal_number(value: object) -> int | None:
+    """A signal as the history may hold it (9, ``"9"`` or ``"SIGKILL"``), as a number. None if it is none of these."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        name = value.upper()
+        if name.isdigit():
+            return int(name)
+        return _NUMBERS.get(name if name.startswith("SIG") else f"SIG{name}")
+    return None
+
+
+def signal_name(number: int | None) -> str:
+    """``SIGKILL`` for 9; ``signal 40`` where there is no better name; ``no signal`` for None."""
+    return "no signal" if number is None else _SIGNALS.get(number, f"signal {number}")
+
+
+def exit_status(event: Event) -> str:
+    """An exit status in words."""
+    number = signal_number(event.data.get("signal"))
+    return f"ended by {signal_name(number)}" if number is not None else f"exit code {event.data.get('code')}"
+
+
+def ranks_text(ranks: Iterable[int]) -> str:
+    """``rank 2``, ``ranks 0, 1, 3``; long lists are cut."""
+    listed = list(ranks)
+    if not listed:
+        return "no rank"
+    if len(listed) == 1:
+        return f"rank {listed[0]}"
+    cut = ", ".join(map(str, listed[:8]))
+    return f"ranks {cut}" + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+
+
+def places(events: Iterable[Event]) -> tuple[str, ...]:
+    """Where to look for these events."""
+    return tuple(one.source for one in events if one.source)
+
+
+def text_list(items: Iterable[object], limit: int = 5) -> str:
+    """Up to ``limit`` items, then how many more there are."""
+    listed = [str(item) for item in items]
+    more = f" and {len(listed) - limit} more ({len(listed)} in all)" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more

@@ -1,0 +1,29 @@
+"""What a check says: three-valued, and never without what was expected and what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["pass", "fail", "unknown"]
+
+_ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement of one check.
+
+    ``where`` lists places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file.
+    """
+
+    check: str
+    verdict: Verdict
+    expected: str
+    seen: str
+    where: tuple[str, ...] = ()
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """The worst verdict wins: fail, then unknown, then pass. Nothing checked at all is unknown."""
+    return max(verdicts, key=_ORDER.__getitem__) if verdicts else "unknown"

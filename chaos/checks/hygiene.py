@@ -1,0 +1,141 @@
+"""Check ``hygiene``: every process ended as it should, every fault was undone, and nothing is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaos.checks.acted import TTP
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
+from chaos.checks.finding import Finding
+from chaos.history.event import Event
+from chaos.history.ledger import Ledger
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+NAME = "hygiene"
+SIGKILL = 9
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge exit statuses, healed faults, and what was found after the teardown."""
+    found = Collector(NAME)
+    hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks}
+    for rank in range(plan.ranks):
+        _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
+    found.settle("the ranks of the faulted launch end as planned", "they did")
+    if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
+        for rank in range(plan.ranks):
+            _judge_exit(plan, history, RESUME, rank, None, found)
+        _judge_launcher(history, found)
+        found.settle("every process of the resumed job exits with 0", "they did")
+    _judge_healed(plan, history, artifacts, found)
+    _judge_left(plan, history, artifacts, found)
+    return found.findings()
+
+
+def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: str | None, found: Collector) -> None:
+    exits = history.select("rank.exit", attempt=attempt, rank=rank)
+    expected, wanted = _wanted_exit(plan, attempt, fault)
+    text = f"rank {rank} of attempt {attempt} ends with {expected}"
+    if not exits:
+        found.unknown(text, "no exit status was recorded")
+    for one in exits:
+        if not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+            found.fail(text, exit_status(one), one.source)
+    _judge_identity(history, attempt, rank, exits, text, found)
+
+
+def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Callable[[int | None, int | None], bool]]:
+    """The exit status in words, and a test of signal and code."""
+    if attempt == RESUME or plan.mechanism is None:
+        return "exit code 0", lambda signal, code: signal is None and code == 0
+    if fault == "suspend":
+        # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
+        return "any status", lambda signal, code: True
+    if fault == "kill":
+        return "SIGKILL", lambda signal, code: signal == SIGKILL
+    if plan.mechanism == TTP:
+        # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
+        return "exit code 1", lambda signal, code: signal is None and code == 1
+    return "an exit status that tells of the failure", lambda signal, code: signal is not None or code not in (0, None)
+
+
+def _judge_identity(
+    history: History, attempt: str, rank: int, exits: list[Event], expected: str, found: Collector
+) -> None:
+    starts = history.select("rank.found", attempt=attempt, rank=rank)
+    for start in starts:
+        if exits and start.pid not in {one.pid for one in exits}:
+            seen = f"no exit status of process {start.pid}, which was rank {rank}"
+            found.unknown(expected, seen, start.source, *places(exits))
+
+
+def _judge_launcher(history: History, found: Collector) -> None:
+    """The launcher's code counts in the resumed job only: under an agent it is 0 even if every rank has died."""
+    expected = "the launcher of attempt resume exits with 0"
+    exits = [one for one in history.select("launcher.exit", attempt=RESUME) if one.data.get("role") != "scheduler"]
+    if not exits:
+        found.unknown(expected, "no exit status was recorded")
+    for one in exits:
+        if one.data.get("code") != 0:
+            found.fail(expected, exit_status(one), one.source)
+
+
+def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    expected = "every fault that was made is healed"
+    for fault in plan.faults:
+        made = history.select("fault.injecting", fault=fault.id)
+        if made and not history.select("fault.healed", fault=fault.id):
+            found.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
+    ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
+    for problem in ledger.problems:
+        found.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
+    for step in ledger.open:
+        found.fail(expected, f"undo step {step.id} is still open: {step.note or step.action}", "undo.jsonl")
+    found.settle(expected, f"{len(plan.faults)} faults are, no undo step is open")
+
+
+def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    expected = "no process, port or unfinished file is left"
+    events = history.select("hygiene")
+    known = {one.pid for one in history.select("launcher.found")}
+    for event in history.select("job.leftovers"):
+        left = [one for one in event.data.get("orphans") or [] if one.get("pid") not in known]
+        if left:
+            seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
+            found.fail(expected, seen, event.source)
+    if not events:
+        found.unknown(expected, "nobody looked: the history has no hygiene event")
+    for event in events:
+        if event.data.get("orphans"):
+            found.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)
+        if event.data.get("ports"):
+            found.fail(expected, f"ports still open: {text_list(event.data['ports'])}", event.source)
+        stale = [
+            artifacts.recorded(str(path)) for path in event.data.get("stale") or [] if not _allowed(plan, str(path))
+        ]
+        if stale:
+            found.fail(expected, f"stale files: {text_list(stale)}", event.source)
+        if event.data.get("private_left"):
+            found.fail(expected, "the run's private directory is left", event.source)
+        absent = [key for key in ("orphans", "ports", "stale") if key not in event.data]
+        if absent:
+            found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
+    unfinished = [name for path in artifacts.unfinished() if not _allowed(plan, name := artifacts.relative(path))]
+    if unfinished:
+        found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
+    found.settle(expected, "none is")
+
+
+def _processes(listed: list[dict[str, object]]) -> str:
+    commands = ((one.get("pid"), one.get("cmdline")) for one in listed)
+    return text_list(
+        f"{pid} ({' '.join(map(str, command)) if isinstance(command, list) else command})" for pid, command in commands
+    )
+
+
+def _allowed(plan: Plan, path: str) -> bool:
+    """Where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
+    return plan.checkpoint is None and any(part.endswith("_tmp") for part in path.split("/"))

@@ -1,0 +1,282 @@
+"""Check ``injection``: the planned faults, and no others, were made: once, where and when they were planned.
+
+A fault that cannot be proven makes everything after it meaningless, so its verdict is unknown and never a pass; the
+only failure is a fault that was made twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import (
+    by_rank,
+    exit_status,
+    places,
+    ranks_text,
+    signal_name,
+    signal_number,
+    step_of,
+)
+from chaos.checks.finding import Finding
+from chaos.checks.triggers import Barrier, demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+
+NAME = "injection"
+SIGKILL = 9
+SIGSTOP = 19
+
+_SIGNALS = {"kill": SIGKILL, "suspend": SIGSTOP}
+"""What the kernel must show of a fault kind. Of other kinds it is the signal that the plan or the injection names."""
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge every planned fault, and that no other was made."""
+    found = Collector(NAME)
+    for fault in plan.faults:
+        _judge(_Case(plan, history, artifacts, fault, found))
+    _judge_unplanned(plan, history, found)
+    return found.findings()
+
+
+@dataclass(frozen=True)
+class _Case:
+    plan: Plan
+    history: History
+    artifacts: Artifacts
+    fault: PlannedFault
+    found: Collector
+
+    @property
+    def line(self) -> str:
+        return f"scenario.yaml:{self.fault.line}" if self.fault.line else ""
+
+    @property
+    def planned(self) -> str:
+        """The fault in words."""
+        wanted = demands(self.fault.trigger)
+        when = " or ".join(f"step {step}, phase {phase}" for step, phase in wanted.barriers) or "its trigger"
+        return f"fault {self.fault.id} ({self.fault.kind}) hits {ranks_text(self.fault.ranks)} once, at {when}"
+
+    def unproven(self, seen: str, *where: str) -> None:
+        """Say that the fault is not proven."""
+        self.found.unknown(self.planned, seen, self.line, *where)
+
+    def of_fault(self, event: str) -> list[Event]:
+        return self.history.select(event, fault=self.fault.id)
+
+
+def _judge(case: _Case) -> None:
+    landings = case.of_fault("fault.landed")
+    injections = case.of_fault("fault.injecting")
+    for missed in case.of_fault("fault.missed"):
+        case.unproven(f"the fault missed: {missed.data.get('reason')}", missed.source)
+    repeated = _repeated(injections)
+    if len(landings) > 1 or repeated:
+        seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
+        case.found.fail(case.planned, seen, case.line, *places(landings or injections))
+    if not landings:
+        case.unproven("no landing of this fault in the history: the fault that was planned was not made")
+        case.found.close()
+        return
+    landing = landings[0]
+    _judge_landing(case, landing, injections)
+    _judge_trigger(case, injections)
+    evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by exit status, barrier and process identity"
+    case.found.settle(case.planned, evidence, case.line, landing.source)
+
+
+def _repeated(injections: list[Event]) -> bool:
+    targets = [(one.attempt, one.rank, one.pid) for one in injections]
+    return len(targets) != len(set(targets)) or len({one.attempt for one in injections}) > 1
+
+
+def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None:
+    planned = set(case.fault.ranks)
+    evidence = [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    hit = {one.get("rank") for one in evidence}
+    recorded = set(landing.data.get("ranks") or [])
+    if recorded != planned:
+        seen = f"it landed on {ranks_text(sorted(recorded))}: the fault that was planned was not made"
+        case.unproven(seen, landing.source)
+    for rank in sorted(planned - hit):
+        case.unproven(f"no evidence that rank {rank} was hit", landing.source)
+    for extra in sorted(hit - planned, key=str):
+        case.unproven(f"rank {extra} was hit, which was not planned", landing.source)
+    for injection in injections:
+        if injection.rank not in planned:
+            case.unproven(f"rank {injection.rank} was hit, which was not planned", injection.source)
+    for one in evidence:
+        if one.get("rank") in planned:
+            own = [injection for injection in injections if injection.rank == one["rank"]]
+            _judge_rank(case, landing, one, own)
+
+
+def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], injections: list[Event]) -> None:
+    rank, pid = evidence["rank"], evidence.get("pid")
+    assert isinstance(rank, int)
+    if not injections:
+        case.unproven(f"no record of the injection into rank {rank}", landing.source)
+        return
+    injection = injections[0]
+    if injection.pid != pid:
+        case.unproven(f"process {injection.pid} was hit, but the evidence is of process {pid}", injection.source)
+    if landing.mono < injection.mono:
+        case.unproven("the landing is recorded before the injection", landing.source, injection.source)
+    _judge_identity(case, injection)
+    signal = _expected_signal(case.fault, injection)
+    seen = signal_number(evidence.get("signal"))
+    if signal is not None and seen != signal:
+        text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
+        case.unproven(text, landing.source)
+    if signal == SIGKILL:
+        _judge_death(case, injection)
+    _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
+
+
+def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
+    if fault.kind in _SIGNALS:
+        return _SIGNALS[fault.kind]
+    return signal_number(fault.parameters.get("signal", injection.data.get("signal")))
+
+
+def _judge_identity(case: _Case, injection: Event) -> None:
+    """The process that was hit was the rank, by the harness's identification and by the agent inside it."""
+    rank, attempt, pid = injection.rank, injection.attempt, injection.pid
+    found = [one for one in case.history.select("rank.found", attempt=attempt, rank=rank) if one.pid == pid]
+    started = [one for one in case.history.select("agent.start", attempt=attempt, rank=rank) if one.pid == pid]
+    launchers = [one for one in case.history.select("launcher.found", attempt=attempt) if one.pid == pid]
+    if launchers:
+        role = launchers[0].data.get("role", "launcher")
+        case.unproven(f"process {pid} was the {role} and not rank {rank}", launchers[0].source, injection.source)
+    if not found:
+        case.unproven(f"process {pid} was never identified as rank {rank}", injection.source)
+    elif _differs(found[0].data.get("start_time"), injection.data.get("start_time")):
+        case.unproven(
+            f"process {pid} was not the one identified as rank {rank}: its start time differs", *places(found)
+        )
+    if not started:
+        case.unproven(f"no agent of rank {rank} has recorded from process {pid}", injection.source)
+    target = injection.data.get("target_rank")
+    if target is not None and target != rank:
+        case.unproven(f"the injection was aimed at rank {target}", injection.source)
+
+
+def _differs(one: object, other: object) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _judge_death(case: _Case, injection: Event) -> None:
+    rank, pid = injection.rank, injection.pid
+    exits = [one for one in case.history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    if not exits:
+        case.unproven(f"no exit status of rank {rank} (process {pid})", injection.source)
+        return
+    if signal_number(exits[0].data.get("signal")) != SIGKILL:
+        seen = f"rank {rank} {exit_status(exits[0])}, not killed by SIGKILL: the fault that was planned was not made"
+        case.unproven(seen, exits[0].source)
+    if exits[0].mono < injection.mono:
+        case.unproven(f"rank {rank} had ended before the injection", exits[0].source, injection.source)
+
+
+def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], injection: Event, *, dead: bool) -> None:
+    wanted = demands(case.fault.trigger)
+    if not wanted.barriers:
+        return
+    rank = injection.rank
+    held = _barrier(evidence.get("barrier"))
+    if held is None:
+        if wanted.every:
+            case.unproven(f"no barrier in the evidence for rank {rank}", landing.source)
+        return
+    if held not in wanted.barriers:
+        seen = f"rank {rank} was at step {held[0]}, phase {held[1]}: the fault that was planned was not made"
+        case.unproven(seen, landing.source)
+    recorded = (landing.data.get("step"), landing.data.get("phase"))
+    if recorded != held and recorded != (None, None):
+        case.unproven(f"the landing says step {recorded[0]}, phase {recorded[1]}, its evidence {held}", landing.source)
+    own = [
+        one
+        for one in by_rank(case.history, "barrier.reached", injection.attempt or "").get(rank or 0, [])
+        if one.data.get("fault") == case.fault.id and one.pid == injection.pid
+    ]
+    if not own:
+        case.unproven(f"rank {rank}'s own history has no barrier of this fault", landing.source)
+        return
+    reached = own[-1]
+    if (reached.data.get("step"), reached.data.get("phase")) != held:
+        seen = f"rank {rank}'s own history says step {reached.data.get('step')}, phase {reached.data.get('phase')}"
+        case.unproven(f"{seen}; the evidence says {held[0]}, {held[1]}", reached.source, landing.source)
+    if injection.mono < reached.mono:
+        case.unproven(f"rank {rank} was hit before it reached the barrier", injection.source, reached.source)
+    if dead:
+        _judge_silence(case, reached)
+        _judge_progress(case, reached, held)
+
+
+def _barrier(value: object) -> Barrier | None:
+    if isinstance(value, dict) and isinstance(value.get("step"), int) and isinstance(value.get("phase"), str):
+        return value["step"], value["phase"]
+    return None
+
+
+def _own_events(history: History, like: Event) -> list[Event]:
+    return [
+        one
+        for one in history.events
+        if (one.attempt, one.rank, one.pid) == (like.attempt, like.rank, like.pid) and one.writer == like.writer
+    ]
+
+
+def _judge_silence(case: _Case, reached: Event) -> None:
+    """A process that was killed at the barrier has nothing to say after it."""
+    later = [one for one in _own_events(case.history, reached) if one.seq > reached.seq]
+    if later:
+        seen = f"rank {reached.rank} went on after the barrier: {later[0].event} (and {len(later) - 1} more events)"
+        case.unproven(seen, later[0].source, reached.source)
+
+
+def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
+    """The rank's own steps agree with the barrier: it was really there."""
+    before = [one for one in _own_events(case.history, reached) if one.seq < reached.seq]
+    begun = [step_of(one) for one in before if one.event == "step.begin"]
+    ended = [step_of(one) for one in before if one.event == "step.end"]
+    step, phase = held
+    last_begun, last_ended = (max(begun, default=None), max(ended, default=None))
+    if last_begun is None or (last_begun != step and not (phase == "step.begin" and last_begun == step - 1)):
+        case.unproven(f"rank {reached.rank} had begun step {last_begun} at the barrier of step {step}", reached.source)
+    if last_ended is not None and last_ended > step - (phase not in ("step.end", "checkpoint.begin", "checkpoint.end")):
+        case.unproven(f"rank {reached.rank} had ended step {last_ended} at {phase} of step {step}", reached.source)
+
+
+def _judge_trigger(case: _Case, injections: list[Event]) -> None:
+    """Nothing was done before the other conditions of the trigger held."""
+    wanted = demands(case.fault.trigger)
+    if not injections or not wanted.every:
+        return
+    act = min(injections, key=lambda one: one.mono)
+    for seconds in wanted.elapsed:
+        firsts = [events[0].mono for events in by_rank(case.history, "step.begin", act.attempt or "").values()]
+        if len(firsts) < case.plan.ranks:
+            case.unproven("the start of elapsed time is not known: not every rank has a first step", act.source)
+        elif act.mono - max(firsts) < seconds * 1e9:
+            case.unproven(f"injected {(act.mono - max(firsts)) / 1e9:.3f} s after the first step", act.source)
+    for other in wanted.after:
+        before = case.history.select("fault.landed", fault=other)
+        if not before or before[0].mono > act.mono:
+            case.unproven(f"injected before fault {other} had landed", act.source)
+    for line in wanted.logs:
+        if not case.artifacts.log_contains(act.attempt or "", str(line.get("contains")), line.get("rank")):
+            case.unproven(f"no log of the job contains {line.get('contains')!r}", act.source)
+
+
+def _judge_unplanned(plan: Plan, history: History, found: Collector) -> None:
+    ids = {fault.id for fault in plan.faults}
+    others = [one for name in ("fault.injecting", "fault.landed") for one in history.select(name)]
+    others = [one for one in others if one.data.get("fault") not in ids]
+    for one in others:
+        found.unknown("only planned faults are made", f"fault {one.data.get('fault')} was not planned", one.source)
+    found.settle("only planned faults are made", f"{len(plan.faults)} planned, no other made")

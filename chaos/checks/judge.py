@@ -1,0 +1,104 @@
+"""From a run's directory to a verdict. Nothing but the files in it is looked at, so it can be made again anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.finding import Finding, Verdict, worst
+from chaos.checks.phases import Recovery, measure
+from chaos.checks.registry import PRECONDITIONS, Check, all_checks
+from chaos.checks.scope import NotChecked, not_checked
+from chaos.history.reader import History, read_history
+from chaos.plan.io import PlanFormatError, loads
+from chaos.plan.model import Plan
+
+_TEXT_LIMIT = 500
+
+
+class RunUnreadable(Exception):
+    """The directory holds no run that can be judged. The text says what is missing and what to do."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Everything that the checks say about a run, and what it was said by."""
+
+    findings: tuple[Finding, ...]
+    recovery: Recovery
+    verdict: Verdict
+    not_checked: tuple[NotChecked, ...]
+    plan: Plan
+    history: History
+
+
+def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None) -> Judgement:
+    """Run every check over the run in ``run_dir``; the worst verdict wins.
+
+    ``checks`` replaces the registered ones. A check that raises is unknown. Raises RunUnreadable when there is no plan
+    to judge by.
+    """
+    plan = _read_plan(run_dir)
+    history = read_history(run_dir / "history")
+    twin = run_dir / "baseline" / "history"
+    artifacts = Artifacts(run_dir, read_history(twin) if twin.is_dir() else None)
+    left_out = not_checked(plan)
+    findings: list[Finding] = []
+    for name, check in (all_checks() if checks is None else checks).items():
+        own = _run(name, check, plan, history, artifacts)
+        if not own and all(one.check != name for one in left_out):
+            own = [Finding(name, "unknown", "the check says something about the run", "it found nothing to say")]
+        findings.extend(own)
+    findings = _without_blame(findings)
+    verdict = worst([finding.verdict for finding in findings])
+    return Judgement(tuple(findings), _measured(plan, history, artifacts), verdict, tuple(left_out), plan, history)
+
+
+def _read_plan(run_dir: Path) -> Plan:
+    path = run_dir / "plan.json"
+    try:
+        return loads(path.read_bytes())
+    except OSError as error:
+        text = f"{path}: cannot be read ({error.strerror}): give the directory of a run, reports/<run>"
+        raise RunUnreadable(text) from error
+    except PlanFormatError as error:
+        raise RunUnreadable(f"{path}: {error}") from error
+
+
+def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    # Whatever a check or its evidence does, the others still have their say and the verdict is not a pass.
+    try:
+        function: Check = check.load() if isinstance(check, EntryPoint) else check
+        return list(function(plan, history, artifacts))
+    except Exception as error:
+        text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
+        return [Finding(name, "unknown", "the check comes to an end", text.replace(str(artifacts.run_dir), "."))]
+
+
+def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
+    # The recovery check reports the same error as its finding; here only the figures are lost.
+    try:
+        return measure(plan, history, artifacts)
+    except Exception as error:
+        return Recovery(None, reason=f"{type(error).__name__}: {error}"[:_TEXT_LIMIT])
+
+
+def _without_blame(findings: list[Finding]) -> list[Finding]:
+    """Turn failures into unknown where nobody can be blamed for them.
+
+    With a damaged record a missing event proves nothing; in a run that was broken off what is missing was not waited
+    for; without proof of the planned fault nothing is known about the recovery from it. What was seen stays in the
+    text. Failures of those three checks themselves stay failures.
+    """
+    doubts = [one for one in findings if one.check in PRECONDITIONS and one.verdict == "unknown"]
+    if not doubts:
+        return findings
+    names = ", ".join(dict.fromkeys(one.check for one in doubts))
+    return [
+        replace(one, verdict="unknown", seen=f"{one.seen} (a failure if not for the doubts of: {names})")
+        if one.verdict == "fail" and one.check not in PRECONDITIONS
+        else one
+        for one in findings
+    ]

@@ -1,0 +1,202 @@
+"""Check ``loss``: the loss curve, the gradients and the weights go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import math
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.batches import kept
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_list
+from chaos.checks.finding import Finding
+from chaos.checks.parameters import is_weight
+from chaos.checks.saved import saved_step
+from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+NAME = "loss"
+FINITE = "every loss that is recorded is finite"
+PARAMETERS = "weights and optimizer state equal the fault-free run's at every step that counts"
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge losses and parameters against the baseline, and that training really trains."""
+    found = Collector(NAME)
+    saved = saved_step(history, artifacts) if plan.resumes else None
+    twin = Twin(plan, history, artifacts)
+    events = {(rank, step): event for rank, step, event in kept(history, saved)}
+    _judge_finite(history, found)
+    if twin.wanted:
+        _judge_twin(plan, history, twin, events, saved, found)
+    last = RESUME if plan.resumes else TRAIN
+    _judge_gradients(plan, history, last, found)
+    _judge_movement(plan, history, last, found)
+    return found.findings()
+
+
+def _line(plan: Plan) -> str:
+    line = plan.lines.get("loss.tolerance", plan.lines.get("loss"))
+    return f"scenario.yaml:{line}" if line else ""
+
+
+def _judge_finite(history: History, found: Collector) -> None:
+    seen_any = False
+    for event in history.select("digest"):
+        loss = loss_of(event)
+        if loss is None:
+            continue
+        seen_any = True
+        if not math.isfinite(loss):
+            seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
+            found.fail(FINITE, seen, event.source)
+    if not seen_any:
+        found.unknown(FINITE, "no loss was recorded", "history")
+    found.settle(FINITE, "all are")
+
+
+def _judge_twin(
+    plan: Plan,
+    history: History,
+    twin: Twin,
+    events: dict[tuple[int, int], Event],
+    saved: int | None,
+    found: Collector,
+) -> None:
+    exact = plan.loss_tolerance == 0
+    rule = "bit for bit" if exact else f"within {plan.loss_tolerance:g} relative"
+    expected = f"every loss equals the fault-free run's, {rule}"
+    if twin.objection is not None:
+        reason, where = twin.objection
+        found.unknown(expected, f"cannot be compared: {reason}", _line(plan), *where)
+        found.close()
+        return
+    if plan.resumes and saved is None:
+        found.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
+    _judge_losses(plan, history, twin, events, saved, found, expected)
+    _judge_parameters(plan, twin, events, found)
+
+
+def _judge_losses(
+    plan: Plan,
+    history: History,
+    twin: Twin,
+    events: dict[tuple[int, int], Event],
+    saved: int | None,
+    found: Collector,
+    expected: str,
+) -> None:
+    trained = {
+        attempt: {rank: {step_of(one) for one in ends} for rank, ends in by_rank(history, "step.end", attempt).items()}
+        for attempt in (TRAIN, RESUME)
+    }
+    compared = 0
+    for rank in range(plan.ranks):
+        own = 0
+        wrong = False
+        for step, other in sorted(twin.digests.get(rank, {}).items()):
+            theirs = loss_of(other)
+            before = not plan.resumes or (saved is not None and step <= saved)
+            if theirs is None or (before and not _must_have(history, trained[TRAIN].get(rank, set()), rank, step)):
+                continue
+            ours = events.get((rank, step))
+            value = loss_of(ours) if ours is not None else None
+            if ours is None or value is None:
+                found.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
+                continue
+            own += 1
+            if not wrong and not close(value, theirs, plan.loss_tolerance):
+                wrong = True
+                seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
+                found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
+        if not own and any(loss_of(one) is not None for one in twin.digests.get(rank, {}).values()):
+            found.unknown(expected, f"no loss of rank {rank} can be compared", _line(plan))
+        compared += own
+    if not compared:
+        found.unknown(expected, "not one loss can be compared", _line(plan))
+    found.settle(expected, f"{compared} losses on {plan.ranks} ranks do", _line(plan))
+
+
+def _must_have(history: History, ended: set[int], rank: int, step: int) -> bool:
+    """Whether a rank must have recorded a step of the faulted launch.
+
+    It must if it ended the step, unless that was the last it did before it was killed: the digest comes after the end.
+    """
+    if step not in ended:
+        return False
+    killed = any(one.data.get("signal") is not None for one in history.select("rank.exit", attempt=TRAIN, rank=rank))
+    return not (killed and step == max(ended))
+
+
+def _compared(ours: float, theirs: float) -> str:
+    relative = f", {abs(ours - theirs) / abs(theirs):.2e} relative" if theirs and math.isfinite(ours) else ""
+    return f"loss {ours!r} ({ours.hex()}), baseline {theirs!r} ({theirs.hex()}){relative}"
+
+
+def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Event], found: Collector) -> None:
+    compared: dict[int, list[int]] = {rank: [] for rank in range(plan.ranks)}
+    wrong: set[int] = set()
+    for (rank, step), ours in sorted(events.items()):
+        other = twin.digests.get(rank, {}).get(step)
+        if other is None or not ours.data.get("parameters") or not other.data.get("parameters"):
+            continue
+        compared.setdefault(rank, []).append(step)
+        names = differing(ours.data["parameters"], other.data["parameters"])
+        if not names or rank in wrong:
+            continue
+        wrong.add(rank)
+        seen = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
+        where = (ours.source, at_baseline(other))
+        if plan.loss_tolerance > 0:
+            found.unknown(PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where)
+        else:
+            found.fail(PARAMETERS, seen, *where)
+    for rank, steps in compared.items():
+        recorded = [step for step, one in twin.digests.get(rank, {}).items() if one.data.get("parameters")]
+        final = max(recorded, default=None)
+        if final is None:
+            found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
+        elif final not in steps and plan.resumes:
+            found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline")
+    found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.ranks} ranks do")
+
+
+def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
+    expected = "gradients are finite and not zero"
+    recorded = digests(history, attempt)
+    for rank in range(plan.ranks):
+        norms = 0
+        for step, event in sorted(recorded.get(rank, {}).items()):
+            gradients = event.data.get("gradients")
+            if not gradients:
+                continue
+            norms += 1
+            norm = float.fromhex(str(gradients["norm"]))
+            if not math.isfinite(norm) or norm <= 0:
+                found.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
+        if not norms:
+            found.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")
+    found.settle(expected, "on all ranks")
+
+
+def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector) -> None:
+    expected = "training moves the weights"
+    recorded = digests(history, attempt)
+    for rank in range(plan.ranks):
+        states = [event for _, event in sorted(recorded.get(rank, {}).items()) if event.data.get("parameters")]
+        initial = history.first("initial", attempt=attempt, rank=rank)
+        if initial is not None:
+            states.insert(0, initial)
+        if len(states) < 2:
+            found.unknown(expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}")
+            continue
+        first, last = (
+            {n: d for n, d in one.data["parameters"].items() if is_weight(n)} for one in (states[0], states[-1])
+        )
+        if not first or not last:
+            found.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source)
+        elif first == last:
+            seen = f"no weight of rank {rank} has changed up to step {states[-1].data.get('step')}"
+            found.fail(expected, seen, states[0].source, states[-1].source)
+    found.settle(expected, "on all ranks")

@@ -1,0 +1,57 @@
+"""What the parameters in a MindSpore checkpoint are, by their names.
+
+Names are those of MindSpore's optimizers and of ``save_checkpoint``: moments and accumulators carry the weight's name
+behind a prefix; counters and rates have names of their own; ``append_dict`` adds scalars about the save itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from chaos.observe.checkpoint import APPENDED
+
+FLAG = "tft_g_one_flag"
+"""Name (or its end) of the flag by which MindSpore's fault tolerance marks a consistent state: 1 when it is one."""
+
+MAY_BE_ADDED = frozenset({"global_step", "loss_scale"})
+"""Added by an end-of-life save even where the network and the optimizer hold no parameter of that name."""
+
+_APPENDED = (APPENDED - MAY_BE_ADDED) | {"cur_epoch_num", "cur_step_num", "lr"}
+
+_SLOT = re.compile(
+    r"^(?:.*\.)?(?:moments?\d?|momentum|velocity|accum(?:ulation|ulator)?|adam_[mv]|exp_avg(?:_sq)?|mean_(?:square|gradient)"
+    r"|stat|linear|sum|v_max|vhat)\."
+)
+_COUNTER = re.compile(
+    r"^(?:.*\.)?(?:global_step|learning_rate|momentum|beta[12](?:_power)?|beta_?\d|eps|weight_decay|loss_scale|scale_sense"
+    r"|current_iterator_step|last_overflow_iterator_step|decay_steps?)$"
+)
+_STATISTIC = re.compile(r"(?:^|\.)(?:moving_mean|moving_variance|running_mean|running_var)$")
+
+
+def is_flag(name: str) -> bool:
+    """Whether this is the consistency flag; its value says how the state was left and differs while a step runs."""
+    return name == FLAG or name.endswith(f".{FLAG}")
+
+
+def is_appended(name: str) -> bool:
+    """Whether the save added it: a fact about the save, not a parameter of network or optimizer."""
+    return name in _APPENDED
+
+
+def is_optimizer_state(name: str) -> bool:
+    """Whether the optimizer owns it: a slot for each weight, or a counter."""
+    return bool(_SLOT.match(name) or _COUNTER.match(name))
+
+
+def is_weight(name: str) -> bool:
+    """Whether training moves it by gradients: neither optimizer state, running statistic, flag, nor appended."""
+    return not (is_appended(name) or is_flag(name) or is_optimizer_state(name) or _STATISTIC.search(name))
+
+
+def is_replicated(name: str) -> bool:
+    """Whether every rank of a replica group must hold the same value: weights and optimizer state.
+
+    Running statistics follow each rank's own data.
+    """
+    return not (is_appended(name) or is_flag(name) or _STATISTIC.search(name))

@@ -1,0 +1,234 @@
+"""The recovery, split into phases. Each phase ends where the next one begins, so the parts add up to the total."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from chaos.checks.acted import TTP
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.clock import ClockError, LogClock, log_clock
+from chaos.checks.facts import RESUME, TRAIN, step_of, steps
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.log_event import LogEvent
+from chaos.plan.model import PHASES, Plan
+
+SLACK_NS = 1_000_000
+"""A log's time and a history's time of two moments that follow at once may be in the wrong order by this much."""
+
+_BEFORE_RESTART = ("detection", "stop", "save", "exit")
+
+
+class MarkerError(Exception):
+    """The end of a phase cannot be told. The text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why."""
+
+    name: str
+    nanoseconds: int | None
+    reason: str = ""
+    where: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """Length in seconds."""
+        return None if self.nanoseconds is None else self.nanoseconds / 1e9
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds."""
+
+    mechanism: str | None
+    phases: tuple[Phase, ...] = ()
+    total: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Moment:
+    mono: int
+    where: str
+
+
+@dataclass
+class _Run:
+    plan: Plan
+    history: History
+    artifacts: Artifacts
+    _clock: LogClock | ClockError | None = field(default=None)
+
+    def clock(self) -> LogClock:
+        if self._clock is None:
+            try:
+                self._clock = log_clock(self.history, self.artifacts)
+            except ClockError as error:
+                self._clock = error
+        if isinstance(self._clock, ClockError):
+            raise MarkerError(str(self._clock))
+        return self._clock
+
+    def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> _Moment:
+        """The first log line of a kind that is not from before ``after``."""
+        clock = self.clock()
+        try:
+            times = [(clock.mono(one), one.source) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
+        except ClockError as error:
+            raise MarkerError(str(error)) from error
+        later = [moment for moment in times if moment[0] >= after - SLACK_NS]
+        if times and not later:
+            raise MarkerError(f"{what} is logged before the fault: {times[0][1]}")
+        if not later:
+            raise MarkerError(f"{what} is not in the SDK's logs")
+        return _Moment(*min(later))
+
+
+def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
+    """Measure the recovery from the first fault on. Nothing raises: what cannot be told is None with its reason."""
+    if plan.mechanism != TTP:
+        return Recovery(None, reason="no mechanism with measured phases is planned")
+    run = _Run(plan, history, artifacts)
+    acts = history.select("fault.injecting")
+    if not acts:
+        return Recovery(TTP, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
+    begin = _Moment(acts[0].mono, acts[0].source)
+    return _assemble(plan, begin, list(_ends(run, begin)))
+
+
+def phase_names(plan: Plan) -> tuple[str, ...]:
+    """The phases that this plan's recovery has: without a resume it ends with the job."""
+    return PHASES[TTP] if plan.resumes else _BEFORE_RESTART
+
+
+def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
+    return tuple(Phase(name, None, reason) for name in phase_names(plan))
+
+
+def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
+    """The end of each phase, or why it is not known."""
+    markers: dict[str, Callable[[_Run, int], _Moment]] = {
+        "detection": _noticed,
+        "stop": _save_began,
+        "save": _renamed,
+        "exit": _exited,
+        "relaunch": _relaunched,
+        "load": _loaded,
+        "compile": _first_begun,
+        "first step": _first_ended,
+        "caught up": _caught_up,
+    }
+    for name in phase_names(run.plan):
+        try:
+            yield name, markers[name](run, begin.mono)
+        except MarkerError as error:
+            yield name, str(error)
+
+
+def _assemble(plan: Plan, begin: _Moment, ends: list[tuple[str, _Moment | str]]) -> Recovery:
+    phases: list[Phase] = []
+    before: _Moment | str = begin
+    for name, end in ends:
+        if isinstance(end, _Moment) and isinstance(before, _Moment):
+            if end.mono < before.mono - SLACK_NS:
+                early = (before.mono - end.mono) / 1e9
+                end = f"its end ({end.where}) is {early:.3f} s before its beginning ({before.where})"
+            elif end.mono < before.mono:
+                end = _Moment(before.mono, end.where)
+        if isinstance(end, _Moment) and isinstance(before, _Moment):
+            phases.append(Phase(name, end.mono - before.mono, "", (before.where, end.where)))
+        else:
+            reason = end if isinstance(end, str) else f"its beginning is not known: {before}"
+            phases.append(Phase(name, None, reason))
+        before = end
+    if isinstance(before, str):
+        return Recovery(TTP, tuple(phases), None, before)
+    return Recovery(TTP, tuple(phases), before.mono - begin.mono)
+
+
+def _first_of(events: list[Event], after: int, what: str) -> _Moment:
+    later = [one for one in events if one.mono >= after]
+    if not later:
+        raise MarkerError(f"{what} is not in the history")
+    return _Moment(later[0].mono, later[0].source)
+
+
+def _last_of_ranks(run: _Run, events: list[Event], what: str, ranks: int) -> _Moment:
+    """The moment by which every rank has its first such event."""
+    firsts: dict[int | None, Event] = {}
+    for one in events:
+        firsts.setdefault(one.rank, one)
+    if len(firsts) < ranks:
+        raise MarkerError(f"{what} is recorded for {len(firsts)} of {ranks} ranks")
+    last = max(firsts.values(), key=lambda one: one.mono)
+    return _Moment(last.mono, last.source)
+
+
+def _noticed(run: _Run, after: int) -> _Moment:
+    def abnormal(event: LogEvent) -> bool:
+        return event.kind == "ttp.state" and event.fields.get("state") == "ABNORMAL"
+
+    return run.logged(abnormal, "the controller's change to ABNORMAL", after)
+
+
+def _save_began(run: _Run, after: int) -> _Moment:
+    saves = run.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
+    saves += run.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
+    if saves:
+        return _first_of(sorted(saves, key=lambda one: one.mono), after, "the beginning of a save after the fault")
+    return run.logged(lambda event: event.kind == "ttp.dump_begin", "the beginning of a save", after)
+
+
+def _renamed(run: _Run, after: int) -> _Moment:
+    renames = run.history.select("handler.exit", attempt=TRAIN, name="rename")
+    if renames:
+        return _first_of(renames, after, "the end of the rename after the fault")
+    return run.logged(lambda event: event.kind == "ttp.renamed", "the end of the rename", after)
+
+
+def _exited(run: _Run, after: int) -> _Moment:
+    # A suspended rank ends when the teardown ends it, which is no part of the recovery.
+    suspended = {rank for fault in run.plan.faults if fault.kind == "suspend" for rank in fault.ranks}
+    exits = [one for one in run.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
+    seen, wanted = {one.rank for one in exits}, set(range(run.plan.ranks)) - suspended
+    if not exits or not wanted <= seen:
+        raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
+    return _Moment(exits[-1].mono, exits[-1].source)
+
+
+def _relaunched(run: _Run, after: int) -> _Moment:
+    starts = run.history.select("agent.start", attempt=RESUME)
+    return _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
+
+
+def _loaded(run: _Run, after: int) -> _Moment:
+    ends = run.history.select("load.end", attempt=RESUME)
+    last: dict[int | None, Event] = {one.rank: one for one in ends}
+    if len(last) < run.plan.ranks:
+        raise MarkerError(f"the end of the load is recorded for {len(last)} of {run.plan.ranks} ranks")
+    return _Moment(ends[-1].mono, ends[-1].source)
+
+
+def _first_begun(run: _Run, after: int) -> _Moment:
+    begins = run.history.select("step.begin", attempt=RESUME)
+    return _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
+
+
+def _first_ended(run: _Run, after: int) -> _Moment:
+    ends = run.history.select("step.end", attempt=RESUME)
+    return _last_of_ranks(run, ends, "the end of the first step after the resume", run.plan.ranks)
+
+
+def _caught_up(run: _Run, after: int) -> _Moment:
+    """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    begun = [max(own) for own in steps(run.history, "step.begin", TRAIN).values() if own]
+    if not begun:
+        raise MarkerError("no step of the faulted launch is recorded")
+    goal = max(begun)
+    first = _first_ended(run, after)
+    ends = [one for one in run.history.select("step.end", attempt=RESUME) if step_of(one) >= goal]
+    reached = _last_of_ranks(run, ends, f"step {goal}, which the fault interrupted,", run.plan.ranks)
+    return reached if reached.mono > first.mono else first

@@ -1,0 +1,80 @@
+"""Check ``history``: the record that everything else is judged by is whole and can be believed."""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, processes, signal_number
+from chaos.checks.finding import Finding
+from chaos.history.event import Event
+from chaos.history.reader import History, Problem
+from chaos.plan.model import Plan
+
+NAME = "history"
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge the files of the history, and of the baseline's, for damage and for missing writers."""
+    found = Collector(NAME)
+    for problem in history.problems:
+        if not _is_of_a_killed_rank(problem, history):
+            found.unknown("every line of the history is whole and in its place", problem.text, problem.where)
+    found.settle("every line of the history is whole and in its place", f"{len(history.events)} events, no gap")
+    _judge_writers(plan, history, found)
+    found.settle("the harness and every rank have recorded", "all of them have")
+    _judge_boots(history, found)
+    if artifacts.baseline is not None:
+        for problem in artifacts.baseline.problems:
+            found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")
+        found.settle("every line of the baseline's history is whole", "they are", "baseline/history")
+    return found.findings()
+
+
+def _is_of_a_killed_rank(problem: Problem, history: History) -> bool:
+    """A process that is ended by a signal may leave half a line at the end of its file: nothing is lost by that."""
+    if problem.kind != "torn-last-line":
+        return False
+    file = problem.where.rpartition(":")[0]
+    writers = {
+        (one.attempt, one.rank, one.pid)
+        for one in history.select("writer.start", writer="agent")
+        if one.source.rpartition(":")[0] == file
+    }
+    return any(
+        signal_number(one.data.get("signal")) is not None and (one.attempt, one.rank, one.pid) in writers
+        for one in history.select("rank.exit")
+    )
+
+
+def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
+    expected = "the harness and every rank have recorded"
+    if history.first("run.start") is None:
+        found.unknown(expected, "no run.start of the harness")
+    for attempt in (TRAIN, RESUME):
+        began = history.first("attempt.start", attempt=attempt)
+        if began is None:
+            if attempt == TRAIN:
+                found.unknown(expected, f"the history has no start of attempt {attempt}")
+            continue
+        found_pids = processes(history, attempt)
+        agents = {one.rank for one in history.select("agent.start", attempt=attempt)}
+        for rank in range(plan.ranks):
+            if rank in found_pids and rank not in agents:
+                where = history.first("rank.found", attempt=attempt, rank=rank)
+                seen = f"no history of rank {rank} in attempt {attempt}, though its process was found"
+                found.unknown(expected, seen, where.source if where else began.source)
+            elif rank not in found_pids and attempt == TRAIN:
+                found.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
+
+
+def _judge_boots(history: History, found: Collector) -> None:
+    expected = "all monotonic times are of one boot of one host"
+    starts: dict[tuple[object, object], Event] = {}
+    for one in history.select("writer.start"):
+        starts.setdefault((one.data.get("host"), one.data.get("boot")), one)
+    if not starts:
+        found.unknown(expected, "no writer says where it ran")
+    elif len(starts) > 1:
+        seen = f"{len(starts)} hosts or boots: their monotonic clocks cannot be compared"
+        found.unknown(expected, seen, *(one.source for one in starts.values()))
+    found.settle(expected, "they are")

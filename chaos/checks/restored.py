@@ -1,0 +1,99 @@
+"""Part of check ``resume``: each rank loads a file of its replica group, and goes on with what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, places, text_list
+from chaos.checks.parameters import is_appended, is_flag, is_replicated
+from chaos.checks.saved import end_of_life, stored_step
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import FoundCheckpoint
+from chaos.plan.model import Plan
+
+LOADED = "each rank loads the end-of-life file of its own replica group"
+RESTORED = "each rank goes on with the weights and optimizer state of the file that it loaded"
+
+
+def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
+    """Judge what every rank loaded in attempt resume, and its state before the first step."""
+    files = {file.path: file for file in end_of_life(history, artifacts)}
+    chosen: dict[int, FoundCheckpoint] = {}
+    for rank in range(plan.ranks):
+        loads = history.select("load.begin", attempt=RESUME, rank=rank)
+        if not loads:
+            found.unknown(LOADED, f"no load of rank {rank} is recorded")
+        for load in loads:
+            file = _judge_file(plan, artifacts, files, rank, load, saved, found)
+            if file is not None:
+                chosen[rank] = file
+        ends = history.select("load.end", attempt=RESUME, rank=rank)
+        if len(ends) < len(loads):
+            found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
+    found.settle(LOADED, f"{plan.ranks} ranks did")
+    for rank, file in chosen.items():
+        _judge_initial(history, artifacts, rank, file, found)
+    if chosen:
+        found.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
+
+
+def _judge_file(
+    plan: Plan,
+    artifacts: Artifacts,
+    files: dict[Path, FoundCheckpoint],
+    rank: int,
+    load: Event,
+    saved: int,
+    found: Collector,
+) -> FoundCheckpoint | None:
+    recorded = str(load.data.get("path"))
+    path = artifacts.locate(recorded)
+    if path is None:
+        found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
+        return None
+    where = artifacts.relative(path)
+    file = files.get(path)
+    if file is None:
+        found.fail(LOADED, f"rank {rank} loaded {where}, which is not an end-of-life checkpoint", load.source, where)
+        return None
+    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    if file.rank not in group:
+        found.fail(LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where)
+        return None
+    try:
+        step = stored_step(artifacts, file)
+    except CheckpointError as error:
+        found.unknown(LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where)
+        return None
+    if step != saved:
+        found.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
+    return file
+
+
+def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: FoundCheckpoint, found: Collector) -> None:
+    initial = history.first("initial", attempt=RESUME, rank=rank)
+    if initial is None:
+        found.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))
+        return
+    last_load = history.last("load.end", attempt=RESUME, rank=rank)
+    if last_load is not None and last_load.mono > initial.mono:
+        found.unknown(RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source)
+        return
+    stored = artifacts.read_checkpoint(file.path).digests
+    parameters = initial.data.get("parameters") or {}
+    own_file = file.rank == rank
+    shared = [
+        name
+        for name in stored
+        if name in parameters and not is_flag(name) and not is_appended(name) and (own_file or is_replicated(name))
+    ]
+    unequal = sorted(name for name in shared if parameters[name] != stored[name])
+    if not shared:
+        found.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
+    if unequal:
+        seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
+        found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))

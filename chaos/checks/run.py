@@ -1,0 +1,72 @@
+"""Check ``run``: the harness itself came to its end, and the job kept to the deadlines of its waits."""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME
+from chaos.checks.finding import Finding
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+NAME = "run"
+
+TEARDOWN = "stop"
+"""The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
+
+
+def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
+    """Judge the end of the run and every deadline that ran out."""
+    found = Collector(NAME)
+    _judge_end(history, found)
+    for event in history.select("deadline.expired"):
+        _judge_deadline(history, event, found)
+    found.settle("no deadline runs out", "none did")
+    return found.findings()
+
+
+def _judge_end(history: History, found: Collector) -> None:
+    expected = "the harness runs to its end"
+    ends = history.select("run.end")
+    if not ends:
+        found.unknown(expected, "the history has no run.end: the harness was killed or is still running")
+    for end in ends:
+        if end.data.get("interrupted"):
+            found.unknown(expected, "the run was interrupted", end.source)
+        if end.data.get("error"):
+            _judge_error(history, end, found, expected)
+    found.settle(expected, "it did", *(end.source for end in ends))
+
+
+def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:
+    """A resumed job whose ranks end by themselves, so that the run cannot go on, is the failure of the job.
+
+    A rank that the teardown has ended shows a signal. Every other error is the harness's.
+    """
+    exits = [one for one in history.select("rank.exit", attempt=RESUME) if one.data.get("code") not in (None, 0)]
+    if exits:
+        first = exits[0]
+        seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
+        found.fail("the resumed job runs", seen, first.source, end.source)
+    else:
+        found.unknown(expected, f"the harness failed: {end.data['error']}", end.source)
+
+
+def _judge_deadline(history: History, event: Event, found: Collector) -> None:
+    """Whose fault it is that time ran out.
+
+    Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
+    test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of
+    the machine as a whole (``run``), nothing can be said.
+    """
+    name = event.data.get("name")
+    if name == TEARDOWN:
+        return
+    expected = f"deadline {name} ({event.data.get('seconds')} s) is kept"
+    seen = f"it ran out: {event.data.get('detail')}"
+    hit = any(landing.mono <= event.mono for landing in history.select("fault.landed"))
+    if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
+        found.fail(expected, seen, event.source)
+    else:
+        found.unknown(expected, seen, event.source)

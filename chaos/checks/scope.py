@@ -1,0 +1,36 @@
+"""What is left out of a verdict, and why: by the plan alone, never because evidence is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.checks.twin import NONE
+from chaos.plan.model import PHASES, Plan
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A comparison that this run does not make. ``check`` is the check that it belongs to."""
+
+    check: str
+    what: str
+    reason: str
+
+
+def not_checked(plan: Plan) -> list[NotChecked]:
+    """Everything that the plan excludes. A reader of the result must see it: it is not covered by a pass."""
+    left: list[NotChecked] = []
+    if plan.baseline == NONE:
+        reason = "baseline: none"
+        left.append(NotChecked("checkpoint", "values against the fault-free run", reason))
+        left.append(NotChecked("resume", "batches against the fault-free run", reason))
+        left.append(NotChecked("loss", "losses, weights and optimizer state against the fault-free run", reason))
+    if plan.mechanism not in PHASES:
+        left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
+    return left
+
+
+def _no_mechanism(plan: Plan) -> str:
+    if plan.mechanism is None:
+        return "the plan has no fault that a mechanism must answer"
+    return "the plan shows that no mechanism can act" if plan.mechanism == "none" else f"no phases for {plan.mechanism}"

@@ -1,0 +1,49 @@
+"""What a planned trigger demands of the moment of injection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Barrier = tuple[int, str]
+"""Step and phase."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Conditions of a trigger, flattened.
+
+    Every member of ``barriers``, ``elapsed`` (seconds), ``logs`` and ``after`` must hold when ``every`` is True, at
+    least one of them otherwise.
+    """
+
+    barriers: tuple[Barrier, ...]
+    elapsed: tuple[float, ...]
+    logs: tuple[dict[str, Any], ...]
+    after: tuple[str, ...]
+    every: bool
+
+
+def demands(trigger: dict[str, Any]) -> Demands:
+    """Flatten a trigger as the plan holds it (plain data of the scenario's ``trigger``)."""
+    parts = list(_flatten(trigger))
+    return Demands(
+        barriers=tuple((part["step"], part.get("phase") or "step.begin") for part in parts if part.get("step")),
+        elapsed=tuple(float(part["elapsed"]) for part in parts if part.get("elapsed") is not None),
+        logs=tuple(part["log"] for part in parts if part.get("log")),
+        after=tuple(part["after"] for part in parts if part.get("after")),
+        every=not _has_alternatives(trigger),
+    )
+
+
+def _flatten(trigger: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield trigger
+    for key in ("all", "any"):
+        for part in trigger.get(key) or ():
+            yield from _flatten(part)
+
+
+def _has_alternatives(trigger: dict[str, Any]) -> bool:
+    alternatives = trigger.get("any") or ()
+    return len(alternatives) > 1 or any(_has_alternatives(part) for part in trigger.get("all") or ())

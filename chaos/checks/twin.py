@@ -1,0 +1,132 @@
+"""The fault-free twin: what the same job does when nothing happens to it, and when it cannot be compared with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import TRAIN, digests, ranks_text, steps
+from chaos.checks.parameters import is_flag
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+NONE = "none"
+"""The plan's ``baseline`` when the user has chosen to run without one."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The run beside its baseline."""
+
+    plan: Plan
+    history: History
+    artifacts: Artifacts
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the plan asks for a comparison at all."""
+        return self.plan.baseline != NONE
+
+    @cached_property
+    def digests(self) -> dict[int, dict[int, Event]]:
+        """The baseline's digests by rank and step."""
+        return digests(self.artifacts.baseline, TRAIN) if self.artifacts.baseline else {}
+
+    @cached_property
+    def objection(self) -> tuple[str, tuple[str, ...]] | None:
+        """Why a comparison would be ill-posed, and where that is seen. None when it can be made.
+
+        A difference from before the first fault cannot come from the recovery: then the two are not runs of one
+        deterministic job, and later differences say nothing either.
+        """
+        baseline = self.artifacts.baseline
+        if baseline is None:
+            return "there is no baseline history", ("baseline/history",)
+        faults = baseline.select("fault.landed") + baseline.select("fault.injecting")
+        if faults:
+            return "the baseline is not fault-free", (at_baseline(faults[0]),)
+        ended = steps(baseline, "step.end", TRAIN)
+        short = [rank for rank in range(self.plan.ranks) if max(ended.get(rank, [0])) < self.plan.last_step]
+        if short:
+            return f"{ranks_text(short)} of the baseline did not reach step {self.plan.last_step}", (
+                "baseline/history",
+            )
+        if set(ended) != set(range(self.plan.ranks)):
+            return f"the baseline has {len(ended)} ranks, the plan {self.plan.ranks}", ("baseline/history",)
+        return self._initial_difference(baseline) or self._early_difference()
+
+    def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
+        theirs = {one.rank: one for one in baseline.select("initial", attempt=TRAIN)}
+        for ours in self.history.select("initial", attempt=TRAIN):
+            other = theirs.get(ours.rank)
+            if other is None:
+                continue
+            names = differing(ours.data.get("parameters"), other.data.get("parameters"))
+            if names:
+                text = f"rank {ours.rank} began with another {names[0]} than the baseline: not the same job"
+                return text, (ours.source, at_baseline(other))
+        return None
+
+    def _early_difference(self) -> tuple[str, tuple[str, ...]] | None:
+        acts = self.history.select("fault.injecting")
+        first_act = min((act.mono for act in acts), default=None)
+        if first_act is None:
+            return None
+        for rank, own in digests(self.history, TRAIN).items():
+            for step, ours in sorted(own.items()):
+                other = self.digests.get(rank, {}).get(step)
+                if ours.mono >= first_act or other is None:
+                    continue
+                what = self._difference(ours, other)
+                if what:
+                    text = f"{what} of rank {rank} at step {step}, before any fault, differs from the baseline"
+                    return f"{text}: the job is not deterministic, or not the same", (ours.source, at_baseline(other))
+        return None
+
+    def _difference(self, ours: Event, other: Event) -> str | None:
+        if ours.data.get("batch") != other.data.get("batch"):
+            return "the batch"
+        mine, theirs = loss_of(ours), loss_of(other)
+        if mine is not None and theirs is not None and not close(mine, theirs, self.plan.loss_tolerance):
+            return "the loss"
+        if self.plan.loss_tolerance == 0:
+            names = differing(ours.data.get("parameters"), other.data.get("parameters"))
+            if names:
+                return names[0]
+        return None
+
+
+def at_baseline(event: Event) -> str:
+    """Where an event of the baseline is found in the run's directory."""
+    return f"baseline/{event.source}"
+
+
+def loss_of(event: Event) -> float | None:
+    """The loss in a digest event. None when there is none. Raises ValueError when it is not a float's hex form."""
+    text = event.data.get("loss")
+    return None if text is None else float.fromhex(str(text))
+
+
+def close(ours: float, theirs: float, tolerance: float) -> bool:
+    """Bit for bit at tolerance 0; otherwise within ``tolerance`` relative to the baseline's value.
+
+    NaN and infinity are never close to anything.
+    """
+    if not (math.isfinite(ours) and math.isfinite(theirs)):
+        return False
+    if tolerance == 0:
+        return ours.hex() == theirs.hex()
+    return abs(ours - theirs) <= tolerance * abs(theirs)
+
+
+def differing(ours: object, theirs: object) -> list[str]:
+    """Names whose digests differ, or that only one side has, in order. The consistency flag is left out.
+
+    Nothing differs where one side recorded nothing.
+    """
+    if not (isinstance(ours, dict) and isinstance(theirs, dict) and ours and theirs):
+        return []
+    return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name) and not is_flag(name))

@@ -1,0 +1,139 @@
+"""What an end-of-life checkpoint is worth: every part is there, finite, and equal to the fault-free run's.
+
+Runs keep digests of the values, not the values, so equality is decided bit for bit. Where a tolerance would allow a
+difference, unequal digests decide nothing.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts, SavedState
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, digests, text_list
+from chaos.checks.parameters import MAY_BE_ADDED, is_appended, is_flag, is_optimizer_state
+from chaos.checks.twin import Twin, at_baseline
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.layout import FoundCheckpoint
+from chaos.plan.model import Plan
+
+WHOLE = "weights and optimizer state are all there, and finite"
+OWN = "every value is the one that the rank held after the saved step"
+EQUAL = "every value equals the fault-free run's at the saved step"
+
+
+def judge_values(
+    plan: Plan, history: History, artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState], found: Collector
+) -> None:
+    """Judge the parameters of every file that loads."""
+    twin = Twin(plan, history, artifacts)
+    own = digests(history, TRAIN)
+    for file, state in states.items():
+        _judge_whole(history, twin, own, artifacts, file, state, found)
+    found.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
+    compared = 0
+    for file, state in states.items():
+        event = own.get(file.rank, {}).get(_step(state))
+        if event is not None:
+            compared += 1
+            _judge_equal(OWN, plan, artifacts, file, state, event, event.source, found)
+    if compared:
+        found.settle(OWN, f"{compared} files compared by digest")
+    elif not twin.wanted:
+        found.unknown(OWN, "no rank recorded digests at the saved step, and there is no baseline")
+        found.close()
+    if twin.wanted:
+        _judge_against_twin(plan, artifacts, twin, states, found)
+
+
+def _step(state: SavedState) -> int:
+    return state.numbers.get("step_num", state.numbers.get("global_step", -1))
+
+
+def _judge_against_twin(
+    plan: Plan, artifacts: Artifacts, twin: Twin, states: dict[FoundCheckpoint, SavedState], found: Collector
+) -> None:
+    if twin.objection is not None:
+        reason, where = twin.objection
+        found.unknown(EQUAL, f"cannot be compared: {reason}", *where)
+        found.close()
+        return
+    for file, state in states.items():
+        event = twin.digests.get(file.rank, {}).get(_step(state))
+        if event is None:
+            seen = f"the baseline has no digests of rank {file.rank} at step {_step(state)}"
+            found.unknown(EQUAL, seen, artifacts.relative(file.path))
+        else:
+            _judge_equal(EQUAL, plan, artifacts, file, state, event, at_baseline(event), found)
+    found.settle(EQUAL, f"{len(states)} files compared by digest", *(artifacts.relative(one.path) for one in states))
+
+
+def _parameters(event: Event | None) -> dict[str, str]:
+    parameters = event.data.get("parameters") if event else None
+    return parameters if isinstance(parameters, dict) else {}
+
+
+def _judge_whole(
+    history: History,
+    twin: Twin,
+    own: dict[int, dict[int, Event]],
+    artifacts: Artifacts,
+    file: FoundCheckpoint,
+    state: SavedState,
+    found: Collector,
+) -> None:
+    where = artifacts.relative(file.path)
+    step = _step(state)
+    witnesses = [
+        twin.digests.get(file.rank, {}).get(step),
+        own.get(file.rank, {}).get(step),
+        next(iter(twin.digests.get(file.rank, {}).values()), None),
+        history.first("initial", attempt=TRAIN, rank=file.rank),
+    ]
+    names = next((set(named) for witness in witnesses if (named := _parameters(witness))), set())
+    if not names:
+        found.unknown(WHOLE, f"no record of which parameters rank {file.rank} has", where)
+    missing = sorted(name for name in names - set(state.digests) if not (is_flag(name) or is_appended(name)))
+    if missing:
+        kind = "optimizer state" if all(map(is_optimizer_state, missing)) else "parameters"
+        found.fail(WHOLE, f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}", where)
+    strange = sorted(
+        name
+        for name in set(state.digests) - names
+        if names and not (is_flag(name) or is_appended(name) or name in MAY_BE_ADDED)
+    )
+    if strange:
+        found.fail(WHOLE, f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}", where)
+    if state.infinite:
+        found.fail(WHOLE, f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}", where)
+    flags = {name: value for name, value in state.numbers.items() if is_flag(name) and value != 1}
+    for name, value in flags.items():
+        seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
+        found.fail("the saved state is marked consistent", seen, where)
+
+
+def _judge_equal(
+    expected: str,
+    plan: Plan,
+    artifacts: Artifacts,
+    file: FoundCheckpoint,
+    state: SavedState,
+    event: Event,
+    source: str,
+    found: Collector,
+) -> None:
+    where = artifacts.relative(file.path)
+    theirs = _parameters(event)
+    shared = [name for name in state.digests if name in theirs and not is_flag(name)]
+    if not shared:
+        found.unknown(expected, f"no parameter of rank {file.rank} can be compared", where, source)
+        return
+    unequal = sorted(name for name in shared if theirs[name] != state.digests[name])
+    if not unequal:
+        return
+    count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
+    if plan.loss_tolerance > 0:
+        found.unknown(
+            expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
+        )
+    else:
+        found.fail(expected, count, where, source)

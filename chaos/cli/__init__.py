@@ -1,0 +1,1 @@
+"""The command line: thin. One file a command, loaded when it is called."""

@@ -1,0 +1,45 @@
+"""``chaos analyze``: the verdict of a run, made again from its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.cli.places import find_run
+
+
+@click.command("analyze", short_help="Judge a run again from its files.")
+@click.argument("run", default="latest", metavar="[RUN]")
+@reports_option
+@json_option
+@debug_option
+def command(run: str, reports: Path, as_json: bool) -> int:
+    """Judge a run again from its files: plan, history, logs, checkpoints. Needs neither the job nor MindSpore.
+
+    RUN is a directory, or a name in the reports directory; by default the last run. Writes result.json and junit.xml
+    there.
+
+    \b
+    Examples:
+      chaos analyze
+      chaos analyze /copied/from/elsewhere/reports/kill-rank-1 --json
+    """
+    directory = find_run(run, reports)
+    from chaos.checks.judge import RunUnreadable
+    from chaos.report.analyze import analyze
+
+    try:
+        result = analyze(directory)
+    except RunUnreadable as error:
+        raise click.UsageError(str(error)) from error
+    if as_json:
+        echo_json(result.to_json())
+    else:
+        from chaos.cli.show import show
+
+        show(result)
+    return codes.of_verdict(result.verdict)

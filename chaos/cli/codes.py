@@ -1,0 +1,22 @@
+"""Exit codes of every command."""
+
+from __future__ import annotations
+
+PASS = 0
+FAIL = 1
+UNKNOWN = 2
+HARNESS = 3
+USAGE = 64
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell reports for a process that SIGPIPE ended."""
+
+OF_VERDICT = {"pass": PASS, "fail": FAIL, "unknown": UNKNOWN}
+
+
+def of_verdict(verdict: str) -> int:
+    """Exit code of a verdict. Raises ValueError for a word that is none."""
+    try:
+        return OF_VERDICT[verdict]
+    except KeyError:
+        raise ValueError(f"no verdict {verdict!r}; there are {', '.join(OF_VERDICT)}") from None

@@ -1,0 +1,33 @@
+"""The switch ``--debug``, on the group and on every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import click
+
+F = TypeVar("F")
+
+
+@dataclass
+class Settings:
+    """What holds for every command."""
+
+    debug: bool = False
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Settings).debug = True
+
+
+def debug_option(command: F) -> F:
+    """Add ``--debug`` to a command or group."""
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Print the traceback when the harness itself fails (also CHAOS_DEBUG=1).",
+    )(command)  # type: ignore[type-var]

@@ -1,0 +1,112 @@
+"""``chaos doctor``: what this machine can run, and what is missing for the rest."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.run.machine import BASE, LATER, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+
+
+@click.command("doctor", short_help="Show what this machine can run, and what is missing.")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option(
+    "--for", "kinds", multiple=True, metavar="KIND", help="Ask for a job kind or platform, for example rehearsal."
+)
+@click.option("--deep", is_flag=True, help="Also import MindSpore, in a process of its own.")
+@reports_option
+@json_option
+@debug_option
+def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, reports: Path, as_json: bool) -> int:
+    """Show what this machine can run, and what is missing for the rest.
+
+    With SCENARIO (a file, or a name in scenarios/) or --for KIND the exit code answers for those: 0 when nothing is
+    missing, 2 when something is. Without them it answers for what every run needs.
+
+    \b
+    Examples:
+      chaos doctor
+      chaos doctor kill-rank.yaml
+      chaos doctor --for rehearsal --deep
+    """
+    machine = Machine(reports=reports)
+    asked = _asked(scenarios, kinds)
+    needed = {need for needs in asked.values() for need in needs} or set(BASE)
+    probes = probe(PROBES, machine)
+    if deep:
+        probes.append(import_mindspore(machine))
+        if "mindspore" in needed:
+            needed.add("mindspore import")
+    by_name = {found.need: found for found in probes}
+    missing = [name for name, found in by_name.items() if name in needed and not found.ok]
+    can = {kind: [need for need in needs if not by_name[need].ok] for kind, needs in _everything().items()}
+    if as_json:
+        echo_json(
+            {
+                "schema_version": 1,
+                "python": sys.executable,
+                "asked": {name: list(needs) for name, needs in asked.items()},
+                "missing": missing,
+                "probes": [asdict(found) for found in probes],
+                "kinds": {kind: {"runs": not lacking, "missing": lacking} for kind, lacking in can.items()},
+            }
+        )
+    else:
+        _print(probes, needed, can, asked, missing)
+    return codes.UNKNOWN if missing else codes.PASS
+
+
+def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """What was asked for, with its needs. Raises click.UsageError for a kind that does not exist."""
+    asked: dict[str, tuple[str, ...]] = {}
+    for kind in kinds:
+        known = _everything()
+        if kind not in known:
+            raise click.UsageError(f"no job kind or platform {kind!r}; there are {', '.join(known)}")
+        asked[kind] = known[kind]
+    for text in scenarios:
+        from chaos.cli.scenarios import load
+        from chaos.run.prepare import needs_of_scenario
+
+        loaded = load(text)
+        needs = [needs_of_scenario(cell.scenario) for cell in loaded.cells]
+        asked[str(loaded.path)] = tuple(dict.fromkeys(need for cell_needs in needs for need in cell_needs))
+    return asked
+
+
+def _everything() -> dict[str, tuple[str, ...]]:
+    """Needs of every job kind and platform that is registered, and of the platforms to come."""
+    from chaos.registry import registry
+
+    found: dict[str, tuple[str, ...]] = {}
+    for group in ("jobs", "platforms"):
+        members = registry(group)
+        found.update({name: needs_of(members.load(name)) for name in members.names()})
+    return {**found, **{name: (*BASE, name) for name in LATER if name not in found}}
+
+
+def _print(
+    probes: list[Probe],
+    needed: set[str],
+    can: dict[str, list[str]],
+    asked: dict[str, tuple[str, ...]],
+    missing: list[str],
+) -> None:
+    width = max(len(found.need) for found in probes)
+    click.echo("This machine")
+    for found in probes:
+        mark = "ok" if found.ok else ("MISSING" if found.need in needed else "absent")
+        click.echo(f"  {found.need:<{width}}  {mark:<7}  {found.seen}")
+        if found.advice:
+            click.echo(f"  {'':<{width}}  {'':<7}  -> {found.advice}")
+    click.echo("Can run")
+    for kind, lacking in can.items():
+        click.echo(f"  {kind:<{width}}  {'yes' if not lacking else 'no: missing ' + ', '.join(lacking)}")
+    about = ", ".join(asked) if asked else "every run"
+    click.echo(f"Missing for {about}: {', '.join(missing)}" if missing else f"Nothing is missing for {about}.")

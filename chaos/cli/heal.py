@@ -1,0 +1,73 @@
+"""``chaos heal``: undo what a run has left behind when the harness itself was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.cli.places import find_run
+
+if TYPE_CHECKING:
+    from chaos.run.heal import HealReport
+
+
+@click.command("heal", short_help="Undo what an interrupted run has left behind.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--all", "everything", is_flag=True, help="Every run in the reports directory: the default without RUN.")
+@reports_option
+@json_option
+@debug_option
+def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: bool) -> int:
+    """End the processes that a killed harness has left, and undo its faults, the latest first.
+
+    RUN is a directory, or a name in the reports directory; without one, every run there that has left something. It
+    can be repeated at any time. A run that is still going on is never touched. Ends with 3 when something could not be
+    put back; naming a run that is still going on counts as that.
+
+    \b
+    Examples:
+      chaos heal
+      chaos heal kill-rank-20250101-120000-1a2b
+    """
+    if runs and everything:
+        raise click.UsageError("give runs or --all, not both")
+    from chaos.run.heal import heal_all, heal_run
+
+    reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
+    failed = [report for report in reported if report.failed or (runs and report.live)]
+    if as_json:
+        echo_json({"schema_version": 1, "healed": not failed, "runs": [_plain(report) for report in reported]})
+    else:
+        for report in reported:
+            _print(report)
+        if not reported:
+            click.echo(f"nothing to heal in {reports}")
+    return codes.HARNESS if failed else codes.PASS
+
+
+def _plain(report: HealReport) -> dict[str, object]:
+    return {
+        "run": report.run,
+        "outcome": report.outcome,
+        "found": report.found,
+        "done": report.done,
+        "failed": report.failed,
+    }
+
+
+def _print(report: HealReport) -> None:
+    words = {
+        "nothing": "nothing was left",
+        "healed": "healed",
+        "failed": "NOT all put back",
+        "live": "still going on, not touched; stop its harness (Ctrl-C) first",
+    }
+    click.echo(f"{report.run}: {words[report.outcome]}")
+    for mark, texts in (("found", report.found), ("done", report.done), ("failed", report.failed)):
+        for text in texts:
+            click.echo(f"  {mark:<6}  {text}")

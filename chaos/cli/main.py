@@ -1,0 +1,149 @@
+"""The command ``chaos``: a group whose commands are imported when they are called, and its exit codes.
+
+This module imports click and the standard library only, so that ``chaos --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+import click
+
+from chaos import __version__
+from chaos.cli import codes
+from chaos.cli.debug import Settings, debug_option
+
+COMMANDS = {
+    "run": "Run scenarios: start the job, inject the faults, judge.",
+    "plan": "Print what should happen. Starts nothing.",
+    "validate": "Check scenario files and print every problem.",
+    "list": "List scenarios with their tags and cells.",
+    "schema": "Print the JSON Schema of a scenario.",
+    "analyze": "Judge a run again from its files.",
+    "heal": "Undo what an interrupted run has left behind.",
+    "doctor": "Show what this machine can run, and what is missing.",
+}
+"""Commands in the order of the help, each in chaos/cli/<name>.py, with its line in the help."""
+
+HELP = """Break a training job on purpose and judge whether it recovers as promised.
+
+\b
+Examples:
+  chaos doctor                        what can this machine run?
+  chaos plan kill-rank.yaml           what should happen? starts nothing
+  chaos run kill-rank.yaml            run it; the result is in reports/latest
+  chaos run kill-rank.yaml --set victim=2
+  chaos analyze reports/latest        the verdict again, from the files
+  chaos heal                          clean up after a run that was killed
+
+\b
+Exit codes:
+  0  pass                 3  the harness itself failed
+  1  fail                64  bad usage or bad scenario
+  2  unknown            130  interrupted
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, not when it is listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"chaos.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the name that was probably meant when there is no such command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, so that none has to be imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="chaos")
+@debug_option
+def cli() -> None:
+    pass
+
+
+def entry(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code. The console script ``chaos`` calls this.
+
+    ``arguments`` are those after the command's name; by default those of this process.
+    """
+    if "_CHAOS_COMPLETE" in os.environ:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "chaos", "_CHAOS_COMPLETE", os.environ["_CHAOS_COMPLETE"])
+    settings = Settings(debug=os.environ.get("CHAOS_DEBUG", "") not in ("", "0"))
+    try:
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+        return codes.BROKEN_PIPE
+    return code
+
+
+def _invoke(arguments: list[str], settings: Settings) -> int:
+    """Run a command and turn every way in which it can end into an exit code."""
+    try:
+        with cli.make_context("chaos", arguments, obj=settings) as context:
+            code = cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return codes.USAGE
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("chaos: interrupted", err=True)
+        return codes.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _failed(error, arguments, settings)
+    return code if isinstance(code, int) else codes.PASS
+
+
+def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
+    """Report an exception that no command has turned into a message of its own."""
+    from chaos.cli.failure import explain
+    from chaos.registry import RegistryError, UnknownName
+    from chaos.scenario.errors import ScenarioError
+
+    if isinstance(error, (ScenarioError, UnknownName)):
+        click.echo(str(error), err=True)
+        return codes.USAGE
+    if isinstance(error, RegistryError) and not settings.debug:
+        click.echo(f"chaos: {error}", err=True)
+        return codes.HARNESS
+
+    click.echo(explain(error, arguments, debug=settings.debug), err=True)
+    return codes.HARNESS
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter's own flush at exit stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,52 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from chaos.cli.places import REPORTS
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+
+reports_option = click.option(
+    "--reports",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=REPORTS,
+    show_default=True,
+    help="Directory that holds one directory for each run.",
+)
+
+cell_option = click.option(
+    "--cell", "cells", multiple=True, metavar="NAME", help="Only this matrix cell; repeat it for more."
+)
+
+
+def _settings(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{value!r} is not name=value, for example --set victim=2")
+        settings[name] = text
+    return settings
+
+
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="Give a variable of the scenario another value; repeat it for more.",
+)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    import json
+
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,55 @@
+"""Where scenarios and runs are looked for."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+import chaos
+
+REPORTS = "reports"
+
+
+def scenario_directories(start: Path) -> tuple[Path, ...]:
+    """Directories in which a scenario is found by its name, in the order in which they are searched.
+
+    ``start``/scenarios first, then the nearest parent's, then the one beside the installed package (there in a
+    repository that is installed with ``pip install -e``). Only those that exist.
+    """
+    found: list[Path] = []
+    for directory in (start, *start.parents):
+        if (directory / "scenarios").is_dir():
+            found.append(directory / "scenarios")
+            break
+    beside = Path(chaos.__file__).resolve().parent.parent / "scenarios"
+    if beside.is_dir() and beside not in found:
+        found.append(beside)
+    return tuple(found)
+
+
+def find_run(text: str, reports: Path) -> Path:
+    """The directory of a run: a path, or a name in the reports directory.
+
+    Raises click.UsageError, with the name that was probably meant, when there is no such run.
+    """
+    for directory in (Path(text), reports / text):
+        if (directory / "run.json").is_file() or (directory / "plan.json").is_file():
+            return directory.resolve()
+    if (reports / text).is_dir() or Path(text).is_dir():
+        raise click.UsageError(f"{text} is not the directory of a run: it holds neither run.json nor plan.json")
+    names = run_names(reports)
+    if not names:
+        raise click.UsageError(f"no run {text!r}: there are no runs in {reports} (give another with --reports)")
+    near = get_close_matches(text, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the last one is {names[-1]!r}"
+    raise click.UsageError(f"no run {text!r} in {reports}; {hint}")
+
+
+def run_names(reports: Path) -> list[str]:
+    """Names of the runs in a reports directory, oldest first."""
+    if not reports.is_dir():
+        return []
+    runs = [path for path in reports.iterdir() if not path.is_symlink() and (path / "run.json").is_file()]
+    return [path.name for path in sorted(runs, key=lambda path: (path / "run.json").stat().st_mtime_ns)]

@@ -1,0 +1,89 @@
+"""The reference of the scenario language (docs/scenario.md), made from its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+_HEAD = """\
+# Scenario reference
+
+Made by `chaos schema --markdown` from the JSON Schema that `chaos schema` prints. Do not edit.
+
+A scenario is strict YAML; its first key is `chaos: 1`. Durations carry a unit: `200ms`, `5s`, `2m`, `1h`. Wherever a
+value may vary, `"${name}"` puts in a variable or a matrix value. Unknown keys are errors.
+
+```yaml
+chaos: 1
+name: kill-rank
+cluster: {ranks: 4}
+job: {steps: 12, protection: [TTP]}
+faults:
+  - kind: kill
+    target: {rank: 1}
+    trigger: {step: 6, phase: optimizer.update}
+```
+"""
+
+_VARIABLES = {"#/definitions/variable", "#/definitions/textWithVariables"}
+
+
+def reference(schema: dict[str, Any]) -> str:
+    """One table for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
+    definitions = {name: part for name, part in schema["definitions"].items() if "properties" in part}
+    sections = [_section("The file", schema)]
+    sections += [_section(name, part) for name, part in sorted(definitions.items())]
+    return _HEAD + "\n" + "\n".join(sections)
+
+
+def _section(title: str, part: dict[str, Any]) -> str:
+    required = set(part.get("required", ()))
+    lines = [f"## {title}", ""]
+    if description := part.get("description"):
+        lines += [" ".join(description.split()), ""]
+    lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
+    for key, value in part["properties"].items():
+        default = "required" if key in required else _default(value)
+        meaning = " ".join(value.get("description", "").split())
+        lines.append(f"| `{key}` | {_cell(_type(value))} | {default} | {_cell(meaning)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default(value: dict[str, Any]) -> str:
+    default = value.get("default")
+    return "" if default in (None, "", [], {}) else f"`{_cell(json.dumps(default))}`"
+
+
+def _type(value: dict[str, Any]) -> str:
+    return " or ".join(dict.fromkeys(_types(value)))
+
+
+def _types(value: dict[str, Any]) -> Iterator[str]:
+    if "$ref" in value:
+        if value["$ref"] not in _VARIABLES:
+            name = value["$ref"].rpartition("/")[2]
+            yield f"[{name}](#{name.lower()})"
+    elif "allOf" in value and len(value["allOf"]) == 1:
+        yield from _types(value["allOf"][0])
+    elif choices := value.get("anyOf", value.get("oneOf")):
+        for choice in choices:
+            yield from _types(choice)
+    elif "enum" in value:
+        yield ", ".join(f"`{choice}`" for choice in value["enum"])
+    elif "const" in value:
+        yield f"`{value['const']}`"
+    elif value.get("type") == "array":
+        items = value.get("items")
+        yield f"list of {_type(items)}" if isinstance(items, dict) and items else "list"
+    elif value.get("type") == "object":
+        items = value.get("additionalProperties")
+        yield f"map of {_type(items)}" if isinstance(items, dict) and items else "map"
+    elif value.get("type") == "string" and "ms" in value.get("pattern", ""):
+        yield "duration"
+    elif "type" in value and value["type"] != "null":
+        yield str(value["type"])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

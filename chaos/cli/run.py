@@ -1,0 +1,172 @@
+"""``chaos run``: run scenarios and judge them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import Settings, debug_option
+from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
+from chaos.cli.places import find_run
+from chaos.cli.scenarios import load, pick_cells
+from chaos.run.cells import run_cells
+from chaos.run.machine import Machine, probe
+from chaos.run.prepare import fresh_seed, plan_cell
+from chaos.run.summary import Summary, write_summary
+
+if TYPE_CHECKING:
+    from chaos.run.driver import RunOutcome
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+@click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@set_option
+@cell_option
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for random targets, as an earlier run printed it.")
+@click.option("--baseline", metavar="auto|none|RUN", help="Fault-free run to compare with. Default: as the file says.")
+@reports_option
+@click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
+@click.option(
+    "--sdk",
+    type=click.Choice(["auto", "standin", "vendor"]),
+    default="auto",
+    show_default=True,
+    help="The vendor's mindio_ttp, the stand-in, or whichever the machine has.",
+)
+@json_option
+@debug_option
+@click.pass_context
+def command(
+    context: click.Context,
+    scenarios: tuple[str, ...],
+    settings: dict[str, str],
+    cells: tuple[str, ...],
+    seed: int | None,
+    baseline: str | None,
+    reports: Path,
+    keep_going: bool,
+    sdk: str,
+    as_json: bool,
+) -> int:
+    """Start the job, inject the faults, watch the recovery and judge it.
+
+    SCENARIO is a file, or a name in ./scenarios, in the nearest parent's scenarios/, or in the repository's own. Every
+    matrix cell gets a directory of its own in the reports directory; `latest` there points at the last one, and
+    summary.json tells about all cells of this call. Without --keep-going the first cell that does not pass ends it.
+
+    \b
+    Examples:
+      chaos run kill-rank.yaml
+      chaos run kill-rank.yaml --set victim=2 --baseline none
+      chaos run scenarios/*.yaml --keep-going --json
+
+    \b
+    Exit codes: 0 pass, 1 fail, 2 unknown, 3 the harness failed,
+    64 bad usage or scenario, 130 interrupted. The worst cell decides.
+    """
+    loaded = [load(text, settings) for text in scenarios]
+    pairs = pick_cells(loaded, cells)
+    draw_seed = fresh_seed() if seed is None else seed
+    for scenario, cell in pairs:
+        plan_cell(scenario, cell, draw_seed)  # A cell that cannot work is refused before any other is started.
+
+    from chaos.cli.failure import explain
+    from chaos.cli.progress import open_progress
+    from chaos.run.driver import RunOptions, run_cell
+
+    if sdk == "vendor" and (lacking := [one for one in probe(["mindio_ttp"], Machine()) if not one.ok]):
+        raise click.UsageError(f"--sdk vendor: mindio_ttp is {lacking[0].seen} for this Python")
+    if baseline not in (None, "auto", "none"):
+        baseline = str(find_run(baseline, reports))
+    options = RunOptions(reports=reports.absolute(), draw_seed=draw_seed, baseline=baseline, sdk=sdk)
+    debug = context.ensure_object(Settings).debug
+
+    def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
+        with open_progress(to_errors=as_json) as progress:
+            outcome = run_cell(scenario, cell, options, progress)
+        if not as_json:
+            _print_result(outcome.run_dir)
+        return outcome
+
+    def failed(error: Exception) -> str:
+        text = explain(error, ["run", *scenarios], debug=debug)
+        click.echo(text, err=True)
+        return text
+
+    with _ended_like_ctrl_c():
+        summary = run_cells(
+            pairs,
+            run_one,
+            started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            clock=time.monotonic,
+            keep_going=keep_going,
+            failed=failed,
+            done=lambda so_far: _save(so_far, reports),
+        )
+    if as_json:
+        echo_json(_with_results(summary))
+    elif len(pairs) > 1:
+        _print_summary(summary, reports)
+    return _exit_code(summary)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and a terminal that goes away end a run as Ctrl-C does: job stopped, faults undone."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [(number, signal.signal(number, signal.default_int_handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _exit_code(summary: Summary) -> int:
+    if summary.interrupted:
+        return codes.INTERRUPTED
+    if any(cell.verdict is None for cell in summary.cells):
+        return codes.HARNESS
+    return codes.of_verdict(summary.verdict)
+
+
+def _save(summary: Summary, reports: Path) -> None:
+    if summary.cells:
+        write_summary(summary, reports)
+
+
+def _with_results(summary: Summary) -> dict[str, Any]:
+    """The summary with the result.json of each cell beside it."""
+    import json
+
+    plain = summary.to_json()
+    for entry in plain["cells"]:
+        path = Path(entry["directory"]) / "result.json" if entry["directory"] else None
+        entry["result"] = json.loads(path.read_text("utf-8")) if path and path.is_file() else None
+    return plain
+
+
+def _print_result(run_dir: Path) -> None:
+    from chaos.cli.show import show
+    from chaos.report.result import read_result
+
+    show(read_result(run_dir))
+
+
+def _print_summary(summary: Summary, reports: Path) -> None:
+    click.echo("")
+    for cell in summary.cells:
+        name = f"{cell.scenario}[{cell.cell}]" if cell.cell else cell.scenario
+        click.echo(f"{cell.verdict or 'harness failed':<14}  {cell.seconds:7.1f} s  {name}  {cell.run or ''}".rstrip())
+    for name in summary.not_run:
+        click.echo(f"{'not run':<14}  {'':9}  {name}")
+    click.echo(f"{summary.verdict}: {len(summary.cells)} cells run, see {reports / 'summary.json'}")

@@ -1,0 +1,44 @@
+"""Load the scenarios that a command line names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.cli.places import scenario_directories
+from chaos.run.prepare import known_names
+from chaos.scenario.find import find_scenario
+from chaos.scenario.load import load_scenario
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+def load(text: str, settings: Mapping[str, str] | None = None) -> LoadedScenario:
+    """Load a scenario by its path or by its name, with variables set from the command line.
+
+    Raises ScenarioError for a file that is not there or is wrong.
+    """
+    path = find_scenario(text, directories=scenario_directories(Path.cwd()))
+    return load_scenario(path, settings=dict(settings or {}), names=known_names())
+
+
+def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:
+    """The cells to work on: all, or those that are named; a name may be in several scenarios.
+
+    Raises click.UsageError, with the name that was probably meant, for one that is in none.
+    """
+    pairs = [(scenario, cell) for scenario in loaded for cell in scenario.cells]
+    if not wanted:
+        return pairs
+    names = [cell.name for _, cell in pairs]
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names))}"
+            raise click.UsageError(f"no cell {name!r}; {hint}")
+    return [pair for pair in pairs if pair[1].name in wanted]

@@ -1,0 +1,29 @@
+"""``chaos schema``: the scenario language for editors (JSON Schema) and for people (Markdown)."""
+
+from __future__ import annotations
+
+import click
+
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json
+from chaos.run.prepare import known_names
+from chaos.scenario.schema import scenario_schema
+
+
+@click.command("schema", short_help="Print the JSON Schema of a scenario.")
+@click.option("--markdown", is_flag=True, help="Print the reference of docs/scenario.md instead.")
+@debug_option
+def command(markdown: bool) -> int:
+    """Print the JSON Schema (draft-07) of a scenario file.
+
+    \b
+    An editor with a YAML language server uses it when the file's first line is
+      # yaml-language-server: $schema=scenario.schema.json
+    """
+    if markdown:
+        from chaos.cli.reference import reference
+
+        click.echo(reference(scenario_schema()), nl=False)
+    else:
+        echo_json(scenario_schema(known_names()))
+    return 0

@@ -1,0 +1,20 @@
+"""Shows a result on the terminal."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaos.report.result import Result
+
+
+def show(result: Result) -> None:
+    """Print a result on standard output. A reader that has gone changes nothing: the exit code tells the verdict."""
+    from rich.console import Console
+
+    from chaos.report.terminal import print_result
+
+    # rich ends the process with 1, which would read as a verdict, when nobody reads its output.
+    with suppress(BrokenPipeError, SystemExit):
+        print_result(result, Console())

@@ -1,0 +1,39 @@
+"""``kill``: SIGKILL to a rank's process."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class Kill:
+    """Kills the process. On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``."""
+
+    name = "kill"
+    effect = "death"
+    signal = signal.SIGKILL
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a death cannot be put back."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Send the signal to that very process."""
+        job.signal(victim.identity, self.signal)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel's exit status of the process. Raises FaultMissed if it ended in another way."""
+        status = job.exit_status(victim.identity)
+        if status is None:
+            return None
+        if status.signal != self.signal:
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with signal {int(self.signal)}")
+        return {"signal": status.signal}
+
+
+KIND = Kill()

@@ -1,0 +1,42 @@
+"""The protocol of a fault kind: what is done to ranks, its evidence, and how it is undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.process import ProcessIdentity
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A rank that a fault hits, and its process."""
+
+    rank: int
+    identity: ProcessIdentity
+
+
+class FaultKind(Protocol):
+    """One kind of fault. ``effect`` is what the plan reckons with: ``death``, ``suspension`` or ``none``.
+
+    ``signal`` is recorded with the act, None for faults that send none.
+    """
+
+    name: str
+    effect: str
+    signal: int | None
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """What must be put back; on disk before :meth:`inject` is called."""
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Do it to one rank."""
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
+
+
+class FaultMissed(RuntimeError):
+    """The fault did not happen as planned. The text is the reason that the report gives."""

@@ -1,0 +1,46 @@
+"""``suspend``: SIGSTOP to a rank's process; undone with SIGCONT."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class Suspend:
+    """Stops the process without ending it. On Ascend: a process that hangs, so that only its heartbeat is missed."""
+
+    name = "suspend"
+    effect = "suspension"
+    signal = signal.SIGSTOP
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Continue each process."""
+        return [
+            UndoStep(
+                id=f"{fault}-rank-{victim.rank}",
+                fault=fault,
+                action="resume-process",
+                arguments=asdict(victim.identity),
+                note=f"continue rank {victim.rank}",
+            )
+            for victim in victims
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Send the signal to that very process."""
+        job.signal(victim.identity, self.signal)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        state = job.state(victim.identity)
+        if state in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before it could be suspended")
+        return {"signal": int(self.signal)} if state == "stopped" else None
+
+
+KIND = Suspend()

@@ -1,0 +1,42 @@
+"""Time as a collaborator: whoever measures, records or waits is given a clock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The clocks of one host, and a way to let time pass."""
+
+    def mono(self) -> int:
+        """Nanoseconds of CLOCK_MONOTONIC. Comparable between processes of one boot of one host."""
+
+    def wall(self) -> int:
+        """Nanoseconds since the epoch, CLOCK_REALTIME. For people: it may jump."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let ``seconds`` pass."""
+
+
+class SystemClock:
+    """The kernel's clocks."""
+
+    def mono(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+    def wall(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+SYSTEM_CLOCK = SystemClock()
+"""Has no state, so one is enough."""
+
+
+def boot_id() -> str:
+    """The kernel's random id of this boot: monotonic times, PIDs and start times mean nothing beyond it."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

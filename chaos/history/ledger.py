@@ -1,0 +1,157 @@
+"""The undo ledger: what must be put back, on disk before the fault that makes it necessary."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
+
+
+class LedgerError(RuntimeError):
+    """The ledger cannot be written or read. No fault may be made without its undo step on disk."""
+
+
+@dataclass(frozen=True)
+class UndoStep:
+    """One thing to put back. ``action`` names an undo action, ``arguments`` (JSON) says what it works on.
+
+    ``id`` is unique in its ledger. ``fault`` is the fault that the step belongs to, None for the run's own steps
+    (the job, its private directory). ``note`` tells a reader in words what will be put back.
+    """
+
+    id: str
+    fault: str | None
+    action: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LedgerContent:
+    """What a ledger says. ``closed`` maps the id of a closed step to its outcome."""
+
+    steps: tuple[UndoStep, ...]
+    closed: dict[str, str]
+    problems: tuple[str, ...]
+
+    @property
+    def open(self) -> list[UndoStep]:
+        """Steps that were recorded and not closed, the latest first: the order in which they are undone."""
+        return [step for step in reversed(self.steps) if step.id not in self.closed]
+
+
+class Ledger:
+    """The ledger in one file. One process writes it at a time; its threads may share this object.
+
+    A torn last line is passed over: a step is made durable before its fault is made, so a torn step was never acted
+    on, and a torn close leaves a step open whose undo can be done again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """``path`` need not exist: it is created by the first ``record``."""
+        self._path = path
+        self._lock = threading.Lock()
+
+    def record(self, step: UndoStep) -> UndoStep:
+        """Make ``step`` durable: it is on disk (fsync) when this returns, and only then may its fault be made.
+
+        Raises LedgerError if it could not be written or its id was used before.
+        """
+        with self._lock:
+            if any(step.id == known.id for known in self.read().steps):
+                raise LedgerError(f"{self._path}: undo step {step.id} was recorded before")
+            self._append({"record": "step", **asdict(step)})
+        return step
+
+    def close(self, step_id: str, outcome: str) -> None:
+        """Record that the step was undone, or needs no undoing. Raises LedgerError for an unknown step."""
+        with self._lock:
+            if all(step_id != known.id for known in self.read().steps):
+                raise LedgerError(f"{self._path}: there is no undo step {step_id} to close")
+            self._append({"record": "close", "id": step_id, "outcome": outcome})
+
+    def open_steps(self) -> list[UndoStep]:
+        """Steps still to be undone, the latest first."""
+        return self.read().open
+
+    def read(self) -> LedgerContent:
+        """Read the whole ledger. A missing file is an empty one. Damaged lines are problems, never exceptions."""
+        steps: dict[str, UndoStep] = {}
+        closed: dict[str, str] = {}
+        problems: list[str] = []
+        try:
+            for line in read_lines(self._path):
+                if line.torn:
+                    continue
+                try:
+                    if line.text is None:
+                        raise ValueError("the line is too long")
+                    _take(decode(line.text), steps, closed)
+                except ValueError as error:
+                    problems.append(f"{self._path.name}:{line.number}: not an undo record: {error}")
+        except UnreadableFile as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                problems.append(str(error))
+        except OSError as error:
+            problems.append(f"{self._path.name}: cannot be read to its end: {error.strerror}")
+        return LedgerContent(tuple(steps.values()), closed, tuple(problems))
+
+    def _append(self, record: dict[str, Any]) -> None:
+        line = encode(record)
+        try:
+            created = not self._path.exists()
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self._path, flags, 0o644)
+            try:
+                _drop_torn_line(descriptor)
+                if os.write(descriptor, line) != len(line):
+                    raise LedgerError(f"{self._path}: the line was not written whole; is the disk full?")
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            if created:
+                _sync_directory(self._path.parent)
+        except OSError as error:
+            raise LedgerError(f"{self._path}: cannot be written: {error.strerror}") from error
+
+
+def _take(record: dict[str, Any], steps: dict[str, UndoStep], closed: dict[str, str]) -> None:
+    match record:
+        case {
+            "record": "step",
+            "id": str(key),
+            "fault": str() | None,
+            "action": str(),
+            "arguments": dict(),
+            "note": str(),
+        }:
+            if key in steps:
+                raise ValueError(f"step {key} was recorded before")
+            steps[key] = UndoStep(key, record["fault"], record["action"], record["arguments"], record["note"])
+        case {"record": "close", "id": str(key), "outcome": str(outcome)}:
+            if key not in steps:
+                raise ValueError(f"step {key} is closed but was never recorded")
+            closed[key] = outcome
+        case _:
+            raise ValueError("neither a step nor a close")
+
+
+def _drop_torn_line(descriptor: int) -> None:
+    size = os.fstat(descriptor).st_size
+    end = size
+    while end and os.pread(descriptor, 1, end - 1) != b"\n":
+        end -= 1
+    if end != size:
+        os.ftruncate(descriptor, end)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,225 @@
+"""Reading the history of a run: every writer's file, merged by the monotonic clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from chaos.history.event import Event
+from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, read_lines
+
+ProblemKind = Literal[
+    "torn-last-line", "torn-line", "garbled-line", "line-too-long", "seq", "clock-back", "no-writer-start", "unreadable"
+]
+"""torn-last-line: the writer was killed, which a scenario may well do; also a file that is still empty. torn-line: the
+same, in a file that was resumed. All others mean that the record is damaged or incomplete."""
+
+_FRAME = ("seq", "mono", "wall", "event", "attempt", "rank", "pid")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with the record itself. ``where`` is ``history/<file>:<line>``."""
+
+    kind: ProblemKind
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}"
+
+
+@dataclass(frozen=True)
+class History:
+    """All events of a run in order of time, and the problems of its files."""
+
+    events: tuple[Event, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def select(
+        self,
+        event: str | None = None,
+        /,
+        *,
+        attempt: str | None = None,
+        rank: int | None = None,
+        pid: int | None = None,
+        writer: str | None = None,
+        **data: Any,
+    ) -> list[Event]:
+        """Events in order of time that match everything given. None matches anything."""
+        candidates = self.events if event is None else self._by_name.get(event, ())
+        return [
+            candidate
+            for candidate in candidates
+            if (attempt is None or candidate.attempt == attempt)
+            and (rank is None or candidate.rank == rank)
+            and (pid is None or candidate.pid == pid)
+            and (writer is None or candidate.writer == writer)
+            and all(key in candidate.data and candidate.data[key] == value for key, value in data.items())
+        ]
+
+    def first(self, event: str | None = None, /, **match: Any) -> Event | None:
+        """The earliest event that ``select`` finds, or None."""
+        return next(iter(self.select(event, **match)), None)
+
+    def last(self, event: str | None = None, /, **match: Any) -> Event | None:
+        """The latest event that ``select`` finds, or None."""
+        return next(reversed(self.select(event, **match)), None)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Event]]:
+        index: dict[str, list[Event]] = {}
+        for event in self.events:
+            index.setdefault(event.event, []).append(event)
+        return index
+
+
+def read_history(directory: Path) -> History:
+    """Read every ``*.jsonl`` of ``directory``.
+
+    Nothing in a file makes this raise: what cannot be read is a problem with its place. Events keep their order within
+    a file even where its clock runs back. Monotonic times of different boots cannot be compared, so events are ordered
+    by boot first; boots are ordered by the wall clock.
+    """
+    problems: list[Problem] = []
+    segments: list[_Segment] = []
+    try:
+        paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl")
+    except OSError as error:
+        return History(problems=(Problem("unreadable", directory.name, f"cannot be listed: {error.strerror}"),))
+    for path in paths:
+        file = _File(path, f"{directory.name}/{path.name}")
+        segments += file.read()
+        problems += file.problems
+    return History(tuple(_merge(segments)), tuple(problems))
+
+
+@dataclass
+class _Segment:
+    """Events that one writer recorded in one boot, in order of their lines."""
+
+    boot: str
+    events: list[Event] = field(default_factory=list)
+
+
+class _File:
+    """One writer's file while it is read."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.problems: list[Problem] = []
+        self._path = path
+        self._name = name
+        self._writer = path.stem
+        self._next_seq = 0
+        self._started = False
+        self._segments = [_Segment("")]
+
+    def read(self) -> list[_Segment]:
+        garbled: int | None = None
+        lines = whole = 0
+        try:
+            for line in read_lines(self._path):
+                where = f"{self._name}:{line.number}"
+                lines += 1
+                whole += not line.torn
+                if line.text is None:
+                    self._problem("line-too-long", where, f"a line of more than {MAX_LINE} bytes was refused")
+                elif line.torn:
+                    self._problem("torn-last-line", where, "the last line is torn: its writer was ended while writing")
+                else:
+                    event = self._event(line.text, where)
+                    if event is None:
+                        garbled = line.number
+                    else:
+                        self._take(event, garbled_before=garbled == line.number - 1)
+        except UnreadableFile as error:
+            self._problem("unreadable", self._name, str(error))
+        except OSError as error:
+            self._problem("unreadable", self._name, f"cannot be read to its end: {error.strerror}")
+        else:
+            if not lines:
+                self._problem(
+                    "torn-last-line", f"{self._name}:1", "the file is empty: its writer was ended at its start"
+                )
+            elif whole and not self._started:
+                self._problem("no-writer-start", f"{self._name}:1", "the file holds no writer.start")
+        return self._segments
+
+    def _event(self, text: bytes, where: str) -> Event | None:
+        try:
+            return _parse(text, self._writer, where)
+        except ValueError as error:
+            self._problem("garbled-line", where, f"not an event: {error}")
+            return None
+
+    def _take(self, event: Event, *, garbled_before: bool) -> None:
+        if not self._started:
+            self._started = True
+            if event.event != "writer.start":
+                self._problem("no-writer-start", event.source, f"the first event is {event.event}, not writer.start")
+        if event.event == "writer.resume" and garbled_before and self.problems[-1].kind == "garbled-line":
+            torn = self.problems.pop()
+            self._problem("torn-line", torn.where, "the line is torn: its writer was ended while writing")
+        if event.event in ("writer.start", "writer.resume"):
+            self._writer = str(event.data.get("writer", self._writer))
+            event = replace(event, writer=self._writer)
+            boot = str(event.data.get("boot", ""))
+            if boot != self._segments[-1].boot:
+                self._segments.append(_Segment(boot))
+        events = self._segments[-1].events
+        if event.seq != self._next_seq:
+            self._problem("seq", event.source, f"seq {event.seq} where {self._next_seq} was expected")
+        self._next_seq = event.seq + 1
+        if events and event.mono < events[-1].mono:
+            self._problem(
+                "clock-back", event.source, f"the monotonic clock runs back by {events[-1].mono - event.mono} ns"
+            )
+        events.append(event)
+
+    def _problem(self, kind: ProblemKind, where: str, text: str) -> None:
+        self.problems.append(Problem(kind, where, text))
+
+
+def _parse(text: bytes, writer: str, where: str) -> Event:
+    record = decode(text)
+    seq, mono, wall = (_integer(record, key) for key in ("seq", "mono", "wall"))
+    if seq is None or mono is None or wall is None or min(seq, mono, wall) < 0:
+        raise ValueError("seq, mono and wall are needed and cannot be negative")
+    name, attempt = record.get("event"), record.get("attempt")
+    if not isinstance(name, str) or not name:
+        raise ValueError("event must be a name")
+    if not (attempt is None or isinstance(attempt, str)):
+        raise ValueError("attempt must be a name or null")
+    rank, pid = _integer(record, "rank"), _integer(record, "pid")
+    data = {key: value for key, value in record.items() if key not in _FRAME}
+    return Event(name, mono, wall, writer, seq, attempt, rank, pid, data, where)
+
+
+def _integer(record: dict[str, Any], key: str) -> int | None:
+    value = record.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{key} must be a whole number")
+    return value
+
+
+def _merge(segments: list[_Segment]) -> Iterator[Event]:
+    filled = [segment for segment in segments if segment.events]
+    boots: dict[str, int] = {}
+    for segment in filled:
+        began = segment.events[0].wall
+        boots[segment.boot] = min(began, boots.get(segment.boot, began))
+    keyed: list[tuple[tuple[int, str, int, int, int], Event]] = []
+    for number, segment in enumerate(filled):
+        latest = 0
+        for position, event in enumerate(segment.events):
+            # A clock that runs back is reported; it must not turn the order of one writer's own events round.
+            latest = max(latest, event.mono)
+            keyed.append(((boots[segment.boot], segment.boot, latest, number, position), event))
+    for _, event in sorted(keyed, key=lambda pair: pair[0]):
+        yield event

@@ -1,0 +1,73 @@
+"""The protocol of a job kind: how a job is started, and what of it can be observed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+
+
+class JobError(RuntimeError):
+    """The job cannot be prepared. The text says what is missing and what to do."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a job kind needs to know to start one attempt.
+
+    ``directory`` is the job's working directory, ``logs`` the attempt's log directory; both exist. ``resume`` says that
+    training goes on from an end-of-life checkpoint. ``ports`` are leased: as many as the kind's ``ports`` says.
+    ``python`` is the interpreter of the ranks. ``sdk`` is ``standin`` or ``vendor``.
+    """
+
+    scenario: Scenario
+    scenario_directory: Path
+    directory: Path
+    logs: Path
+    resume: bool
+    ports: tuple[int, ...]
+    python: Path
+    sdk: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """How the launcher is started. ``environment`` is added to the harness's own; ``path`` goes before PYTHONPATH."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    path: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A part that is not the genuine one, and the layer at which it is put in."""
+
+    part: str
+    layer: str
+
+
+class JobKind(Protocol):
+    """A kind of job. ``needs`` names probes of :mod:`chaos.run.machine`; ``ports`` counts the TCP ports of a launch."""
+
+    name: str
+    traits: JobTraits
+    needs: tuple[str, ...]
+    ports: int
+    extensions: tuple[str, ...]
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """What is not genuine when this scenario runs."""
+
+    def prepare(self, launch: Launch) -> None:
+        """Make what the job reads (data, directories). Raises JobError."""
+
+    def command(self, launch: Launch) -> Command:
+        """How to start it. Raises JobError."""
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """What of the job's own files decides about its losses; part of the baseline's key."""

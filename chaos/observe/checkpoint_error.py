@@ -1,0 +1,23 @@
+"""What the checkpoint reader says when it will not accept a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class CheckpointError(Exception):
+    """The file is missing or damaged. The text names the file, the place in it and what is wrong there."""
+
+    def __init__(self, path: Path, problem: str, offset: int | None = None) -> None:
+        self.path = path
+        self.problem = problem
+        self.offset = offset
+        place = "" if offset is None else f" at byte {offset}"
+        super().__init__(f"{path}{place}: {problem}")
+
+
+class CheckpointNotSupported(CheckpointError):
+    """The file may be sound, but this reader cannot judge it: over the size limit, or a kind of value it does not know.
+
+    A check that meets this error has no evidence either way.
+    """

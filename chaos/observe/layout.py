@@ -1,0 +1,89 @@
+"""Find checkpoint files under a directory, by the layouts of MindSpore and MindFormers.
+
+A name is a hint; the numbers stored inside the file are the truth. Nothing is opened here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["end-of-life", "periodic", "either"]
+
+# ttp_: MindSpore 2.7 to 2.10; tft_: older releases and their documents.
+_STEP_DIRECTORY = re.compile(r"(?:ttp|tft)_saved_checkpoints-step_(?P<step>\d{1,18})(?P<temporary>_tmp)?")
+_RANK_DIRECTORY = re.compile(r"rank_(?P<rank>\d{1,18})")
+# prefix-epoch_step; the writer calls it .tmp until it is complete.
+_FILE = re.compile(r"(?P<prefix>.+)-(?P<epoch>\d{1,18})_(?P<step>\d{1,18})\.(?P<suffix>ckpt|safetensors|tmp)")
+_RANK_IN_PREFIX = re.compile(r"(?:^|_)rank_(?P<rank>\d{1,18})(?:_\d+)?$")
+
+
+@dataclass(frozen=True)
+class FoundCheckpoint:
+    """One file whose name is that of a checkpoint.
+
+    ``rank`` comes from the directory ``rank_R``, ``name_rank`` from the file's own name when it has one.
+    ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory is
+    still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish.
+    ``kind`` is ``end-of-life`` in such a directory, ``periodic`` for MindSpore's own names, and ``either`` for
+    MindFormers' ``{prefix}_rank_R``, a name that it uses for both.
+    """
+
+    path: Path
+    rank: int
+    epoch: int
+    step_in_epoch: int
+    directory_step: int | None
+    temporary: bool
+    kind: Kind
+    name_rank: int | None
+
+
+def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
+    """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
+
+    Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
+    ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``.
+    A ``root`` that does not exist holds nothing.
+    """
+    found = []
+    for directory, subdirectories, files in os.walk(root, followlinks=False):
+        subdirectories.sort()
+        rank = _RANK_DIRECTORY.fullmatch(Path(directory).name)
+        if rank is None:
+            continue
+        for name in sorted(files):
+            path = Path(directory, name)
+            if (match := _FILE.fullmatch(name)) and path.is_file() and not path.is_symlink():
+                found.append(_describe(path, int(rank["rank"]), match))
+    return sorted(found, key=lambda checkpoint: checkpoint.path)
+
+
+def find_temporary_directories(root: Path) -> list[Path]:
+    """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them."""
+    found = []
+    for directory, subdirectories, _ in os.walk(root, followlinks=False):
+        for name in subdirectories:
+            path = Path(directory, name)
+            if (match := _STEP_DIRECTORY.fullmatch(name)) and match["temporary"] and not path.is_symlink():
+                found.append(path)
+    return sorted(found)
+
+
+def _describe(path: Path, rank: int, match: re.Match[str]) -> FoundCheckpoint:
+    in_prefix = _RANK_IN_PREFIX.search(match["prefix"])
+    step_directory = _STEP_DIRECTORY.fullmatch(path.parent.parent.name)
+    kind: Kind = "either" if in_prefix else "periodic"
+    return FoundCheckpoint(
+        path=path,
+        rank=rank,
+        epoch=int(match["epoch"]),
+        step_in_epoch=int(match["step"]),
+        directory_step=int(step_directory["step"]) if step_directory else None,
+        temporary=match["suffix"] == "tmp" or bool(step_directory and step_directory["temporary"]),
+        kind="end-of-life" if step_directory else kind,
+        name_rank=int(in_prefix["rank"]) if in_prefix else None,
+    )

@@ -1,0 +1,85 @@
+"""Reader of what ``msrun`` prints and of the scheduler's log.
+
+Neither can be believed about *which* rank failed: after a kill of rank 1 the scheduler was seen to name node 0. So a
+node that they blame is in the field ``node`` and never the event's ``rank``. Facts: MindSpore 2.10 on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from chaos.observe.framework_prefix import split_prefix
+from chaos.observe.log_event import LogEvent
+from chaos.observe.patterns import find_event, known
+from chaos.observe.wall_time import WallTime
+
+_TABLE = (
+    known(
+        "msrun.worker_start",
+        "Start worker process",
+        r"Start worker process with rank id:(?P<rank>\d+), log file:(?P<log>.+?)\. ",
+    ),
+    known("msrun.scheduler_start", "Start scheduler process", r"Start scheduler process, log file:(?P<log>.+?)\. "),
+    known("msrun.spawned", "Distributed job is spawned", r"Distributed job is spawned"),
+    known(
+        "msrun.worker_exit",
+        "Worker process ",
+        r"Worker process (?P<worker_pid>\d+) exit with exception\. Error code: (?P<code>-?\d+)",
+    ),
+    known(
+        "msrun.kill_workers", "kill all other workers", r"There's worker exits with exception, kill all other workers"
+    ),
+    known("msrun.workers_done", "All workers successfully exit", r"All workers successfully exit"),
+    known(
+        "msrun.scheduler_exit",
+        "Scheduler process ",
+        r"Scheduler process (?P<scheduler_pid>\d+) exit with exception",
+    ),
+    known(
+        "msrun.failed",
+        "Distributed job exited with exception",
+        r"Please check logs in directory: (?P<directory>.+?)\.?$",
+    ),
+    known("msrun.interrupted", "msrun process received SIGINT", r"msrun process received SIGINT"),
+    known("cluster.ready", "Cluster is successfully initialized", r"Cluster is successfully initialized"),
+    known("cluster.alive", "alive nodes", r"Cluster currently has (?P<nodes>\d+) alive nodes"),
+    known("cluster.waiting", "Topology build timed out", r"retry\((?P<tries>\d+)/(?P<of>\d+)\)"),
+    known(
+        "cluster.registered",
+        "is registered successfully",
+        r"The new node: (?P<node>[^(]+)\(role: (?P<role>\w+)\), rank id: (?P<rank>\d+)",
+    ),
+    known("cluster.node_rank", "This node ", r"This node (?P<node>\S+) rank id: (?P<rank>\d+)"),
+    known("cluster.node_lost", "is timed out", r"The node: (?P<node>\S+) is timed out"),
+    known(
+        "cluster.nodes_lost",
+        "The total number of timed out node",
+        r"timed out node is (?P<count>\d+)\. Timed out node list is: (?:\[const vector\])?\{(?P<nodes_list>[^}]*)\}, "
+        r"worker (?P<first>\S+) is the first one",
+    ),
+    known("cluster.abnormal", "abnormal compute graph nodes", r"There are (?P<count>\d+) abnormal compute graph nodes"),
+    known("cluster.refused", "Repeated registration node", r"Repeated registration node: (?P<node>\S+)"),
+    known("cluster.recovered", "have been recovered", r"The node: (?P<node>\S+) have been recovered"),
+)
+
+
+class MsrunLogReader:
+    """Lines of msrun and of the cluster it builds: ``msrun.*`` and ``cluster.*``.
+
+    ``tz`` is the zone of the times in the log, None the local one.
+    """
+
+    name = "msrun"
+
+    def __init__(self, tz: tzinfo | None = None) -> None:
+        self._wall = WallTime(tz)
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether msrun's or the scheduler's own lines are among them."""
+        return any(mark in line for line in first_lines for mark in ("Start scheduler process", "meta_server_node.cc"))
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of a line, None when it is not one of the lines known."""
+        prefixed = split_prefix(line, self._wall)
+        return find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid)

@@ -1,0 +1,76 @@
+"""Tables of the lines that a reader knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.observe.log_event import LogEvent
+
+_MAX_DIGITS = 18  # a longer number is no rank, step or count, and would not fit into 64 bits
+_INTEGER = re.compile(r"-?\d+")
+_DECIMAL = re.compile(r"-?\d{1,18}\.\d{1,18}")
+_LIST = re.compile(r"\[[\[\]\d, -]{0,65536}\]")
+_OWN = ("rank", "step")
+
+
+@dataclass(frozen=True)
+class Known:
+    """One line that a reader knows.
+
+    ``literal`` is a part of every such line: looking for it is much cheaper than the expression. The expression is
+    searched in the message, after the prefix. Its groups become fields of the event, ``rank`` and ``step`` its own
+    attributes. Numbers become int or float and lists of numbers lists, except in a group ``..._text``, which stays as
+    it is. A group ``x_list`` is a text with commas and becomes the list ``x``.
+    """
+
+    kind: str
+    literal: str
+    pattern: re.Pattern[str]
+
+
+def known(kind: str, literal: str, pattern: str) -> Known:
+    """A ``Known`` from the text of its expression."""
+    return Known(kind, literal, re.compile(pattern))
+
+
+def find_event(table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None) -> LogEvent | None:
+    """The event of the first entry in ``table`` that the message fits, or None."""
+    for entry in table:
+        if entry.literal in message and (match := entry.pattern.search(message)):
+            groups = {name: text for name, text in match.groupdict().items() if text is not None}
+            values = dict(_field(name, text) for name, text in groups.items())
+            fields = {name: value for name, value in values.items() if name not in _OWN}
+            return LogEvent(
+                entry.kind, wall_ns, _natural(values.get("rank")), _natural(values.get("step")), pid, fields
+            )
+    return None
+
+
+def _field(name: str, text: str) -> tuple[str, Any]:
+    if name.endswith("_text"):
+        return name, text
+    if name.endswith("_list"):
+        return name.removesuffix("_list"), [_convert(item.strip()) for item in text.split(",") if item.strip()]
+    return name, _convert(text)
+
+
+def _convert(text: str) -> Any:
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) <= _MAX_DIGITS else text
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    if _LIST.fullmatch(text):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _natural(value: Any) -> int | None:
+    # The SDK writes -1 where it has no step yet.
+    return value if isinstance(value, int) and value >= 0 else None

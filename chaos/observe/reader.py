@@ -1,0 +1,110 @@
+"""Log readers: what one is, which one a file needs, and reading a file with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from pathlib import Path
+from typing import Protocol
+
+from chaos.observe.lines import LINE_LIMIT, LineSplitter
+from chaos.observe.log_event import LogEvent
+from chaos.observe.mindspore_log import MindSporeLogReader
+from chaos.observe.msrun_log import MsrunLogReader
+from chaos.observe.ttp_log import TtpLogReader
+
+CHUNK = 1 << 20
+_HEAD_LINES = 50
+_SAMPLES = 20
+_SAMPLE_LENGTH = 200
+_PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
+
+
+class LogReader(Protocol):
+    """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether a log that begins with these lines is of the program's."""
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of one line without its line feed, None when the line says nothing that is known."""
+
+
+@dataclass
+class LogScan:
+    """What reading a log came to, besides the events.
+
+    ``unknown`` counts the lines that no reader knows, blank ones not included; the first of them are in ``samples``
+    with their line numbers. ``cut`` counts lines over the limit. ``torn``: the file ends inside a line, which was not
+    read.
+    """
+
+    lines: int = 0
+    events: int = 0
+    unknown: int = 0
+    cut: int = 0
+    torn: bool = False
+    samples: list[tuple[int, str]] = field(default_factory=list)
+
+
+def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
+    """The readers of this package. ``tz`` is the zone of the machine that wrote the logs, None this machine's."""
+    return [TtpLogReader(tz), MsrunLogReader(tz), MindSporeLogReader(tz)]
+
+
+def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
+    """The first reader that recognises the content, or None. The name of a file decides nothing."""
+    return next((reader for reader in readers if reader.recognises(first_lines)), None)
+
+
+def read_log(
+    path: Path,
+    readers: Sequence[LogReader],
+    *,
+    scan: LogScan | None = None,
+    name: str | None = None,
+    line_limit: int = LINE_LIMIT,
+) -> Iterator[LogEvent]:
+    """The events of one file, in its order, read in chunks.
+
+    The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
+    with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
+    events give as their file, by default the path. ``line_limit`` is in bytes. A ``.log.<pid>`` at the end of the name
+    is the process of all lines that do not name theirs. Raises OSError when the file cannot be read.
+    """
+    scan = LogScan() if scan is None else scan
+    suffix = _PID_SUFFIX.search(path.name)
+    pid = int(suffix[1]) if suffix else None
+    file = str(path) if name is None else name
+    splitter = LineSplitter(line_limit)
+    with path.open("rb") as stream:
+        chunk = stream.read(CHUNK)
+        first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
+        ordered = [*([first] if first else []), *(reader for reader in readers if reader is not first)]
+        while chunk:
+            begin = splitter.lines + 1
+            for number, line in enumerate(splitter.feed(chunk), begin):
+                event = _read_line(ordered, line, number, scan)
+                if event is not None:
+                    yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid)
+            scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
+            chunk = stream.read(CHUNK)
+
+
+def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogScan) -> LogEvent | None:
+    for reader in readers:
+        event = reader.read(line)
+        if event is not None:
+            scan.events += 1
+            return event
+    if line.strip():
+        scan.unknown += 1
+        if len(scan.samples) < _SAMPLES:
+            scan.samples.append((number, line[:_SAMPLE_LENGTH]))
+    return None

@@ -1,0 +1,168 @@
+"""Strict parser of the ``.safetensors`` format, as MindSpore and MindFormers write it.
+
+Eight bytes little-endian length, a JSON header ``{name: {dtype, shape, data_offsets: [begin, end]}, "__metadata__":
+{text: text}}``, then the data without gaps. Source: the format's description in the safetensors project.
+
+MindSpore (``crc_check=True``) stores ``crc_num`` in the metadata: CRC-32 over name and content of every tensor in the
+order of the names. Its code takes ``bytes(array)`` for the content, which for an integer of shape ``()`` and value *n*
+is *n* zero bytes and not the number (seen with 2.10); the reader has to do the same.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported
+from chaos.observe.parsed import Crc, Parsed
+from chaos.observe.tensor import MAX_DIMS, Tensor, byte_count, make_tensor
+
+LENGTH_SIZE = 8
+MAX_HEADER = 100_000_000  # the limit of the safetensors library itself
+_DTYPES = {
+    "BOOL": "bool",
+    "I8": "int8",
+    "U8": "uint8",
+    "I16": "int16",
+    "U16": "uint16",
+    "I32": "int32",
+    "U32": "uint32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+}
+_OTHER_TYPES = {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4", "C64"}
+_MAX_ZEROS = 1 << 26
+_IMPOSSIBLE_ZEROS = 1 << 42  # MindSpore would need that many bytes of memory
+_MAX_INT = 1 << 62
+
+
+def looks_like_safetensors(head: bytes, size: int) -> bool:
+    """Whether the first bytes of a file of ``size`` bytes can be a length and the start of a JSON object."""
+    if len(head) <= LENGTH_SIZE or head[LENGTH_SIZE : LENGTH_SIZE + 1] != b"{":
+        return False
+    return int.from_bytes(head[:LENGTH_SIZE], "little") <= size - LENGTH_SIZE
+
+
+def parse_safetensors(path: Path, stream: BinaryIO, size: int) -> Parsed:
+    """Read a whole ``.safetensors``. ``stream`` stands at byte 0 of ``size`` bytes. Raises CheckpointError."""
+    prefix = stream.read(LENGTH_SIZE)
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) != LENGTH_SIZE or length > size - LENGTH_SIZE:
+        raise CheckpointError(path, f"a header of {length} bytes does not fit into a file of {size}", 0)
+    if length > MAX_HEADER:
+        raise CheckpointNotSupported(path, f"a header of {length} bytes is over the limit of {MAX_HEADER}", 0)
+    try:
+        header = _header(stream.read(length))
+        metadata = _metadata(header)
+        entries = _read_all(stream, header, size - LENGTH_SIZE - length)
+        if not entries:
+            raise ValueError("the file holds no tensors")
+        crc = _check_crc(metadata, entries)
+    except NotImplementedError as error:
+        raise CheckpointNotSupported(path, str(error)) from error
+    except ValueError as error:
+        raise CheckpointError(path, str(error)) from error
+    return Parsed(dict(entries), crc)
+
+
+def _header(raw: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the header is not sound JSON: {str(error)[:200]}") from error
+    if not isinstance(header, dict):
+        raise ValueError("the header is not a JSON object")
+    return header
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a name is there twice")
+    return result
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _metadata(header: dict[str, Any]) -> dict[str, str]:
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise ValueError("the metadata is not a table of texts")
+    return metadata
+
+
+def _read_all(stream: BinaryIO, header: dict[str, Any], size: int) -> dict[str, Tensor]:
+    described = {name: _entry(name, entry) for name, entry in header.items()}
+    at, tensors = 0, {}
+    for name, (dtype, shape, begin, end) in sorted(described.items(), key=lambda item: item[1][2:]):
+        if begin != at:
+            raise ValueError(f"tensor {name!r} starts at data byte {begin}, expected {at}: a gap or an overlap")
+        if end > size:
+            raise ValueError(f"tensor {name!r} ends at data byte {end}, but the data has {size}: truncated")
+        raw = stream.read(end - begin)
+        if len(raw) != end - begin:
+            raise ValueError("the file got shorter while it was read")
+        try:
+            tensors[name] = make_tensor(name, dtype, shape, raw)
+        except ValueError as error:
+            raise ValueError(f"tensor {name!r} {error}") from error
+        at = end
+    if at != size:
+        raise ValueError(f"{size - at} bytes after the last tensor belong to nothing")
+    return tensors
+
+
+def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"tensor {name!r} must have dtype, shape and data_offsets and nothing else")
+    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if isinstance(kind, str) and kind in _OTHER_TYPES:
+        raise NotImplementedError(f"tensor {name!r} has type {kind}, which this reader does not know")
+    if not isinstance(kind, str) or kind not in _DTYPES:
+        raise ValueError(f"tensor {name!r} has the type {str(kind)[:40]!r}, which the format does not have")
+    if not _naturals(shape) or len(shape) > MAX_DIMS:
+        raise ValueError(f"tensor {name!r} has an impossible shape")
+    if not _naturals(offsets) or len(offsets) != 2:
+        raise ValueError(f"tensor {name!r} has impossible offsets")
+    expected = byte_count(_DTYPES[kind], shape)
+    if offsets[1] - offsets[0] != expected:
+        raise ValueError(f"tensor {name!r} has {offsets[1] - offsets[0]} bytes, but {kind} {shape} needs {expected}")
+    return _DTYPES[kind], tuple(shape), offsets[0], offsets[1]
+
+
+def _naturals(values: Any) -> bool:
+    # bool is an int in Python, not in JSON.
+    return isinstance(values, list) and all(type(value) is int and 0 <= value < _MAX_INT for value in values)
+
+
+def _check_crc(metadata: dict[str, str], entries: dict[str, Tensor]) -> Crc:
+    text = metadata.get("crc_num")
+    if text is None:
+        return "absent"
+    crc = 0
+    for name in sorted(entries):
+        crc = zlib.crc32(name.encode("utf-8"), crc)
+        tensor = entries[name]
+        if tensor.shape == () and "int" in tensor.dtype:
+            crc = _crc_of_zeros(name, int(tensor.data), crc)
+        else:
+            crc = zlib.crc32(tensor.data.data, crc)
+    if text != str(crc):
+        raise ValueError(f"the stored CRC is {text[:20]!r}, the content's is {crc}: the content was changed")
+    return "verified"
+
+
+def _crc_of_zeros(name: str, count: int, crc: int) -> int:
+    if not 0 <= count < _IMPOSSIBLE_ZEROS:
+        raise ValueError(f"{name!r} is {count}, with which MindSpore cannot have computed the stored CRC")
+    if count > _MAX_ZEROS:
+        raise NotImplementedError(f"the CRC over {name!r} = {count} takes {count} zero bytes, too many to compute")
+    return zlib.crc32(bytes(count), crc)

@@ -1,0 +1,159 @@
+"""Reader of the logs of MindIO TFT (``ttp_log.log.<pid>``, or a worker's log when TTP_LOG_STDOUT is set).
+
+Prefixes: ``2026-11-21 01:32:19.903248 30710 warning [30710][TTP controller.cpp:2518] `` in a file, where the number is
+a *thread* (the process is in the file's name); ``... info [1306][3808][PYH ttp_controller.py:70] `` for the Python
+part; ``2025-04-07 15:34:27.363613 info 1879138 [TTP controller.cpp:1512] `` in the documents of MindFormers. ``ACC`` is
+the link layer. Facts: logs of four ranks with MindIO TFT, and its documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import tzinfo
+
+from chaos.observe.log_event import LogEvent
+from chaos.observe.patterns import find_event, known
+from chaos.observe.wall_time import WallTime
+
+_PREFIX = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d)\.(?P<micro>\d{6}) "
+    r"(?:(?P<thread>\d{1,10}) [a-z]+|[a-z]+ (?P<thread2>\d{1,10})) "
+    r"(?:\[\d{1,20}\]){0,3}\[(?P<part>TTP|PYH|ACC) [\w.]+:\d+\] "
+)
+_STATUS = (
+    r"rank:(?P<rank>\d+) +step: ?(?P<step>-?\d+) npu_status: ?(?P<npu_status>\d+) run_status: ?(?P<run_status>\d+) "
+    r"data_aval: ?(?P<data_aval>\d+) data_status: ?(?P<data_status>\d+)"
+)
+_DIFFERENCE = r" diff_time ?: ?(?P<diff_ms>\d+)"
+
+_CONTROLLER = (
+    known(
+        "ttp.controller_start",
+        "Init controller success",
+        r"rank:(?P<rank>-?\d+), world size:(?P<world_size>\d+).*?arf:(?P<arf>\d)",
+    ),
+    known("ttp.registered", "report group list", r"rank:(?P<rank>\d+), report group list: (?P<group>\[[\d, ]*\])"),
+    known("ttp.status_error", "status error", r"status error, " + _STATUS + _DIFFERENCE),
+    known(
+        "ttp.heartbeat_lost", "detected abnormal heartbeat", r"detected abnormal heartbeat, " + _STATUS + _DIFFERENCE
+    ),
+    known(
+        "ttp.errors_selected",
+        "selected error ranks",
+        r"selected error ranks: (?P<ranks>\[[\d, ]*\]), step: (?P<step>-?\d+)",
+    ),
+    known("ttp.prelocked", "controller prelock step", r"prelock step: (?P<step>-?\d+) try times: (?P<tries>\d+)"),
+    known(
+        "ttp.switches",
+        "retrySwitch_",
+        r"retrySwitch_:(?P<retry>\d), arfSwitch:(?P<arf>\d), zitSwitch:(?P<zit>\d), retryFlag:(?P<retry_flag>\d), "
+        r"nodeErrorFlag:(?P<node_error>\d), hcclFlag:(?P<hccl>\d)",
+    ),
+    known("ttp.state", "nextState", r"nextState: STATE_OP_(?P<state>\w+)"),
+    known(
+        "ttp.dump_refused", "has no complete data", r"dp:(?P<dp>\[[^]]*\]) has no complete data\. ret: ?(?P<ret>-?\d+)?"
+    ),
+    known("ttp.rename_begin", "Start rename", r"Start rename"),
+    known("ttp.renamed", "finish rename", r"finish rename, rank:(?P<rank>\d+)"),
+    known("ttp.dump_done", "DumpCallback return", r"DumpCallback return (?P<result>\w+)"),
+    known("ttp.stop_begin", "start notify all device stop", r"start notify all device stop"),
+    known("ttp.clean_begin", "start notify all device clean", r"start notify all device clean"),
+    known("ttp.env_cleared", "notify all device stop & clean ok", r"stop & clean ok"),
+    known("ttp.repair_begin", "Start do ", r"Start do (?P<repair>\w+) repair"),
+    known("ttp.groups_rebuilt", "process group destroy", r"hccl process group destroy & rebuil?d success"),
+    known("ttp.rollback_begin", "start rollback", r"start rollback"),
+    known("ttp.rollback_done", "rollback success", r"Controller:(?P<rank>-?\d+) rollback success"),
+    known("ttp.normal_begin", "start notify all rank normal", r"start notify all rank normal"),
+    known("ttp.exit_sent", "controller send exit msg", r"send exit msg to all processors\.\.\."),
+    known("ttp.action_failed", "do action failed", r"do action failed\. msg_op:(?P<operation>\d+)"),
+)
+_PROCESSOR = (
+    known(
+        "ttp.processor_start",
+        "initialize success",
+        r"processor:(?P<rank>\d+) initialize success, retry:(?P<retry>\d), arf:(?P<arf>\d)",
+    ),
+    known("ttp.connected", "register to:", r"rank:(?P<rank>\d+) register to: \S+ success"),
+    known(
+        "ttp.reported", "report status", r"rank:(?P<rank>\d+) report status: (?P<status>\d+), run_status: (?P<run>\d+)"
+    ),
+    known(
+        "ttp.after_prelock", "status after prelock", r"rank:(?P<rank>\d+) status after prelock: +step: (?P<step>\d+)"
+    ),
+    known(
+        "ttp.dump_result",
+        "reply dump result",
+        r"rank:(?P<rank>\d+) reply dump result (?P<reply>\w+), dump ret:(?P<ret>-?\d+)",
+    ),
+    known("ttp.received", " receive ", r"rank:(?P<rank>\d+) receive (?P<message>[a-z ]+) message"),
+    known("ttp.replied", " reply ", r"rank:(?P<rank>\d+) reply (?P<message>[a-z ]+?) (?:result|msg) (?P<reply>\w+)"),
+    known("ttp.processor_end", "processor exit done", r"rank:(?P<rank>\d+) processor exit done"),
+)
+_PYTHON = (
+    known(
+        "ttp.dump_config",
+        "set dump config",
+        r"rank:(?P<rank>\d+) set dump config step:(?P<step>-?\d+), repairId:(?P<repair_id>\d+), "
+        r"optimidxs:(?P<optimizers>\[[\d, ]*\]), ranks:(?P<ranks>\[[\[\]\d, ]*\])",
+    ),
+    known("ttp.dump_begin", "begin to execute save checkpoint", r"rank:(?P<rank>\d+) begin to execute save checkpoint"),
+    known("ttp.stopped", "stop consumed", r"rank:(?P<rank>\d+) stop consumed:(?P<seconds>[\d.]+)s, ret:(?P<ret>-?\d+)"),
+    known(
+        "ttp.callback_begin",
+        "callback, repair_id_",
+        r"rank:(?P<rank>\d+) start to (?P<callback>\w+) callback, repair_id_:(?P<repair_id>\d+)",
+    ),
+    known("ttp.group_rebuild", "rebuild group", r"rebuild group, rank:(?P<rank>\d+), repairId:(?P<repair_id>\d+)"),
+    known("ttp.reboot", "node reboot", r"node reboot, rank:(?P<rank>\d+)"),
+    known("ttp.repair_step", "repair_step", r"tft return repair_step: (?P<step>-?\d+)"),
+    known(
+        "ttp.result",
+        "do action report_result",
+        r"arg=\((?P<code>\d+), '(?P<message>[^']*)', (?P<ranks_text>\{[^}]*\})(?:, '(?P<strategy>[\w-]*)')?",
+    ),
+    known("ttp.agent_action", "do action report_", r"do action (?P<action>report_\w+), arg=\((?P<arguments>.*)\)"),
+)
+_LINK = (
+    known("acc.link_reset", "receive header failed", r"Link (?P<link>\d+) receive header failed, (?P<reason>[^,]+)"),
+    known(
+        "acc.receive_failed", "receive msg failed", r"connRank: (?P<rank>\d+), receive msg failed\. ret: (?P<ret>-?\d+)"
+    ),
+    known(
+        "acc.retry",
+        "retry times",
+        r"connRank: (?P<rank>\d+) Trying to connect to \S+ errno:(?P<errno>\d+), retry times:(?P<tries>\d+)",
+    ),
+    known("acc.connected", "Connected from", r"Connected from (?P<peer>\S+) successfully"),
+    known("acc.reconnect", "Reconnecting", r"connRank: (?P<rank>\d+) Reconnecting, errno:(?P<errno>\d+)"),
+)
+_TABLES = {"TTP": _CONTROLLER + _PROCESSOR, "PYH": _PYTHON, "ACC": _LINK}
+
+
+class TtpLogReader:
+    """Lines of MindIO TFT. ``tz`` is the zone of the times in the log, None the local one.
+
+    The kinds are ``ttp.*`` and ``acc.*``. ``ttp.errors_selected`` has no step when the SDK wrote -1. The field
+    ``thread`` is the thread that wrote the line.
+    """
+
+    name = "ttp"
+
+    def __init__(self, tz: tzinfo | None = None) -> None:
+        self._wall = WallTime(tz)
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether any of the lines has this log's prefix."""
+        return any(_PREFIX.match(line) for line in first_lines)
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of a line, None when it is not one of the lines known."""
+        prefix = _PREFIX.match(line)
+        if prefix is None:
+            return None
+        wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["micro"]))
+        event = find_event(_TABLES[prefix["part"]], line[prefix.end() :], wall_ns, None)
+        if event is None:
+            return None
+        return replace(event, fields={**event.fields, "thread": int(prefix["thread"] or prefix["thread2"])})

@@ -1,0 +1,100 @@
+"""Budgets of the recovery time: by timing profile, by mechanism, by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from chaos.plan.model import PHASES, Budget
+from chaos.plan.problems import Problems
+from chaos.scenario.errors import suggest
+from chaos.scenario.model import Scenario
+
+AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
+"""Phases that come only when the job is started again."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Budgets in seconds of one timing profile."""
+
+    total: float
+    phases: Mapping[str, float]
+
+
+PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
+    {
+        # The fast profile: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores.
+        "fast": {
+            "TTP": Profile(
+                total=180.0,
+                phases={
+                    "detection": 2.0,
+                    "stop": 5.0,
+                    "save": 15.0,
+                    "exit": 10.0,
+                    "relaunch": 60.0,
+                    "load": 15.0,
+                    "compile": 60.0,
+                    "first step": 30.0,
+                    "caught up": 60.0,
+                },
+            )
+        },
+        # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
+        # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. In all: the vendor has a
+        # job started again in under 10 minutes.
+        "vendor": {
+            "TTP": Profile(
+                total=600.0,
+                phases={
+                    "detection": 15.0,
+                    "stop": 40.0,
+                    "save": 180.0,
+                    "exit": 30.0,
+                    "relaunch": 60.0,
+                    "load": 60.0,
+                    "compile": 180.0,
+                    "first step": 60.0,
+                    "caught up": 120.0,
+                },
+            )
+        },
+    }
+)
+"""Timing profile → mechanism → budgets."""
+
+
+def plan_budget(mechanism: str | None, resumes: bool, scenario: Scenario, problems: Problems) -> Budget:
+    """Budgets of the profile, with those that the scenario writes in their place.
+
+    Without a resume the phases after the restart have none, and the total is the sum of the phases that are left.
+    A budget for a phase that cannot come is noted as a problem.
+    """
+    written = scenario.expect.recovery
+    if mechanism is None or mechanism not in PHASES:
+        if written is not None and (written.total is not None or written.phases):
+            problems.add("expect.recovery", "a recovery has a budget, but the plan shows that no mechanism acts")
+        return Budget(None, {})
+    chosen = PROFILES[scenario.job.timings][mechanism]
+    phases = {name: chosen.phases[name] for name in PHASES[mechanism] if resumes or name not in AFTER_RESTART}
+    total = chosen.total if resumes else sum(phases.values())
+    for name, seconds in written.phases.items() if written else ():
+        if name in phases:
+            phases[name] = seconds
+        else:
+            _refuse_phase(name, mechanism, phases, problems)
+    if written is not None and written.total is not None:
+        total = written.total
+    return Budget(total, phases)
+
+
+def _refuse_phase(name: str, mechanism: str, phases: Mapping[str, float], problems: Problems) -> None:
+    path = f"expect.recovery.phases.{name}"
+    if name in PHASES[mechanism]:
+        message = f"phase {name!r} never comes: the job is not started again ({problems.where('job.resume')})"
+        problems.add(path, message, text=name, hint="remove it, or set job.resume: true")
+        return
+    message = f"a recovery by {mechanism} has no phase {name!r}"
+    problems.add(path, message, text=name, hint=suggest(name, phases))

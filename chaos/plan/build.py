@@ -1,0 +1,113 @@
+"""Builds the plan of one matrix cell. Nothing is started and nothing outside the scenario is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from chaos.plan.budgets import plan_budget
+from chaos.plan.checkpoint import plan_checkpoint
+from chaos.plan.constraints import layout_violations
+from chaos.plan.expectations import merge
+from chaos.plan.mechanism import switched_on
+from chaos.plan.model import Plan
+from chaos.plan.outcome import check_reachable, derive
+from chaos.plan.problems import Lines, Problems
+from chaos.plan.reasons import expectation_lines, reasons
+from chaos.plan.schedule import plan_faults
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+from chaos.topology.errors import TopologyError
+from chaos.topology.layout import Layout, layout_of, replica_groups
+from chaos.topology.survive import survive
+
+
+def build_plan(
+    scenario: Scenario,
+    lines: Lines,
+    *,
+    source: str,
+    cell: str,
+    traits: JobTraits,
+    effects: Mapping[str, str],
+    draw_seed: Callable[[], int],
+) -> Plan:
+    """Work out what should happen.
+
+    Args:
+        scenario: the scenario, variables and matrix cell filled in.
+        lines: positions of its keys.
+        source: name of its file, for errors and the plan.
+        cell: name of the matrix cell.
+        traits: what this kind of job can observe and how it saves.
+        effects: effect of every known fault kind: "death", "suspension" or "none".
+        draw_seed: gives a fresh seed; called for each random target that has none.
+
+    Raises:
+        ScenarioError: with every problem found: a layout that does not add up, a target or trigger that the job does
+            not have, a constraint of the vendor, an expectation that the plan shows to be impossible.
+
+    Time and memory are linear in the number of ranks.
+    """
+    problems = Problems(source, lines)
+    layout = _layout(scenario, problems)
+    groups = replica_groups(layout)
+    faults = plan_faults(
+        scenario,
+        layout,
+        groups,
+        effects=effects,
+        observable=traits.observable,
+        draw_seed=draw_seed,
+        problems=problems,
+    )
+    for violation in layout_violations(scenario, layout, switched_on(scenario.job.protection)):
+        problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
+    check_reachable(faults, problems)
+    # What follows is derived from the parts above; on broken ones it would only add misleading problems.
+    problems.raise_found()
+
+    outcome = derive(scenario, groups, faults, problems)
+    problems.raise_found()
+    entitled = survive(groups, outcome.dead).entitled
+    expected = merge(scenario, outcome, entitled, problems)
+    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems)
+    problems.raise_found()
+
+    steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps
+    checkpoint = None
+    if outcome.mechanism not in (None, "none"):
+        checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only)
+    loss = scenario.expect.loss
+    return Plan(
+        scenario=scenario.name,
+        source=source,
+        cell=cell,
+        seed=scenario.job.seed,
+        ranks=layout.ranks,
+        nodes=layout.nodes,
+        replica_groups=groups,
+        faults=tuple(fault.fault for fault in faults),
+        mechanism=outcome.mechanism,
+        checkpoint=checkpoint,
+        resumes=expected.resumes,
+        resume_step=expected.resume_step,
+        last_step=scenario.job.steps,
+        steps_per_epoch=steps_per_epoch,
+        checkpoint_interval=scenario.job.checkpoint_interval,
+        protection=scenario.job.protection,
+        loss_tolerance=0.0 if loss is None else loss.tolerance,
+        baseline=scenario.baseline,
+        budget=budget,
+        timings=scenario.job.timings,
+        finding=scenario.finding,
+        reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
+        lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
+    )
+
+
+def _layout(scenario: Scenario, problems: Problems) -> Layout:
+    try:
+        return layout_of(scenario.cluster)
+    except TopologyError as error:
+        problems.add_topology("cluster", error)
+        raise problems.error() from error

@@ -1,0 +1,57 @@
+"""The end-of-life checkpoint: who saves it, and what the files are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.model import PlannedCheckpoint
+from chaos.plan.traits import JobTraits
+
+
+def plan_checkpoint(
+    step: int | None,
+    entitled: Sequence[tuple[int, ...]],
+    traits: JobTraits,
+    steps_per_epoch: int,
+    only: Sequence[int] | None = None,
+) -> PlannedCheckpoint:
+    """Plan the checkpoint of one step.
+
+    Args:
+        step: the step it holds, None where it is open.
+        entitled: the surviving ranks of every replica group, in group order, none of them empty.
+        traits: the job kind's properties.
+        steps_per_epoch: batches in one epoch.
+        only: one rank for each group, in group order, when no other one may save. Default: the lowest survivor
+            saves, as in the vendor's example, and any other survivor of the group may in its place.
+    """
+    savers = tuple(only) if only is not None else tuple(group[0] for group in entitled)
+    allowed = ((rank,) for rank in savers) if only is not None else entitled
+    return PlannedCheckpoint(
+        step=step,
+        savers=savers,
+        entitled=dict(zip(savers, allowed, strict=True)),
+        directory=None if step is None else directory(step, traits),
+        files={} if step is None else {rank: file_name(rank, step, traits, steps_per_epoch) for rank in savers},
+    )
+
+
+def directory(step: int, traits: JobTraits) -> str | None:
+    """Directory that carries the step in its name, None for a form that has none.
+
+    MindSpore 2.10 writes ``ttp_saved_checkpoints-step_N``. MindFormers keeps its ordinary checkpoint directory.
+    """
+    return f"ttp_saved_checkpoints-step_{step}" if traits.checkpoint_form == "mindspore" else None
+
+
+def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int) -> str:
+    """Path of a rank's file, relative to the job's checkpoint directory.
+
+    MindSpore numbers epochs and the steps in them from 1. MindFormers at sink size 1 counts every step as an epoch of
+    one step, so ``5_1`` is step 5.
+    """
+    prefix = traits.end_of_life_prefix
+    if traits.checkpoint_form == "mindformers":
+        return f"checkpoint/rank_{rank}/{prefix}_rank_{rank}-{step}_1.ckpt"
+    epoch, in_epoch = divmod(step - 1, steps_per_epoch)
+    return f"{directory(step, traits)}/rank_{rank}/{prefix}_rank_{rank}-{epoch + 1}_{in_epoch + 1}.ckpt"

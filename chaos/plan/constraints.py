@@ -1,0 +1,173 @@
+"""The vendor's constraints: what a layout must fulfil, and which losses cannot be saved. One function for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from chaos.plan.describe import group, ranks
+from chaos.plan.mechanism import DOCUMENT, IMPLIES, need_message
+from chaos.plan.steps import Loss
+from chaos.scenario.model import Mechanism, Scenario
+from chaos.topology.layout import Layout
+from chaos.topology.survive import survive
+
+POWER_OFF = "MindSpore, Power-off Checkpoint Preservation"
+"""The vendor's document on the end-of-life checkpoint."""
+
+CONTROLLER_RANK = 0
+"""The rank that hosts the controller when it does not live outside the ranks."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that the scenario violates: the key that does, what is wrong and by which rule, what to do."""
+
+    path: str
+    message: str
+    text: str = ""
+    hint: str = ""
+
+
+def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism]) -> tuple[Violation, ...]:
+    """Constraints on the layout and the job that the mechanisms which are on have, whatever fault comes."""
+    checks: tuple[Callable[[Scenario, Layout, Mechanism], Violation | None], ...] = (
+        no_replica,
+        one_optimizer_copy,
+        sink_above_one,
+    )
+    found = (check(scenario, layout, mechanism) for mechanism in on for check in checks)
+    return tuple(violation for violation in found if violation is not None)
+
+
+def no_replica(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
+    """Data parallelism must leave two ranks with the same weights."""
+    rule = need_message(mechanism, "replicas")
+    if rule is None or layout.data > 1:
+        return None
+    return Violation(
+        "cluster.ranks" if scenario.cluster.parallel is None else "cluster.parallel.data_parallel",
+        f"no rank has a replica: data_parallel is 1. {_by(scenario, mechanism)}{rule}",
+        text=str(layout.data),
+        hint="set data_parallel to 2 or more",
+    )
+
+
+def one_optimizer_copy(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
+    """With optimizer parallelism, data_parallel / optimizer_weight_shard_size copies must be at least two."""
+    rule = need_message(mechanism, "replicas")
+    if rule is None or layout.data == 1 or layout.copies > 1:
+        return None
+    written = scenario.cluster.parallel and scenario.cluster.parallel.optimizer_weight_shard_size
+    size = f"optimizer_weight_shard_size {layout.shards}"
+    if written is None:
+        size = "optimizer_weight_shard_size by default the whole data-parallel group"
+    return Violation(
+        "cluster.parallel.optimizer_weight_shard_size",
+        f"the optimizer shards leave one copy: data_parallel {layout.data}, {size}. {_by(scenario, mechanism)}{rule}",
+        text="" if written is None else str(written),
+        hint="data_parallel / optimizer_weight_shard_size must be 2 or more",
+    )
+
+
+def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
+    """Step-level recovery needs one step in a sink."""
+    rule = need_message(mechanism, "sink size 1")
+    size = scenario.job.sink_size
+    if rule is None or size == 1:
+        return None
+    return Violation(
+        "job.sink_size",
+        f"the sink size is {size}. {_by(scenario, mechanism)}{rule}",
+        text=str(size),
+        hint=f"set job.sink_size: 1, or take {mechanism} out of job.protection",
+    )
+
+
+def _by(scenario: Scenario, mechanism: Mechanism) -> str:
+    """Says where a mechanism comes from that the scenario does not name."""
+    if mechanism in scenario.job.protection:
+        return ""
+    by = next(other for other in scenario.job.protection if IMPLIES.get(other) == mechanism)
+    return f"{by} switches {mechanism} on; "
+
+
+def loss_violations(
+    scenario: Scenario,
+    groups: Sequence[tuple[int, ...]],
+    dead: Collection[int],
+    loss: Loss,
+    *,
+    cause: str,
+    controller_cause: str,
+) -> tuple[Violation, ...]:
+    """Why no end-of-life checkpoint can be saved when these ranks are lost; empty when it can.
+
+    Args:
+        scenario: the scenario.
+        groups: replica groups.
+        dead: every rank that is lost.
+        loss: how the training stops.
+        cause: path of the fault that stops it.
+        controller_cause: path of the fault that takes rank 0, if one does.
+    """
+    found = (
+        controller_lost(scenario, dead, controller_cause),
+        group_lost(groups, dead, cause),
+        nothing_trained(loss, cause),
+    )
+    return tuple(violation for violation in found if violation is not None)
+
+
+def controller_lost(scenario: Scenario, dead: Collection[int], cause: str) -> Violation | None:
+    """A controller inside rank 0 dies with it, and nobody is left to order the save."""
+    if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in dead:
+        return None
+    return Violation(
+        f"{cause}.target",
+        f"rank {CONTROLLER_RANK} hosts the MindIO TFT controller and is lost, so no end-of-life checkpoint is saved "
+        f"({DOCUMENT}, end-of-life CKPT; {POWER_OFF}, exception injection)",
+        text=f"rank {CONTROLLER_RANK}",
+        hint='hit another rank (a random target can leave it out with "among"), or set job.controller: outside',
+    )
+
+
+def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: str) -> Violation | None:
+    """A replica group without a survivor takes its part of the state with it."""
+    lost = survive(groups, dead).lost
+    if not lost:
+        return None
+    which = f"replica group {group(groups[lost[0]])}"
+    if len(lost) > 1:
+        which = f"{len(lost):,} replica groups ({group(groups[lost[0]])} is the first)"
+    return Violation(
+        f"{cause}.target",
+        f"every rank of {which} is lost, so no complete copy of the state is left and no end-of-life checkpoint is "
+        f"saved ({POWER_OFF}, overview)",
+        text=ranks(sorted(dead)),
+        hint="leave a rank of every replica group alive",
+    )
+
+
+def nothing_trained(loss: Loss, cause: str) -> Violation | None:
+    """Before the first step is complete there is no state to save."""
+    if loss.highest > 0:
+        return None
+    return Violation(
+        f"{cause}.trigger",
+        "the ranks are lost before step 1 is complete; the SDK then exits without an end-of-life checkpoint",
+        hint="inject the fault after step 1",
+    )
+
+
+def nothing_left(loss: Loss, last_step: int, cause: str) -> Violation | None:
+    """Behind the last all-reduce nobody waits for the lost rank any more, so no recovery can be judged."""
+    if loss.at is None or loss.at.last_complete < last_step:
+        return None
+    return Violation(
+        f"{cause}.trigger",
+        f"the ranks are lost at {loss.at}, after the last all-reduce of the job: the others finish all "
+        f"{last_step} steps, no mechanism has anything to recover, and nothing can be judged",
+        text=str(loss.at),
+        hint="inject the fault earlier, or let the job train more steps",
+    )

@@ -1,0 +1,51 @@
+"""Sentences and short forms: how the plan speaks about ranks, groups, steps and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.topology.layout import Layout
+
+SHOWN = 4
+"""Items of a long list that are written out before the last one."""
+
+
+def count(number: int, noun: str) -> str:
+    """``1 rank``, ``65,536 ranks``; a noun that ends in -y or -s is not needed here."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listing(items: Sequence[object]) -> str:
+    """A list in words, shortened where it is long: ``0, 1, 2, 3 … 131071``."""
+    if len(items) <= SHOWN + 2:
+        return ", ".join(str(item) for item in items)
+    return f"{', '.join(str(item) for item in items[:SHOWN])} … {items[-1]}"
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """``rank 2``, ``ranks 0, 2, 3, 5``, ``ranks 0, 1, 2, 3 … 4095 (4,096 in all)``."""
+    if len(numbers) == 1:
+        return f"rank {numbers[0]}"
+    shortened = len(numbers) > SHOWN + 2
+    return f"ranks {listing(numbers)}{f' ({len(numbers):,} in all)' if shortened else ''}"
+
+
+def group(numbers: Sequence[int]) -> str:
+    """A replica group as the SDK logs it: ``[0, 4]``."""
+    return f"[{listing(numbers)}]"
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence: first letter large, full stop at the end."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def layout_reason(layout: Layout) -> str:
+    """Why the replica groups are what they are."""
+    groups = layout.ranks // layout.copies
+    found = f"{count(groups, 'replica group')} of {count(layout.copies, 'rank')}"
+    if layout.optimizer_parallel:
+        sliced = f"data_parallel {layout.data} with the optimizer state sliced over {count(layout.shards, 'rank')}"
+        return sentence(f"{found}: {sliced} leaves {count(layout.copies, 'rank')} with each slice")
+    whole = f"the {count(layout.data, 'rank')} of a data-parallel group hold the same weights and optimizer state"
+    return sentence(f"{found}: {whole}")

@@ -1,0 +1,92 @@
+"""The plan: what should happen, worked out before anything starts.
+
+A plan is data. Checks compare it with the history; nothing here looks at a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+PHASES: dict[str, tuple[str, ...]] = {
+    "TTP": ("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
+}
+"""Phases of the recovery, in order, by the mechanism that acts."""
+
+
+@dataclass(frozen=True)
+class PlannedFault:
+    """One fault with its target resolved to ranks.
+
+    ``seed`` is the seed of a random target, None otherwise. ``trigger`` is the scenario's trigger as plain data.
+    """
+
+    id: str
+    kind: str
+    ranks: tuple[int, ...]
+    trigger: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    line: int | None
+
+
+@dataclass(frozen=True)
+class PlannedCheckpoint:
+    """The end-of-life checkpoint that must be saved.
+
+    ``step`` is None where the trigger leaves it open (elapsed time, a log line): then it is the last step that the
+    saving rank's history shows as trained. ``savers`` holds one rank for each replica group, in group order;
+    ``entitled`` maps each saver to every rank of its group that may save in its place. ``directory`` and ``files``
+    (rank → path relative to the job's checkpoint directory) are None/empty where the step is open.
+    """
+
+    step: int | None
+    savers: tuple[int, ...]
+    entitled: dict[int, tuple[int, ...]]
+    directory: str | None
+    files: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Budgets in seconds. ``phases`` holds those of PHASES[mechanism] that have one."""
+
+    total: float | None
+    phases: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is expected of one matrix cell.
+
+    ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
+    ``mechanism`` is None when nothing should act (no fault) and "none" when the plan shows that no mechanism can
+    (the job just ends). ``resume_step`` is the first step trained after the resume, None if open or if there is none;
+    ``resumes`` says whether the job is started again. ``reasons`` explains each derived expectation in a sentence.
+    ``lines`` maps an expectation ("checkpoint.step", "mechanism", "recovery.detection", …) to the line of the scenario
+    file that wrote it or, where the plan filled it in, to the line it follows from.
+    """
+
+    scenario: str
+    source: str
+    cell: str
+    seed: int
+    ranks: int
+    nodes: int
+    replica_groups: tuple[tuple[int, ...], ...]
+    faults: tuple[PlannedFault, ...]
+    mechanism: str | None
+    checkpoint: PlannedCheckpoint | None
+    resumes: bool
+    resume_step: int | None
+    last_step: int
+    steps_per_epoch: int
+    checkpoint_interval: int | None
+    protection: tuple[str, ...]
+    loss_tolerance: float
+    baseline: str
+    budget: Budget
+    timings: str
+    finding: str | None
+    reasons: tuple[str, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)

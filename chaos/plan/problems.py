@@ -1,0 +1,56 @@
+"""Collects what is wrong with a scenario, with its lines, so that one error names everything."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from chaos.scenario.errors import Problem, ScenarioError, printable
+from chaos.topology.errors import TopologyError
+
+
+class Lines(Protocol):
+    """Where the keys of the scenario file are. :class:`chaos.scenario.lines.Lines` is one."""
+
+    def nearest(self, path: str) -> tuple[int, int] | None:
+        """Line and column of a dotted path such as ``faults.0.trigger.step``, or of the nearest key around it.
+
+        None where the scenario has no text of its own.
+        """
+        ...
+
+
+class Problems:
+    """The problems of one scenario file, in the order in which they were found."""
+
+    def __init__(self, source: str, lines: Lines) -> None:
+        self._source = source
+        self._lines = lines
+        self._found: list[Problem] = []
+
+    def line(self, path: str) -> int | None:
+        """Line of a key or of the nearest key around it, None where the scenario has no text of its own."""
+        position = self._lines.nearest(path)
+        return position and position[0]
+
+    def where(self, path: str) -> str:
+        """``file:line`` of a key, to be quoted in a message about another one."""
+        line = self.line(path)
+        return self._source if line is None else f"{self._source}:{line}"
+
+    def add(self, path: str, message: str, *, text: object = "", hint: str = "") -> None:
+        """Note a problem at a key. ``text`` is the offending text, ``hint`` what to do."""
+        line, column = self._lines.nearest(path) or (0, 0)
+        self._found.append(Problem(self._source, line, column, message, text=printable(str(text)), hint=hint))
+
+    def add_topology(self, base: str, error: TopologyError, *, text: object = "") -> None:
+        """Note a topology error; its key is relative to ``base``."""
+        self.add(f"{base}.{error.key}" if error.key else base, error.message, text=text, hint=error.hint)
+
+    def error(self) -> ScenarioError:
+        """One error with every problem noted so far."""
+        return ScenarioError(self._found)
+
+    def raise_found(self) -> None:
+        """Raise one ScenarioError with every problem noted so far, if there is one."""
+        if self._found:
+            raise self.error()

@@ -1,0 +1,139 @@
+"""Why the plan expects what it expects: a sentence for each expectation, and the line it follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from chaos.plan.describe import count, layout_reason, ranks, sentence
+from chaos.plan.mechanism import IMPLIES, NEEDS, need_message, switched_on
+from chaos.plan.model import Budget, PlannedCheckpoint
+from chaos.plan.outcome import Outcome
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
+from chaos.topology.layout import Layout
+
+CONTROLLER_LIMIT = 100_000
+"""Ranks that the MindIO TFT controller accepts (``tft_init_controller``)."""
+
+
+def reasons(
+    scenario: Scenario,
+    layout: Layout,
+    faults: Sequence[Scheduled],
+    outcome: Outcome,
+    checkpoint: PlannedCheckpoint | None,
+    resume_step: int | None,
+    resumes: bool,
+) -> tuple[str, ...]:
+    """Sentences in the order of the plan: layout, switches, targets, mechanism, step, savers, resume."""
+    found = _reasons(scenario, layout, faults, outcome, checkpoint, resume_step, resumes)
+    return tuple(sentence(text) for text in found)
+
+
+def _reasons(
+    scenario: Scenario,
+    layout: Layout,
+    faults: Sequence[Scheduled],
+    outcome: Outcome,
+    checkpoint: PlannedCheckpoint | None,
+    resume_step: int | None,
+    resumes: bool,
+) -> Iterator[str]:
+    yield layout_reason(layout)
+    protection = scenario.job.protection
+    on = switched_on(protection)
+    for mechanism in protection:
+        if mechanism in IMPLIES and IMPLIES[mechanism] not in protection:
+            yield f"{mechanism} switches {IMPLIES[mechanism]} on"
+    yield from filter(None, (need_message(mechanism, "MindIO") for mechanism in on))
+    if layout.ranks > CONTROLLER_LIMIT and any(mechanism in NEEDS["MindIO"] for mechanism in on):
+        yield f"the MindIO TFT controller accepts at most {CONTROLLER_LIMIT:,} ranks, this layout has {layout.ranks:,}"
+    for fault in faults:
+        if fault.fault.seed is not None:
+            yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"
+    yield outcome.why
+    if checkpoint is None:
+        return
+    yield _step_reason(outcome, checkpoint)
+    if isinstance(scenario.expect.checkpoint, ExpectCheckpoint) and scenario.expect.checkpoint.ranks is not None:
+        yield "the scenario names the rank of every replica group that saves"
+    else:
+        yield (
+            f"{count(len(checkpoint.savers), 'replica group')} must save; in each the lowest surviving rank is "
+            "expected, and any other survivor of the group may save in its place"
+        )
+    if resumes and resume_step is not None:
+        yield f"the checkpoint holds step {resume_step - 1}, so the training goes on at step {resume_step}"
+    elif resumes:
+        yield "the training goes on at the step after the one that the checkpoint holds"
+    else:
+        yield "job.resume is false, so the job is not started again"
+
+
+def _step_reason(outcome: Outcome, checkpoint: PlannedCheckpoint) -> str:
+    assert outcome.loss is not None
+    if outcome.loss.step is None and checkpoint.step is not None:
+        return f"the trigger leaves the step open; the scenario expects step {checkpoint.step}"
+    return outcome.stop
+
+
+def expectation_lines(
+    scenario: Scenario,
+    faults: Sequence[Scheduled],
+    outcome: Outcome,
+    checkpoint: PlannedCheckpoint | None,
+    budget: Budget,
+    resumes: bool,
+    problems: Problems,
+) -> dict[str, int]:
+    """Line of every expectation: the one that wrote it, or the one of the key that it follows from."""
+    expect, cause = scenario.expect, outcome.cause
+    follows = f"{cause}.trigger" if outcome.loss is not None else cause
+    paths = {
+        "replica_groups": "cluster.parallel",
+        "last_step": "job.steps",
+        "protection": "job.protection",
+        "baseline": "baseline",
+        "loss": "expect.loss" if expect.loss is not None else "baseline",
+        "mechanism": "expect.mechanism" if expect.mechanism is not None else cause,
+        "checkpoint": "expect.checkpoint" if expect.checkpoint is not None else follows,
+        "resume": "expect.resume" if expect.resume is not None else ("job.resume" if checkpoint else follows),
+    }
+    paths.update({f"faults.{fault.fault.id}": fault.path for fault in faults})
+    if checkpoint is not None:
+        paths.update(_checkpoint_paths(scenario, follows))
+    if resumes:
+        paths["resume.step"] = _resume_path(scenario, paths)
+    paths.update(_recovery_paths(scenario, budget))
+    lines = {name: problems.line(path) for name, path in paths.items()}
+    return {name: line for name, line in lines.items() if line is not None}
+
+
+def _checkpoint_paths(scenario: Scenario, follows: str) -> dict[str, str]:
+    written = scenario.expect.checkpoint
+    step = ranks = follows
+    if isinstance(scenario.expect.resume, ExpectResume):
+        step = "expect.resume.step"
+    if isinstance(written, ExpectCheckpoint):
+        step = "expect.checkpoint.step" if written.step is not None else step
+        ranks = "expect.checkpoint.ranks" if written.ranks is not None else ranks
+    return {"checkpoint.step": step, "checkpoint.ranks": ranks, "checkpoint.files": step}
+
+
+def _resume_path(scenario: Scenario, paths: dict[str, str]) -> str:
+    return "expect.resume.step" if isinstance(scenario.expect.resume, ExpectResume) else paths["checkpoint.step"]
+
+
+def _recovery_paths(scenario: Scenario, budget: Budget) -> dict[str, str]:
+    if budget.total is None:
+        return {}
+    written = scenario.expect.recovery
+    phases = written.phases if written is not None else {}
+    total = written.total if written is not None else None
+    paths = {
+        f"recovery.{name}": f"expect.recovery.phases.{name}" if name in phases else "job.timings"
+        for name in budget.phases
+    }
+    paths["recovery.total"] = "expect.recovery.total" if total is not None else "job.timings"
+    return paths

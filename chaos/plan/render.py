@@ -1,0 +1,122 @@
+"""A plan as text for people. Long lists are shortened, so the text stays short at any number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chaos.plan.describe import SHOWN, count, group, ranks
+from chaos.plan.model import Plan, PlannedCheckpoint, PlannedFault
+from chaos.scenario.errors import printable
+
+_WIDTH = 12
+
+
+def render(plan: Plan) -> str:
+    """The plan as lines of text, each ending with a line break. Control characters are escaped."""
+    return "".join(f"{printable(line)}\n" for line in _lines(plan))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield _row("scenario", f"{plan.scenario}{f' [{plan.cell}]' if plan.cell else ''} ({plan.source})")
+    if plan.finding is not None:
+        yield _row("finding", f"{plan.finding}: known defect of the system under test, the run is expected to fail")
+    yield _row("cluster", f"{count(plan.ranks, 'rank')} on {count(plan.nodes, 'node')}")
+    yield _row("job", _job(plan))
+    yield _row("protection", ", ".join(plan.protection) or "none")
+    yield _row("replicas", _groups(plan.replica_groups))
+    yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
+    for fault in plan.faults:
+        yield f"  {_fault(fault)}"
+    yield _row("mechanism", _mark(plan, "mechanism", plan.mechanism or "none has to act"))
+    yield from _checkpoint(plan)
+    yield _row("resume", _mark(plan, "resume", _resume(plan)))
+    yield from _budget(plan)
+    yield _row("baseline", plan.baseline)
+    yield _row("loss", "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}")
+    yield "why"
+    for reason in plan.reasons:
+        yield f"  - {reason}"
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:<{_WIDTH}}{text}"
+
+
+def _mark(plan: Plan, expectation: str, text: str) -> str:
+    """The text with the line of the scenario that it comes from."""
+    line = plan.lines.get(expectation)
+    return text if line is None else f"{text}  (line {line})"
+
+
+def _job(plan: Plan) -> str:
+    epochs = "" if plan.steps_per_epoch >= plan.last_step else f", {plan.steps_per_epoch} in an epoch"
+    interval = plan.checkpoint_interval
+    saves = "" if interval is None else f", a checkpoint every {count(interval, 'step')}"
+    return f"{count(plan.last_step, 'step')}{epochs}{saves}, seed {plan.seed}, timings {plan.timings}"
+
+
+def _groups(groups: tuple[tuple[int, ...], ...]) -> str:
+    size = len(groups[0]) if groups else 0
+    shown = groups if len(groups) <= SHOWN + 2 else (*groups[:SHOWN], groups[-1])
+    texts = [group(members) for members in shown]
+    listed = " ".join(texts) if len(shown) == len(groups) else f"{' '.join(texts[:-1])} … {texts[-1]}"
+    return f"{count(len(groups), 'group')} of {count(size, 'rank')}: {listed}"
+
+
+def _fault(fault: PlannedFault) -> str:
+    seed = "" if fault.seed is None else f", drawn with seed {fault.seed}"
+    line = "" if fault.line is None else f"  (line {fault.line})"
+    return f"{fault.id}: {fault.kind} on {ranks(fault.ranks)}{seed}, {trigger_text(fault.trigger)}{line}"
+
+
+def trigger_text(trigger: Mapping[str, Any]) -> str:
+    """A planned fault's trigger in words."""
+    parts = []
+    if "step" in trigger:
+        parts.append(f"at {trigger.get('phase', 'step.begin')} of step {trigger['step']}")
+    if "elapsed" in trigger:
+        parts.append(f"{trigger['elapsed']:g} s after the first step has begun")
+    if "log" in trigger:
+        rank = trigger["log"].get("rank")
+        source = "a process" if rank is None else f"rank {rank}"
+        parts.append(f"when {source} logs {trigger['log']['contains']!r}")
+    if "after" in trigger:
+        parts.append(f"after {trigger['after']}")
+    if "all" in trigger:
+        parts.append(" and ".join(f"({trigger_text(part)})" for part in trigger["all"]))
+    if "any" in trigger:
+        parts.append(" or ".join(f"({trigger_text(part)})" for part in trigger["any"]))
+    return " and ".join(parts)
+
+
+def _checkpoint(plan: Plan) -> Iterator[str]:
+    checkpoint = plan.checkpoint
+    if checkpoint is None:
+        yield _row("checkpoint", _mark(plan, "checkpoint", "none at the end of life"))
+        return
+    step = "the last trained step" if checkpoint.step is None else f"step {checkpoint.step}"
+    yield _row("checkpoint", _mark(plan, "checkpoint.step", f"{step}, saved by {ranks(checkpoint.savers)}"))
+    for line in _files(checkpoint):
+        yield f"  {line}"
+
+
+def _files(checkpoint: PlannedCheckpoint) -> list[str]:
+    names = [checkpoint.files[rank] for rank in checkpoint.savers] if checkpoint.files else []
+    if len(names) <= SHOWN + 2:
+        return names
+    return [*names[:SHOWN], f"… {count(len(names) - SHOWN - 1, 'file')} more", names[-1]]
+
+
+def _resume(plan: Plan) -> str:
+    if not plan.resumes:
+        return "none"
+    return "at the step after the checkpoint" if plan.resume_step is None else f"at step {plan.resume_step}"
+
+
+def _budget(plan: Plan) -> Iterator[str]:
+    if plan.budget.total is None and not plan.budget.phases:
+        return
+    total = "no total" if plan.budget.total is None else f"{plan.budget.total:g} s"
+    phases = [f"{name} {seconds:g}" for name, seconds in plan.budget.phases.items()]
+    yield _row("budget", _mark(plan, "recovery.total", f"{total} in all; {', '.join(phases)}"))

@@ -1,0 +1,129 @@
+"""The fault schedule: ids, targets resolved to ranks, and the moment of every fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.plan.model import PlannedFault
+from chaos.plan.moments import Moment
+from chaos.plan.problems import Problems
+from chaos.plan.triggers import read_moments
+from chaos.scenario.errors import suggest
+from chaos.scenario.ids import fault_ids
+from chaos.scenario.model import Scenario, Trigger
+from chaos.topology.errors import TopologyError
+from chaos.topology.layout import Layout
+from chaos.topology.targets import resolve
+
+LETHAL = ("death", "suspension")
+"""Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
+
+EFFECTS = (*LETHAL, "none")
+"""Effects of a fault on its ranks that this version can plan for."""
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A planned fault with what the plan derives from it: its effect, its moment, its path in the scenario."""
+
+    fault: PlannedFault
+    effect: str
+    moment: Moment
+    path: str
+
+    @property
+    def lethal(self) -> bool:
+        """Whether its ranks are lost to the job."""
+        return self.effect in LETHAL
+
+
+def plan_faults(
+    scenario: Scenario,
+    layout: Layout,
+    groups: Sequence[tuple[int, ...]],
+    *,
+    effects: Mapping[str, str],
+    observable: frozenset[str],
+    draw_seed: Callable[[], int],
+    problems: Problems,
+) -> tuple[Scheduled, ...]:
+    """Resolve every fault of the scenario. Faults with a problem are noted and left out.
+
+    Args:
+        scenario: the scenario.
+        layout: its checked layout.
+        groups: its replica groups.
+        effects: effect by fault kind; a kind that is missing is unknown.
+        observable: phases that the job can report.
+        draw_seed: gives a fresh seed for a random target without one.
+        problems: takes what is wrong.
+    """
+    ids = fault_ids(scenario.faults)
+    moments = read_moments(scenario, ids, observable, problems)
+    scheduled = []
+    for index, (name, fault) in enumerate(zip(ids, scenario.faults, strict=True)):
+        path = f"faults.{index}"
+        effect = _effect(fault.kind, effects, f"{path}.kind", problems)
+        moment = moments[index]
+        try:
+            target = resolve(fault.target, layout, groups, scenario.job.controller, draw_seed)
+        except TopologyError as error:
+            problems.add_topology(f"{path}.target", error)
+            continue
+        parameters = _plain(fault.parameters, f"{path}.parameters", problems)
+        if effect is None or moment is None or parameters is None:
+            continue
+        planned = PlannedFault(
+            id=name,
+            kind=fault.kind,
+            ranks=target.ranks,
+            trigger=plain_trigger(fault.trigger),
+            parameters=parameters,
+            seed=target.seed,
+            line=problems.line(path),
+        )
+        scheduled.append(Scheduled(planned, effect, moment, path))
+    return tuple(scheduled)
+
+
+def plain_trigger(trigger: Trigger) -> dict[str, Any]:
+    """A trigger as plain data: only what is set, durations in seconds, and the default phase filled in."""
+    plain: dict[str, Any] = trigger.model_dump(exclude_none=True, exclude={"all", "any"})
+    if trigger.step is not None:
+        plain["phase"] = trigger.phase or "step.begin"
+    for key, parts in (("all", trigger.all), ("any", trigger.any)):
+        if parts is not None:
+            plain[key] = [plain_trigger(part) for part in parts]
+    return plain
+
+
+def _effect(kind: str, effects: Mapping[str, str], path: str, problems: Problems) -> str | None:
+    effect = effects.get(kind)
+    if effect is None:
+        problems.add(path, f"unknown fault kind {kind!r}", text=kind, hint=suggest(kind, effects))
+        return None
+    if effect not in EFFECTS:
+        problems.add(
+            path,
+            f"fault kind {kind!r} has the effect {effect!r}, which is not yet supported by this version",
+            text=kind,
+            hint=f"supported effects: {', '.join(EFFECTS)}",
+        )
+        return None
+    return effect
+
+
+def _plain(parameters: dict[str, Any], path: str, problems: Problems) -> dict[str, Any] | None:
+    """The parameters if the plan can be written to JSON and read back with them unchanged."""
+    try:
+        same: dict[str, Any] = json.loads(json.dumps(parameters, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        problems.add(path, f"parameters must be plain data: {error}", text=parameters)
+        return None
+    if same != parameters:
+        problems.add(path, "parameters must be plain data: keys are text, lists are lists", text=parameters)
+        return None
+    return same

@@ -1,0 +1,22 @@
+"""What the plan has to know about a kind of job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CheckpointForm = Literal["mindspore", "mindformers"]
+
+
+@dataclass(frozen=True)
+class JobTraits:
+    """Properties of a job kind that decide what can be planned for it.
+
+    ``observable`` holds the barrier phases that a rank of this job can report. ``checkpoint_form`` is the layout of
+    its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
+    checkpoint directory. ``end_of_life_prefix`` is the first part of the file names.
+    """
+
+    observable: frozenset[str]
+    checkpoint_form: CheckpointForm
+    end_of_life_prefix: str = "ttp"

@@ -1,0 +1,66 @@
+"""The protocol of a platform: where a job lives, and what can be done to it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.ending import Ended
+from chaos.platforms.find import FoundProcess
+from chaos.platforms.process import ProcessIdentity, State
+
+
+class PlatformError(RuntimeError):
+    """The platform could not do what was asked."""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One launch of a job.
+
+    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is the whole environment; CHAOS_RUN and
+    CHAOS_ATTEMPT are added to it. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves it free.
+    """
+
+    run: str
+    attempt: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    cwd: Path
+    log: Path
+    cores: tuple[int, ...] | None = None
+
+
+class Job(Protocol):
+    """A launched job. It owns every process that carries its run's identity and attempt."""
+
+    @property
+    def launcher(self) -> ProcessIdentity:
+        """The process that was started."""
+
+    def processes(self) -> list[FoundProcess]:
+        """The job's living processes, now. What was found once is remembered as the job's own."""
+
+    def state(self, identity: ProcessIdentity) -> State:
+        """Whether that process runs, is stopped, is a zombie, or is gone."""
+
+    def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
+        """How a process of the job ended; None while it runs. The first answer that is not None stays."""
+
+    def signal(self, identity: ProcessIdentity, signum: int) -> None:
+        """Send a signal to a process of the job. Raises PlatformError for any other process."""
+
+    def stop(self, grace_seconds: float) -> Ended:
+        """End all processes of the job: SIGTERM, and SIGKILL for what is left after ``grace_seconds``."""
+
+
+class Platform(Protocol):
+    """A place where jobs live."""
+
+    name: str
+
+    def start(self, spec: LaunchSpec) -> Job:
+        """Start the job. Raises PlatformError, with nothing left running, if it cannot be started."""

@@ -1,0 +1,203 @@
+"""Ports, cores and devices of this host, never given to two jobs at a time.
+
+A lease is a lock file held with flock. The kernel gives it back when its holder ends, however it ends, so there is
+nothing to clean up. All harnesses of one user share the same directory, pytest-xdist's workers included.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+from filelock import Timeout, UnixFileLock
+
+T = TypeVar("T")
+
+PORTS = range(20000, 30000)
+"""Below the range from which Linux takes local ports for outgoing connections by default."""
+
+_NO_FLOCK = "this file system has no flock; leases need one that has"
+
+
+class LeaseError(RuntimeError):
+    """A lease cannot be had on this host. Waiting will not help."""
+
+
+class Wait(Protocol):
+    """Waits under a named deadline until ``condition`` returns something, and returns that."""
+
+    def __call__(self, name: str, condition: Callable[[], T | None], /) -> T: ...
+
+
+class Lease:
+    """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager."""
+
+    def __init__(self, numbers: Iterable[int], locks: list[UnixFileLock]) -> None:
+        self.numbers = tuple(numbers)
+        self._locks = locks
+
+    def release(self) -> None:
+        """Give it back. A second call does nothing."""
+        while self._locks:
+            self._locks.pop().release()
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def default_directory() -> Path:
+    """Where all harnesses of this user meet.
+
+    Not under TMPDIR or XDG_RUNTIME_DIR: they differ between a login, a cron job and a service of the same user, and
+    two harnesses that look in two places would share cores without a word.
+    """
+    return Path("/tmp") / f"chaos-{os.geteuid()}" / "leases"
+
+
+class Leases:
+    """Hands out leases from one directory."""
+
+    def __init__(self, directory: Path | None = None, *, cores: Iterable[int] | None = None) -> None:
+        """``cores`` are those that may be given out; default: those that this process may run on.
+
+        Raises LeaseError if the directory cannot be trusted: it must be a directory, not a link, of this user alone.
+        """
+        self._cores = tuple(sorted(os.sched_getaffinity(0) if cores is None else cores))
+        self._directory = directory or default_directory()
+        if directory is None:
+            _make_private(self._directory.parent)
+        _make_private(self._directory)
+
+    def take_ports(self, count: int, *, ports: Iterable[int] = PORTS) -> Lease:
+        """Lease ``count`` TCP ports that nothing on this host is bound to. Raises LeaseError if there are too few.
+
+        A port with connections in TIME_WAIT counts as busy, and so does one that the kernel may hand to an outgoing
+        connection.
+        """
+        ephemeral = _ephemeral_ports()
+        taken: dict[int, UnixFileLock] = {}
+        for port in ports:
+            if len(taken) == count:
+                break
+            if port not in ephemeral and (lock := self._try_lock(f"port-{port}")) is not None:
+                if _is_free(port):
+                    taken[port] = lock
+                else:
+                    lock.release()
+        lease = Lease(taken, list(taken.values()))
+        if len(taken) < count:
+            lease.release()
+            raise LeaseError(f"{count} free ports are needed and only {len(taken)} were found")
+        return lease
+
+    def take_cores(
+        self, count: int, *, wait: Wait, up_to: int | None = None, blocked: Callable[[str], None] | None = None
+    ) -> Lease:
+        """Lease ``count`` cores, and up to ``up_to`` if that many are free at that moment.
+
+        One job at a time is next, and nobody takes cores meanwhile, so a job that needs many is not overtaken for ever
+        by jobs that need one. ``blocked`` is called once, with the reason, if it has to wait. Raises LeaseError if
+        this host does not have ``count`` cores, and what ``wait`` raises.
+        """
+        if not 1 <= count <= len(self._cores):
+            raise LeaseError(f"{count} cores are needed; this process may use {len(self._cores)}")
+        most = max(count, up_to or count)
+        return self._take("core", lambda: self._try_some("core", self._cores, count, most), wait, blocked)
+
+    def take_devices(
+        self, devices: Iterable[int], *, wait: Wait, blocked: Callable[[str], None] | None = None
+    ) -> Lease:
+        """Lease exactly these accelerator devices. ``wait`` and ``blocked`` are as for cores."""
+        wanted = tuple(dict.fromkeys(devices))
+        return self._take("device", lambda: self._try_some("device", wanted, len(wanted), len(wanted)), wait, blocked)
+
+    def _take(
+        self, kind: str, attempt: Callable[[], Lease | None], wait: Wait, blocked: Callable[[str], None] | None
+    ) -> Lease:
+        turn: list[UnixFileLock] = []
+        told: list[str] = []
+
+        def condition() -> Lease | None:
+            if not turn and (lock := self._try_lock(f"{kind}-turn")) is not None:
+                turn.append(lock)
+            lease = attempt() if turn else None
+            if lease is None and blocked is not None and not told:
+                told.append(f"every {kind} that would do is leased to another job on this host; waiting")
+                blocked(told[0])
+            return lease
+
+        try:
+            return wait(f"a free {kind}", condition)
+        finally:
+            for lock in turn:
+                lock.release()
+
+    def _try_some(self, kind: str, numbers: tuple[int, ...], least: int, most: int) -> Lease | None:
+        taken: dict[int, UnixFileLock] = {}
+        for number in numbers:
+            if len(taken) < most and (lock := self._try_lock(f"{kind}-{number}")) is not None:
+                taken[number] = lock
+        lease = Lease(taken, list(taken.values()))
+        if len(taken) >= least:
+            return lease
+        lease.release()
+        return None
+
+    def _try_lock(self, name: str) -> UnixFileLock | None:
+        path = self._directory / f"{name}.lock"
+        lock = UnixFileLock(path, mode=0o600, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return None
+        except NotImplementedError as error:
+            raise LeaseError(f"{self._directory}: {_NO_FLOCK}") from error
+        except OSError as error:
+            raise LeaseError(f"{path}: cannot be locked: {error.strerror}") from error
+        # Newer versions of filelock turn into a lock that outlives its holder where flock is missing.
+        if type(lock) is not UnixFileLock:
+            lock.release()
+            raise LeaseError(f"{self._directory}: {_NO_FLOCK}")
+        return lock
+
+
+def _make_private(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True, parents=True)
+        found = directory.lstat()
+    except OSError as error:
+        raise LeaseError(f"{directory}: cannot be used for leases: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise LeaseError(f"{directory}: is not a directory (a link is not trusted); remove it")
+    if found.st_uid != os.geteuid():
+        raise LeaseError(f"{directory}: belongs to user {found.st_uid}, not to this one; remove it")
+    if found.st_mode & 0o077:
+        raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(found.st_mode):o}); chmod it to 700")
+
+
+def _is_free(port: int) -> bool:
+    # The address that stands for all: it is busy if any address of the host is. Without SO_REUSEADDR, on purpose.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+    return True
+
+
+def _ephemeral_ports() -> range:
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("ascii").split()
+    except (OSError, ValueError):
+        return range(32768, 61000)
+    return range(int(low), int(high) + 1)

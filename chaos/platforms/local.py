@@ -1,0 +1,147 @@
+"""Jobs as processes of this host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.platforms.base import LaunchSpec, PlatformError
+from chaos.platforms.children import ExitStatus, collect, from_return_code
+from chaos.platforms.ending import Ended, end_processes
+from chaos.platforms.find import ATTEMPT_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
+from chaos.platforms.process import ProcessIdentity, State, identify, send_signal, state
+from chaos.platforms.procfs import all_pids, read_stat
+
+
+class LocalPlatform:
+    """Starts jobs on this host. Run inside ``subreaper()``, or exit statuses of orphaned ranks are not known."""
+
+    name = "local"
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+
+    def start(self, spec: LaunchSpec) -> LocalJob:
+        """Start the launcher in a session of its own, with its output in ``spec.log`` and no input."""
+        variables = {**spec.environment, RUN_VARIABLE: spec.run, ATTEMPT_VARIABLE: spec.attempt}
+        try:
+            with spec.log.open("ab") as log, _on_cores(spec.cores):
+                process = subprocess.Popen(
+                    spec.argv,
+                    env=variables,
+                    cwd=spec.cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    close_fds=True,
+                )
+        except (OSError, ValueError, IndexError) as error:
+            raise PlatformError(f"the job's launcher {' '.join(spec.argv)!r} cannot be started: {error}") from error
+        return LocalJob(spec, process, self._clock)
+
+
+class LocalJob:
+    """One launched job. Its methods may be called from several threads."""
+
+    def __init__(self, spec: LaunchSpec, launcher: subprocess.Popen[bytes], clock: Clock) -> None:
+        self._spec = spec
+        self._popen = launcher
+        self._clock = clock
+        self._lock = threading.RLock()
+        # Unreaped, so its PID cannot have passed to another process.
+        self._launcher = identify(launcher.pid)
+        self._sessions: dict[ProcessIdentity, int] = {self._launcher: launcher.pid}
+        self._statuses: dict[ProcessIdentity, ExitStatus] = {}
+
+    @property
+    def launcher(self) -> ProcessIdentity:
+        """The process that was started."""
+        return self._launcher
+
+    def processes(self) -> list[FoundProcess]:
+        """The job's living processes, now. What was found once is remembered as the job's own."""
+        with self._lock:
+            unended = [identity for identity in self._sessions if identity not in self._statuses]
+            found = [
+                process
+                for process in find_run_processes(self._spec.run, known=unended)
+                if process.attempt in (None, self._spec.attempt)
+            ]
+            self._sessions.update((process.identity, process.session) for process in found)
+            return found
+
+    def state(self, identity: ProcessIdentity) -> State:
+        """Whether that process runs, is stopped, is a zombie, or is gone."""
+        return state(identity)
+
+    def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
+        """How a process of the job ended; None while it runs. The first answer that is not None stays.
+
+        A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has a status
+        in which nothing is known. Raises PlatformError for a process that was never found as the job's.
+        """
+        with self._lock:
+            self._check_own(identity)
+            if identity not in self._statuses and (status := self._collect(identity)) is not None:
+                self._statuses[identity] = status
+            return self._statuses.get(identity)
+
+    def signal(self, identity: ProcessIdentity, signum: int) -> None:
+        """Send a signal to a process of the job.
+
+        Raises PlatformError for a process that was never found as the job's, and what ``send_signal`` raises.
+        """
+        with self._lock:
+            self._check_own(identity)
+        send_signal(identity, signum)
+
+    def stop(self, grace_seconds: float) -> Ended:
+        """End all processes of the job, note their exit statuses, and reap those that this process inherited."""
+        ended = end_processes(self.processes, grace_seconds=grace_seconds, clock=self._clock)
+        with self._lock:
+            for identity in list(self._sessions):
+                self.exit_status(identity)
+                if identity != self._launcher:
+                    collect(identity)  # again: its status may have been read while it was another's zombie
+            self._reap_unseen()
+        return ended
+
+    def _check_own(self, identity: ProcessIdentity) -> None:
+        if identity not in self._sessions:
+            raise PlatformError(f"{identity} is not of the job of run {self._spec.run}, attempt {self._spec.attempt}")
+
+    def _collect(self, identity: ProcessIdentity) -> ExitStatus | None:
+        if identity != self._launcher:
+            return collect(identity)
+        code = self._popen.poll()
+        return None if code is None else from_return_code(code)
+
+    def _reap_unseen(self) -> None:
+        """Reap inherited zombies that ended before they were found: children of ours in a session of the job's.
+
+        A process that leads its session is left alone, since somebody in this process may have started it so.
+        """
+        sessions = set(self._sessions.values())
+        for pid in all_pids():
+            stat = read_stat(pid)
+            if stat and stat.ended and stat.ppid == os.getpid() and stat.session in sessions and stat.session != pid:
+                collect(ProcessIdentity(pid, stat.start_time, self._launcher.boot))
+
+
+@contextmanager
+def _on_cores(cores: tuple[int, ...] | None) -> Iterator[None]:
+    """Pin the calling thread, so that what it starts is born pinned; other threads are not touched."""
+    if cores is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,94 @@
+"""Reading /proc: bytes of the kernel in, facts about one process out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What /proc/PID/stat says (proc(5)).
+
+    ``start_time`` is in clock ticks since boot. ``exit_code`` is a wait status and holds only for a zombie.
+    """
+
+    pid: int
+    comm: str
+    state: str
+    ppid: int
+    session: int
+    threads: int
+    start_time: int
+    exit_code: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is a zombie. One whose first thread has ended while others run is not."""
+        return self.state in "ZX" and self.threads <= 1
+
+
+def parse_stat(text: bytes) -> Stat:
+    """Parse a stat line. The name of a process may hold spaces, brackets and newlines, so the last bracket ends it."""
+    before, _, after = text.rpartition(b")")
+    pid, _, comm = before.partition(b" (")
+    fields = after.split()
+    if len(fields) < 20:
+        raise ValueError(f"not a line of /proc/PID/stat: {text[:80]!r}")
+    return Stat(
+        pid=int(pid),
+        comm=os.fsdecode(comm),
+        state=fields[0].decode("ascii"),
+        ppid=int(fields[1]),
+        session=int(fields[3]),
+        threads=int(fields[17]),
+        start_time=int(fields[19]),
+        exit_code=int(fields[49]) if len(fields) > 49 else 0,
+    )
+
+
+def read_stat(pid: int, proc_root: Path = PROC) -> Stat | None:
+    """The stat line of a process, None if there is no such process."""
+    text = _read(pid, "stat", proc_root)
+    return parse_stat(text) if text else None
+
+
+def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:
+    """The environment that ``pid`` was started with.
+
+    None if there is no such process, it is a zombie, or it belongs to somebody else. Entries without ``=`` are left
+    out; of two entries with one name the first counts, as getenv(3) has it.
+    """
+    text = _read(pid, "environ", proc_root)
+    if text is None:
+        return None
+    found: dict[str, str] = {}
+    for entry in text.split(b"\0"):
+        name, sign, value = entry.partition(b"=")
+        if sign and name:
+            found.setdefault(os.fsdecode(name), os.fsdecode(value))
+    return found
+
+
+def command_line(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
+    """The arguments of ``pid``; empty if they cannot be read."""
+    text = _read(pid, "cmdline", proc_root) or b""
+    return tuple(os.fsdecode(argument) for argument in text.removesuffix(b"\0").split(b"\0")) if text else ()
+
+
+def all_pids(proc_root: Path = PROC) -> Iterator[int]:
+    """Every process that /proc lists."""
+    for name in os.listdir(proc_root):  # noqa: PTH208 - names are wanted, and there may be very many
+        if name.isdecimal():
+            yield int(name)
+
+
+def _read(pid: int, name: str, proc_root: Path) -> bytes | None:
+    try:
+        return (proc_root / str(pid) / name).read_bytes()
+    except (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError):
+        return None

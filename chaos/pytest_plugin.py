@@ -1,0 +1,272 @@
+"""``pytest scenarios/``: every matrix cell of a scenario file is a test.
+
+Collects YAML files whose first key is ``chaos``. Each cell runs ``chaos run`` in a process of its own and is judged by
+what that prints. The run happens in the test's set-up and the judgement in its call, so that pytest itself keeps a
+verdict *unknown* and a failure of the harness (errors) apart from a verdict *fail* (a failure).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell
+    from chaos.scenario.model import Scenario
+
+    class _Outcome(Exception):
+        def __init__(self, msg: str, pytrace: bool) -> None: ...
+else:
+    # pytest shows the text of this kind of exception alone, without a traceback, also when it comes from a set-up.
+    _Outcome = pytest.fail.Exception
+
+_INTERRUPT_SECONDS = 120.0
+"""How long an interrupted run may take to stop its job and undo its faults."""
+
+_UNUSED: pytest.StashKey[set[str]] = pytest.StashKey()
+"""Names given with --chaos-set that no collected file has used yet."""
+
+
+class ScenarioFailed(_Outcome):
+    """The verdict is fail: an expectation was not met."""
+
+    __module__ = "builtins"
+
+
+class NoVerdict(_Outcome):
+    """There is no verdict, or it is unknown."""
+
+    __module__ = "builtins"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the plugin's options."""
+    group = parser.getgroup("chaos", "chaos scenarios")
+    group.addoption("--chaos-reports", metavar="DIR", help="Directory for the runs. Default: reports in the rootdir.")
+    group.addoption(
+        "--chaos-set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set a variable in every scenario that has it; repeat it for more.",
+    )
+    parser.addini("chaos_command", "Command that is `chaos`. Default: this Python with -m chaos.", type="args")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before anything is collected."""
+    config.stash[_UNUSED] = set(_settings(config))
+
+
+def _settings(config: pytest.Config) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for text in config.getoption("--chaos-set"):
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise pytest.UsageError(f"--chaos-set {text!r} is not name=value")
+        settings[name] = value
+    return settings
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    """Collect scenario files, and no other YAML files."""
+    if file_path.suffix not in (".yaml", ".yml"):
+        return None
+    from chaos.scenario.find import is_scenario_file
+
+    return ScenarioFile.from_parent(parent, path=file_path) if is_scenario_file(file_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a setting that no scenario has: it is a typing error."""
+    if (unused := config.stash[_UNUSED]) and any(isinstance(item, ScenarioItem) for item in items):
+        raise pytest.UsageError(f"--chaos-set: no collected scenario has a variable {', '.join(sorted(unused))}")
+
+
+class ScenarioFile(pytest.File):
+    """A scenario file; collects one item for each matrix cell."""
+
+    def collect(self) -> Iterator[ScenarioItem]:
+        """Load the file. A broken one is a collection error that shows the places and no traceback."""
+        from chaos.registry import RegistryError
+        from chaos.scenario.errors import ScenarioError
+
+        try:
+            cells, settings = self._load()
+        except (ScenarioError, RegistryError) as error:
+            raise self.CollectError(str(error)) from None
+        for cell in cells:
+            yield ScenarioItem.from_parent(self, name=_item_name(cell), cell=cell, settings=settings)
+
+    def _load(self) -> tuple[tuple[Cell, ...], dict[str, str]]:
+        from chaos.run.prepare import known_names
+        from chaos.scenario.load import load_scenario
+
+        names = known_names()
+        loaded = load_scenario(self.path, settings={}, names=names)
+        known = loaded.cells[0].scenario.variables
+        settings = {name: value for name, value in _settings(self.config).items() if name in known}
+        self.config.stash[_UNUSED] -= set(settings)
+        if settings:
+            loaded = load_scenario(self.path, settings=settings, names=names)
+        return tuple(loaded.cells), settings
+
+
+def _item_name(cell: Cell) -> str:
+    return f"{cell.scenario.name}[{cell.name}]" if cell.name else cell.scenario.name
+
+
+def lacking(scenario: Scenario, reports: Path) -> list[str]:
+    """What this machine lacks for a scenario: a sentence for each thing."""
+    from chaos.run.machine import Machine, probe
+    from chaos.run.prepare import needs_of_scenario
+
+    found = probe(needs_of_scenario(scenario), Machine(reports=reports))
+    return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
+
+
+class ScenarioItem(pytest.Item):
+    """One matrix cell of a scenario."""
+
+    def __init__(self, *, cell: Cell, settings: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.settings = settings
+        self.result: Mapping[str, Any] = {}
+        # `-k` has no `=`, so that values are selected as `-k victim-2`.
+        self.extra_keyword_matches.update(f"{name}-{value}" for name, value in cell.values.items())
+        for tag in cell.scenario.tags:
+            # Tags need not be registered in the project's configuration: the scenario file declares them.
+            self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
+            self.add_marker(tag)
+        if finding := cell.scenario.finding:
+            reason = f"{finding}: known defect, see docs/findings.md"
+            self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=True))
+
+    def setup(self) -> None:
+        """Run the scenario. Skips where the machine lacks something; raises when there is no verdict."""
+        if self.config.getoption("setuponly", False):
+            return
+        if missing := lacking(self.cell.scenario, self._reports):
+            pytest.skip("this machine lacks " + ", ".join(missing))
+        status, output, errors = run_to_end(self.command(), self.config.rootpath)
+        if errors:
+            self.add_report_section("setup", "stderr", errors)
+        self.result = self._read(status, output, errors)
+        self.user_properties.extend(properties(self.result))
+        if self.result["verdict"] == "unknown":
+            raise NoVerdict(self._describe("unknown"), pytrace=False)
+
+    def runtest(self) -> None:
+        """Judge the run. Raises ScenarioFailed when the verdict is fail."""
+        if self.result["verdict"] != "pass":
+            raise ScenarioFailed(self._describe("fail"), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The scenario file, its first line, and the name of the cell."""
+        return self.path, 0, self.name
+
+    @property
+    def _reports(self) -> Path:
+        given = self.config.getoption("--chaos-reports")
+        return self.config.invocation_params.dir / given if given else self.config.rootpath / "reports"
+
+    def command(self) -> list[str]:
+        """The command that runs this cell."""
+        command = [*(self.config.getini("chaos_command") or [sys.executable, "-m", "chaos"]), "run", str(self.path)]
+        command += ["--json", "--reports", str(self._reports)]
+        if self.cell.name:
+            command += ["--cell", self.cell.name]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name}={value}"]
+        return command
+
+    def _read(self, status: int, output: str, errors: str) -> Mapping[str, Any]:
+        """The result.json of the one cell that was run. Raises NoVerdict when the run gave none."""
+        try:
+            (cell,) = json.loads(output)["cells"]
+            result: Mapping[str, Any] = cell["result"]
+            if status in (0, 1, 2) and result["verdict"] in ("pass", "fail", "unknown"):
+                return {**result, "run": cell["run"], "directory": cell["directory"]}
+        except (ValueError, KeyError, TypeError):
+            pass  # There is no result to read; what the command said on its way is shown instead.
+        what = {3: "the harness failed", 64: "the scenario cannot be used", 130: "the run was interrupted"}
+        reason = what.get(status, f"chaos ended with status {status} and no result")
+        raise NoVerdict(f"{self.name}: {reason}\n{errors.strip() or output.strip()}", pytrace=False)
+
+    def _describe(self, verdict: str) -> str:
+        return describe(self.name, verdict, self.result, scenario=self._shown(self.path))
+
+    def _shown(self, path: Path) -> str:
+        root = self.config.rootpath
+        return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def run_to_end(command: Sequence[str], directory: Path) -> tuple[int, str, str]:
+    """Run a command and return its exit status, output and error output.
+
+    It stays in this process group, so Ctrl-C on the terminal reaches it too. When this process alone is interrupted it
+    is interrupted as well, and waited for: it has a job to stop and faults to undo.
+    """
+    process = subprocess.Popen(
+        command,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        output, errors = process.communicate()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=_INTERRUPT_SECONDS)
+        raise
+    return process.returncode, output, errors
+
+
+def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """JUnit properties of a result: the run, the verdict, and the phases of the recovery in seconds."""
+    yield "run", result["run"]
+    yield "verdict", result["verdict"]
+    recovery = result.get("recovery") or {}
+    if recovery.get("mechanism"):
+        yield "recovery.mechanism", recovery["mechanism"]
+    for phase, seconds in (recovery.get("phases") or {}).items():
+        if seconds is not None:
+            yield f"recovery.{phase}", round(seconds, 3)
+    if recovery.get("total") is not None:
+        yield "recovery.total", round(recovery["total"], 3)
+
+
+def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: str) -> str:
+    """The checks that explain a verdict: what was expected, what was seen, and where to look.
+
+    ``scenario`` is the file to quote for lines of the scenario, of which the run holds only a copy.
+    """
+    checks = [check for check in result.get("checks", []) if check["verdict"] == verdict]
+    rest = [check for check in result.get("checks", []) if check["verdict"] == "unknown"] if verdict == "fail" else []
+    lines = [f"{name}: {verdict}, {_count(len(checks))} (run {result['run']})"]
+    for check in [*checks, *rest]:
+        mark = f"  {check['name']}" + ("" if check["verdict"] == verdict else f" ({check['verdict']})")
+        lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]
+        lines += [f"    where     {_place(place, scenario, result['directory'])}" for place in check.get("where", [])]
+    return "\n".join(lines)
+
+
+def _count(checks: int) -> str:
+    return "1 expectation" if checks == 1 else f"{checks} expectations"
+
+
+def _place(place: str, scenario: str, directory: str) -> str:
+    if place.startswith("scenario.yaml"):
+        return scenario + place.removeprefix("scenario.yaml")
+    return str(Path(directory) / place)

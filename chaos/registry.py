@@ -1,0 +1,140 @@
+"""Registries: faults, jobs, platforms, checks and readers by name, filled by entry points.
+
+A package adds one by declaring an entry point; the built-in ones are declared in this project's own pyproject.toml and
+come the same way. Names are known without importing anything; the object is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import metadata
+from importlib.metadata import Distribution, EntryPoint
+from typing import Any
+
+DISTRIBUTION = "chaos-ascend"
+REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
+
+
+class RegistryError(Exception):
+    """A registry cannot give what was asked for. The text says what to do."""
+
+
+class UnknownName(RegistryError):
+    """No object of that name is registered."""
+
+
+def installed_points(group: str, distributions: Iterable[Distribution] | None = None) -> list[EntryPoint]:
+    """The entry points of a group, of every installed distribution.
+
+    A build leaves an ``.egg-info`` directory beside the sources. It is on the path when the repository is the current
+    directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to what pip has installed.
+    Here it counts only where pip has installed nothing of that name. ``distributions`` stands in for the installed.
+    """
+    installed: dict[str, list[EntryPoint]] = {}
+    beside: dict[str, list[EntryPoint]] = {}
+    for one in metadata.distributions() if distributions is None else distributions:
+        points = [point for point in one.entry_points if point.group == group]
+        if points:
+            found = beside if one.read_text("METADATA") is None else installed
+            found.setdefault(one.metadata["Name"].lower().replace("_", "-"), points)
+    return [point for points in {**beside, **installed}.values() for point in points]
+
+
+def _is_installed() -> bool:
+    try:
+        metadata.distribution(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The objects of one entry point group.
+
+    ``group`` is the group's name, ``noun`` what one member is called in messages. ``source`` lists the entry points of
+    a group and ``installed`` says whether this project's own metadata is there; both are replaced in tests.
+    """
+
+    group: str
+    noun: str
+    source: Callable[[str], Iterable[EntryPoint]] = installed_points
+    installed: Callable[[], bool] = _is_installed
+
+    @cached_property
+    def points(self) -> dict[str, EntryPoint]:
+        """Entry points by name. Raises RegistryError when two packages claim one name for different objects."""
+        found: dict[str, EntryPoint] = {}
+        for point in self.source(self.group):
+            other = found.setdefault(point.name, point)
+            if other.value != point.value:
+                raise RegistryError(
+                    f"two packages register the {self.noun} {point.name!r}: {other.value} and {point.value}; "
+                    f"uninstall one of them (entry point group {self.group})"
+                )
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        """Names that are registered, sorted. Imports none of them. Raises RegistryError as :attr:`points` does."""
+        return tuple(sorted(self.points))
+
+    def some_names(self) -> tuple[str, ...]:
+        """As :meth:`names`, but raises RegistryError, with what to do, where nothing is registered at all."""
+        if not self.points:
+            raise RegistryError(self._empty())
+        return self.names()
+
+    def load(self, name: str) -> Any:
+        """Import the object called ``name``.
+
+        Raises UnknownName, with the name that was probably meant, and RegistryError when its module cannot be
+        imported or lacks the object.
+        """
+        point = self.points.get(name)
+        if point is None:
+            raise UnknownName(self._unknown(name))
+        try:
+            return point.load()
+        except (ImportError, AttributeError) as error:
+            raise RegistryError(
+                f"the {self.noun} {name!r} is registered as {point.value}, which cannot be loaded: {error}; {REINSTALL}"
+            ) from error
+
+    def _unknown(self, name: str) -> str:
+        text = f"unknown {self.noun} {name!r}"
+        near = difflib.get_close_matches(name, self.points, n=1)
+        if near:
+            return f"{text}; did you mean {near[0]!r}?"
+        if self.points:
+            return f"{text}; registered: {', '.join(self.names())}"
+        return f"{text}: {self._empty()}"
+
+    def _empty(self) -> str:
+        if not self.installed():
+            return f"the package {DISTRIBUTION} is not installed, so no {self.noun} is registered; {REINSTALL}"
+        return f"no {self.noun} is registered ({self.group}): the installed metadata is stale; {REINSTALL}"
+
+
+NOUNS = {
+    "chaos.faults": "fault kind",
+    "chaos.jobs": "job kind",
+    "chaos.platforms": "platform",
+    "chaos.checks": "check",
+    "chaos.readers": "reader",
+}
+"""Entry point groups, and what one member of each is called."""
+
+
+@cache
+def registry(group: str) -> Registry:
+    """The registry of an entry point group, by its short or full name (``faults`` or ``chaos.faults``).
+
+    Raises RegistryError for a group that does not exist. What is installed is looked up once in a process.
+    """
+    full = group if group.startswith("chaos.") else f"chaos.{group}"
+    if full not in NOUNS:
+        raise RegistryError(f"no entry point group {full!r}; there are {', '.join(NOUNS)}")
+    return Registry(full, NOUNS[full])

@@ -1,0 +1,241 @@
+"""The communicator of a rehearsal: sums arrays over ranks, can be aborted, and gives the same bits every time.
+
+MindSpore's own CPU collectives cannot go on after the death of a rank (observed on MindSpore 2.10: the others end after
+28 s), and on Ascend it is HCCL, not MindSpore, that is stopped and rebuilt. So this is one of the parts that a
+rehearsal substitutes.
+
+Every rank sends its array to every other rank, and each sums what it got in the order of ranks: no root that can die,
+and the same result whatever the order of arrival. A dead peer does not end a collective: as on a device, the
+others stay in it until they are told to stop.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FRAME = struct.Struct("<4sIQQ")
+_MAGIC = b"CHSR"
+_HELLO = struct.Struct("<32sII")
+_CHUNK = 1 << 20
+_JOIN_POLL_SECONDS = 0.01
+
+
+class CommunicationAborted(RuntimeError):
+    """The collective was told to stop."""
+
+
+class CommunicationTimeout(RuntimeError):
+    """A collective or the joining of ranks outlasted its limit. Names the ranks that did not answer."""
+
+
+class _Peer:
+    def __init__(self, rank: int, connection: socket.socket) -> None:
+        self.rank = rank
+        self.socket = connection
+        self.incoming = bytearray()
+        self.arrived: dict[int, bytes] = {}
+        self.outgoing: list[memoryview] = []
+        self.gone = False
+
+    def take_frames(self) -> None:
+        """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
+        while len(self.incoming) >= _FRAME.size:
+            magic, _, sequence, length = _FRAME.unpack_from(self.incoming)
+            if magic != _MAGIC:
+                raise RuntimeError(f"rank {self.rank} sent a frame that is not of this communicator")
+            end = _FRAME.size + length
+            if len(self.incoming) < end:
+                return
+            self.arrived[sequence] = bytes(self.incoming[_FRAME.size : end])
+            del self.incoming[:end]
+
+
+class Communicator:
+    """All-reduce among ``ranks`` over Unix sockets in ``directory``, which only the run's owner can enter.
+
+    A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_stranger`` and dropped.
+    ``limit_seconds`` bounds each collective.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        ranks: Sequence[int],
+        directory: str,
+        secret: bytes,
+        *,
+        limit_seconds: float,
+        on_stranger: Callable[[str], None],
+    ) -> None:
+        self.rank = rank
+        self.ranks = sorted(ranks)
+        self._directory = directory
+        self._secret = secret
+        self._limit_seconds = limit_seconds
+        self._on_stranger = on_stranger
+        self._peers: dict[int, _Peer] = {}
+        self._sequence = 0
+        self._selector = selectors.DefaultSelector()
+        self._aborted = threading.Event()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+
+    def join(self) -> None:
+        """Connect to all other ranks. Raises CommunicationTimeout naming those that never came."""
+        deadline = time.monotonic() + self._limit_seconds
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            path = self._path(self.rank)
+            listener.bind(path)
+            listener.listen(len(self.ranks))
+            listener.settimeout(_JOIN_POLL_SECONDS)
+            while len(self._peers) < len(self.ranks) - 1:
+                self._check_join(deadline)
+                for other in self.ranks:
+                    if other < self.rank and other not in self._peers:
+                        self._connect(other)
+                self._accept(listener)
+            os.unlink(path)
+        for peer in self._peers.values():
+            peer.socket.setblocking(False)
+            self._selector.register(peer.socket, selectors.EVENT_READ, peer)
+
+    def all_reduce(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Sum ``array`` over all ranks, in the order of ranks; blocks until every rank has contributed.
+
+        Raises CommunicationAborted when told to stop, CommunicationTimeout after the limit.
+        """
+        self._sequence += 1
+        sequence = self._sequence
+        payload = numpy.ascontiguousarray(array)
+        header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
+        for peer in self._peers.values():
+            if not peer.gone:
+                peer.outgoing = [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
+                self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
+        self._exchange(sequence)
+        total = None
+        for rank in self.ranks:
+            part = (
+                payload
+                if rank == self.rank
+                else numpy.frombuffer(self._peers[rank].arrived.pop(sequence), payload.dtype).reshape(payload.shape)
+            )
+            total = part.copy() if total is None else total + part
+        assert total is not None
+        return total
+
+    def abort(self) -> None:
+        """End a blocked collective, and refuse further ones. May be called from any thread."""
+        self._aborted.set()
+        os.write(self._wake_write, b"x")
+
+    def _exchange(self, sequence: int) -> None:
+        deadline = time.monotonic() + self._limit_seconds
+        while True:
+            if self._aborted.is_set():
+                raise CommunicationAborted("the collective was told to stop")
+            missing = [peer.rank for peer in self._peers.values() if sequence not in peer.arrived]
+            if not missing and not any(peer.outgoing for peer in self._peers.values()):
+                return
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise CommunicationTimeout(
+                    f"rank {self.rank} waited {self._limit_seconds:g} s in all-reduce {sequence} for ranks {missing}"
+                )
+            for key, events in self._selector.select(left):
+                if key.data is not None:
+                    self._serve(key.data, events)
+
+    def _serve(self, peer: _Peer, events: int) -> None:
+        try:
+            if events & selectors.EVENT_WRITE:
+                self._send(peer)
+            if events & selectors.EVENT_READ:
+                chunk = peer.socket.recv(_CHUNK)
+                if not chunk:
+                    self._lose(peer)
+                    return
+                peer.incoming += chunk
+                peer.take_frames()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._lose(peer)
+
+    def _send(self, peer: _Peer) -> None:
+        while peer.outgoing:
+            sent = peer.socket.send(peer.outgoing[0])
+            peer.outgoing[0] = peer.outgoing[0][sent:]
+            if len(peer.outgoing[0]):
+                return
+            peer.outgoing.pop(0)
+        self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
+
+    def _lose(self, peer: _Peer) -> None:
+        """Stop listening to a dead peer; whoever waits for it goes on waiting until told to stop."""
+        peer.gone = True
+        peer.outgoing = []
+        self._selector.unregister(peer.socket)
+        peer.socket.close()
+
+    def _path(self, rank: int) -> str:
+        return os.path.join(self._directory, f"rank-{rank}")
+
+    def _proof(self, rank: int) -> bytes:
+        return hmac.new(self._secret, f"communicator {rank}".encode(), "sha256").digest()
+
+    def _connect(self, other: int) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(self._path(other))
+            connection.sendall(_HELLO.pack(self._proof(self.rank), self.rank, len(self.ranks)))
+        except OSError:
+            connection.close()
+            return
+        self._peers[other] = _Peer(other, connection)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except socket.timeout:
+            return
+        connection.settimeout(self._limit_seconds)
+        proof, rank, size = _HELLO.unpack(_receive(connection, _HELLO.size))
+        if not hmac.compare_digest(proof, self._proof(rank)) or size != len(self.ranks):
+            connection.close()
+            self._on_stranger(f"a connection that says it is rank {rank} of {size} did not prove it; dropped")
+            return
+        self._peers[rank] = _Peer(rank, connection)
+
+    def _check_join(self, deadline: float) -> None:
+        if self._aborted.is_set():
+            raise CommunicationAborted("joining was told to stop")
+        if time.monotonic() > deadline:
+            missing = [rank for rank in self.ranks if rank != self.rank and rank not in self._peers]
+            raise CommunicationTimeout(
+                f"rank {self.rank} waited {self._limit_seconds:g} s for ranks {missing} to join the communicator"
+            )
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = connection.recv(size - len(data))
+        if not chunk:
+            return data.ljust(size, b"\0")
+        data += chunk
+    return data

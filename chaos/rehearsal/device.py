@@ -1,0 +1,176 @@
+"""The device layer of a rehearsal: what MindSpore asks of an Ascend device, answered on a CPU.
+
+Installed in every rank by the agent, after the import of each module that binds the real thing. The list of what is
+replaced, and who calls it, follows MindSpore 2.10's own sources; everything else a job runs is MindSpore's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from types import ModuleType
+from typing import Any, Callable
+
+from chaos.agent.start import Agent
+from chaos.rehearsal.communicator import Communicator
+
+_COLLECTIVE_LIMIT_SECONDS = 120.0
+
+
+def install(agent: Agent) -> None:
+    """Install the device layer in this process; an extension of the agent."""
+    if agent.place.role == "scheduler":
+        # Ranks find each other through the communicator below, so msrun's scheduler has nothing to do. It would run
+        # the same script as the ranks; it leaves before that.
+        os._exit(0)
+    if agent.place.rank is None:
+        return
+    device = Device(agent)
+    watch = agent.imports.watch
+    watch("mindspore.communication.management", device.replace_communication)
+    watch("mindspore.communication", device.replace_communication)
+    watch("mindspore.utils.utils", device.replace_handle)
+    watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
+    watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
+    watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
+
+
+class Device:
+    """One rank's device: its communicator and the functions put in place of the device's."""
+
+    def __init__(self, agent: Agent) -> None:
+        assert agent.place.rank is not None and agent.place.ranks is not None and agent.record is not None
+        self._agent = agent
+        self._rank = agent.place.rank
+        self._ranks = agent.place.ranks
+        self._communicator: Communicator | None = None
+
+    def join(self) -> Communicator:
+        """The communicator of all ranks; joined at the first call."""
+        if self._communicator is None:
+            configuration = self._agent.configuration
+            assert configuration.socket is not None and configuration.secret is not None
+            with open(configuration.secret, "rb") as file:
+                secret = file.read().strip()
+            directory = os.path.join(os.path.dirname(configuration.socket), configuration.attempt)
+            os.makedirs(directory, mode=0o700, exist_ok=True)
+            self._communicator = Communicator(
+                self._rank,
+                range(self._ranks),
+                directory,
+                secret,
+                limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
+                on_stranger=self._record_stranger,
+            )
+            self._communicator.join()
+        return self._communicator
+
+    def _record_stranger(self, what: str) -> None:
+        assert self._agent.record is not None
+        self._agent.record.write("stranger", channel="communicator", what=what)
+
+    # mindspore.communication: no cluster is formed, rank and size come from msrun's environment.
+
+    def replace_communication(self, module: ModuleType) -> None:
+        """Put rank, size and joining of this communicator in place of the cluster's."""
+        replacements: dict[str, Callable[..., Any]] = {
+            "init": self._init,
+            "get_rank": lambda group=None: self._rank,
+            "get_group_size": lambda group=None: self._ranks,
+            "get_local_rank": lambda group=None: self._rank,
+        }
+        for name, function in replacements.items():
+            if hasattr(module, name):
+                setattr(module, name, function)
+        if hasattr(module, "GlobalComm"):
+            module.GlobalComm.INITED = True
+
+    def _init(self, backend_name: str | None = None) -> None:
+        del backend_name
+        self.join()
+
+    # mindspore.utils.utils and the fault tolerance callback: a device that says it is an Ascend one.
+
+    def replace_handle(self, module: ModuleType) -> None:
+        """``TftHandle.init`` runs on Ascend only."""
+        module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
+
+    def replace_fault_tolerance(self, module: ModuleType) -> None:
+        """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device."""
+        module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
+        module.direct_copy_to_host = lambda parameter: parameter.asnumpy().reshape(-1)[0]  # type: ignore[attr-defined]
+        module.TensorReport = functools.partial(_TensorReport, self._agent)  # type: ignore[attr-defined]
+        module.ops = _Operators(module.ops, self)  # type: ignore[attr-defined]
+
+    # Gradients.
+
+    def replace_gradient_reduction(self, module: ModuleType) -> None:
+        """Reduce gradients over this communicator."""
+        from chaos.rehearsal.gradients import gradient_reducer
+
+        module.DistributedGradReducer = gradient_reducer(self, self._agent)  # type: ignore[attr-defined]
+
+
+class _AscendContext:
+    """MindSpore's context module, which says that the device is an Ascend one."""
+
+    def __init__(self, context: ModuleType) -> None:
+        self._context = context
+
+    def get_context(self, key: str) -> Any:
+        return "Ascend" if key == "device_target" else self._context.get_context(key)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+
+class _Operators:
+    """MindSpore's ``ops`` with an AllReduce over this communicator."""
+
+    def __init__(self, ops: ModuleType, device: Device) -> None:
+        self._ops = ops
+        self._device = device
+
+    def AllReduce(self, *_: Any, **__: Any) -> _AllReduce:
+        return _AllReduce(self._device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ops, name)
+
+
+class _AllReduce:
+    """The all-reduce of the optimizer wrapper's flag, which also is its barrier before the update."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def add_prim_attr(self, name: str, value: Any) -> _AllReduce:
+        del name, value
+        return self
+
+    def __call__(self, tensor: Any) -> Any:
+        from mindspore import Tensor
+
+        return Tensor(self._device.join().all_reduce(tensor.asnumpy()))
+
+
+class _TensorReport:
+    """On the device this operator tells the SDK that the optimizer update begins."""
+
+    def __init__(self, agent: Agent) -> None:
+        assert agent.barriers is not None
+        self._barriers = agent.barriers
+        self._at_end = False
+
+    def add_prim_attr(self, name: str, value: Any) -> _TensorReport:
+        self._at_end = self._at_end or (name == "optimizer_end" and bool(value))
+        return self
+
+    def __call__(self, name: str, flag: Any) -> Any:
+        del name
+        if not self._at_end:
+            from mindio_ttp.framework_ttp import tft_start_updating_os
+
+            tft_start_updating_os(-1)
+            self._barriers.reach("optimizer.update")
+        return flag

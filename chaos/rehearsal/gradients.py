@@ -1,0 +1,52 @@
+"""Gradient reduction over the rehearsal's communicator, in place of MindSpore's ``DistributedGradReducer``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chaos.agent.start import Agent
+
+if TYPE_CHECKING:
+    from chaos.rehearsal.device import Device
+
+
+def gradient_reducer(device: Device, agent: Agent) -> Any:
+    """A class with the constructor and the call of MindSpore's reducer (2.7 to 2.10).
+
+    All gradients of a step go in one message. They are summed in the order of ranks, so equal inputs give equal bits.
+    """
+    assert agent.barriers is not None and agent.digests is not None
+    barriers, digests = agent.barriers, agent.digests
+
+    from mindspore.nn.cell import Cell
+
+    class RehearsedGradReducer(Cell):  # type: ignore[misc]
+        """Averages the gradients of all ranks, in PyNative mode."""
+
+        def __init__(self, parameters: Any, mean: Any = None, degree: Any = None, *_: Any, **__: Any) -> None:
+            from mindspore.parallel._auto_parallel_context import auto_parallel_context
+
+            super().__init__(auto_prefix=False)
+            del parameters
+            self._mean = auto_parallel_context().get_gradients_mean() if mean is None else mean
+            self._share = 1.0 / (degree or agent.place.ranks or 1)
+
+        def construct(self, gradients: Any) -> Any:
+            import numpy
+            from mindspore import Tensor
+
+            arrays = [gradient.asnumpy() for gradient in gradients]
+            flat = numpy.concatenate([array.reshape(-1) for array in arrays])
+            barriers.reach("allreduce.enter")
+            total = device.join().all_reduce(flat)
+            if self._mean:
+                total = total * numpy.asarray(self._share, total.dtype)
+            digests.gradients = total
+            reduced, start = [], 0
+            for array in arrays:
+                part = total[start : start + array.size].reshape(array.shape)
+                reduced.append(Tensor(part.astype(array.dtype)))
+                start += array.size
+            return tuple(reduced)
+
+    return RehearsedGradReducer

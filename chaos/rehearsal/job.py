@@ -1,0 +1,103 @@
+"""The job kind ``rehearsal``: a real MindSpore job on the CPU, with stand-ins for what exists only on Ascend."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from chaos.jobs.kind import Command, JobError, Launch, Simulated
+from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.plan.traits import JobTraits
+from chaos.rehearsal.jobs.mnist_files import write_mnist
+from chaos.scenario.model import Job, Scenario
+
+_ROOM = Path(__file__).parent
+_BATCH_SIZE = 16
+_PHASES = frozenset(
+    {"step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end", "checkpoint.begin", "checkpoint.end"}
+)
+
+
+class RehearsalJob:
+    """Trains the five-layer network of the power-off checkpoint document, or a script written like it."""
+
+    name = "rehearsal"
+    traits = JobTraits(observable=_PHASES, checkpoint_form="mindspore")
+    needs = ("mindspore", "numpy", "msrun")
+    ports = 2
+    extensions = ("chaos.rehearsal.device",)
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """The device layer always; the SDK where it is the stand-in."""
+        parts = [
+            Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
+            Simulated("optimizer update report (TensorReport)", "device layer"),
+        ]
+        if sdk == "standin":
+            parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
+        return tuple(parts)
+
+    def prepare(self, launch: Launch) -> None:
+        """Make the training data: as many pictures as one epoch of all ranks reads."""
+        job = launch.scenario.job
+        images = _steps_per_epoch(job) * _BATCH_SIZE * launch.scenario.cluster.ranks
+        write_mnist(str(launch.directory / "data"), images=images, seed=job.seed)
+
+    def command(self, launch: Launch) -> Command:
+        """msrun with the script's arguments, the protection switches and the stand-in SDK."""
+        job = launch.scenario.job
+        master_port, controller_port = launch.ports
+        arguments = (
+            "--device=CPU",
+            f"--data={launch.directory / 'data'}",
+            f"--output={launch.directory / 'checkpoints'}",
+            f"--steps={job.steps}",
+            f"--steps-per-epoch={_steps_per_epoch(job)}",
+            f"--batch-size={_BATCH_SIZE}",
+            f"--checkpoint-interval={job.checkpoint_interval or 0}",
+            f"--seed={job.seed}",
+            f"--is-recover={int(launch.resume)}",
+            *job.arguments,
+        )
+        environment = {
+            "OMP_NUM_THREADS": "1",
+            # Without just-in-time compilation the optimizer wrapper runs as written; compiled, its int32 all-reduce
+            # would be refused on a CPU.
+            "MS_JIT": "0",
+            "TTP_LOG_PATH": str(launch.logs / "ttp"),
+        }
+        if job.protection:
+            environment |= {
+                "MS_ENABLE_TFT": tft_switches(job.protection),
+                "MINDIO_FOR_MINDSPORE": "1",
+                "MS_TFT_IP": "127.0.0.1",
+                "MS_TFT_PORT": str(controller_port),
+            }
+        path = (_ROOM / "sdk",) if launch.sdk == "standin" else ()
+        script = _script(launch.scenario, launch.scenario_directory)
+        return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment, path)
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """The script and everything in this room: any of it may change a loss."""
+        script = _script(scenario, scenario_directory)
+        room = hashlib.sha256()
+        for file in sorted(_ROOM.rglob("*.py")):
+            room.update(str(file.relative_to(_ROOM)).encode() + b"\0" + file.read_bytes())
+        return {"script": hashlib.sha256(script.read_bytes()).hexdigest(), "rehearsal": room.hexdigest()}
+
+
+def _steps_per_epoch(job: Job) -> int:
+    return job.steps_per_epoch or job.steps
+
+
+def _script(scenario: Scenario, directory: Path) -> Path:
+    if scenario.job.script is None:
+        return _ROOM / "jobs" / "mnist.py"
+    script = directory / scenario.job.script
+    if not script.is_file():
+        raise JobError(f"job.script: there is no file {script}")
+    return script
+
+
+KIND = RehearsalJob()

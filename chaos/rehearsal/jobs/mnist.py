@@ -1,0 +1,153 @@
+"""The job that is rehearsed: the five-layer network of the power-off checkpoint document, scaled to fit two cores.
+
+It is written as for an Ascend machine: nothing in it knows of a rehearsal. What differs from the document's sample:
+
+1. layers of 128, 256, 256 and 128 in place of 512, 5120, 5120 and 512;
+2. PyNative mode on the device named by --device, synchronous on a CPU (the document: graph mode on Ascend);
+3. the sizes, steps and directories are arguments, and data is sharded over the ranks;
+4. ``TrainFaultTolerance`` and its optimizer wrapper in place of ``OptTFTWrapper`` and ``TFTRegister``, which MindSpore
+   deprecated (removed after 2.9);
+5. Momentum and a falling learning rate in place of plain SGD, so that there is optimizer state to lose;
+6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import math
+import os
+import re
+
+import mindspore as ms
+import mindspore.dataset as ds
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.common.initializer import HeUniform, initializer
+from mindspore.communication import get_group_size, get_rank, init
+from mindspore.train import CheckpointConfig, LossMonitor, Model, ModelCheckpoint, TrainFaultTolerance
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Train a five-layer network with fault tolerance.")
+    parser.add_argument("--device", default="Ascend")
+    parser.add_argument("--data", required=True, help="directory with MNIST files")
+    parser.add_argument("--output", required=True, help="directory for checkpoints")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--steps-per-epoch", type=int, required=True)
+    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--checkpoint-interval", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
+    return parser.parse_args()
+
+
+class MatMulCell(nn.Cell):  # type: ignore[misc]
+    """A product with a bare parameter, as in the document's sample."""
+
+    def __init__(self, shape: list[int]) -> None:
+        super().__init__()
+        self.param = Parameter(initializer(HeUniform(math.sqrt(5)), shape), name="param")
+        self.matmul = ops.MatMul()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.matmul(x, self.param)
+
+
+class Network(nn.Cell):  # type: ignore[misc]
+    """Five layers with ReLU between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flatten = nn.Flatten()
+        self.layer1 = MatMulCell([28 * 28, 128])
+        self.relu1 = nn.ReLU()
+        self.layer2 = nn.Dense(128, 256)
+        self.relu2 = nn.ReLU()
+        self.layer3 = nn.Dense(256, 256)
+        self.relu3 = nn.ReLU()
+        self.layer4 = nn.Dense(256, 128)
+        self.relu4 = nn.ReLU()
+        self.layer5 = nn.Dense(128, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.relu1(self.layer1(self.flatten(x)))
+        x = self.relu2(self.layer2(x))
+        x = self.relu3(self.layer3(x))
+        x = self.relu4(self.layer4(x))
+        return self.layer5(x)
+
+
+def create_dataset(arguments: argparse.Namespace) -> ds.Dataset:
+    dataset = ds.MnistDataset(
+        arguments.data,
+        num_samples=arguments.steps_per_epoch * arguments.batch_size,
+        shuffle=False,
+        num_shards=get_group_size(),
+        shard_id=get_rank(),
+        num_parallel_workers=1,
+    )
+    transforms = [
+        ds.vision.Rescale(1.0 / 255.0, 0),
+        ds.vision.Normalize(mean=(0.1307,), std=(0.3081,)),
+        ds.vision.HWC2CHW(),
+    ]
+    dataset = dataset.map(transforms, "image", num_parallel_workers=1)
+    dataset = dataset.map(ds.transforms.TypeCast(ms.int32), "label", num_parallel_workers=1)
+    return dataset.batch(arguments.batch_size, num_parallel_workers=1)
+
+
+def find_checkpoint(output: str) -> str:
+    """The newest end-of-life checkpoint that was finished (renamed), of a rank of this rank's replica group.
+
+    With data parallelism alone all ranks are one replica group, so any rank's file will do.
+    """
+    finished = {
+        int(match[1]): directory
+        for directory in glob.glob(os.path.join(output, "ttp_saved_checkpoints-step_*"))
+        if (match := re.search(r"step_(\d+)$", directory))
+    }
+    if not finished:
+        raise FileNotFoundError(f"no finished end-of-life checkpoint in {output}")
+    return sorted(glob.glob(os.path.join(finished[max(finished)], "rank_*", "*.ckpt")))[0]
+
+
+def main() -> None:
+    arguments = read_arguments()
+    ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=arguments.device == "CPU")
+    ms.set_device(arguments.device)
+    init()
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
+    ms.set_seed(arguments.seed)
+
+    network = Network()
+    dataset = create_dataset(arguments)
+    rates = [0.02 * (1 - step / (2 * arguments.steps)) for step in range(arguments.steps)]
+    optimizer_class = TrainFaultTolerance.get_optimizer_wrapper(nn.Momentum)
+    optimizer = optimizer_class(network.trainable_params(), learning_rate=rates, momentum=0.9)
+    network.set_train()
+    model = Model(network, loss_fn=nn.CrossEntropyLoss(), optimizer=optimizer)
+
+    initial_epoch, initial_step = 0, 0
+    if arguments.is_recover:
+        saved = ms.load_checkpoint(find_checkpoint(arguments.output))
+        ms.load_param_into_net(network, saved)
+        ms.load_param_into_net(optimizer, saved)
+        initial_step = int(saved["step_num"])
+        initial_epoch = initial_step // dataset.get_dataset_size()
+        dataset.set_init_step(initial_step)
+
+    callbacks = [LossMonitor(1)]
+    if "TTP:1" in os.getenv("MS_ENABLE_TFT", ""):
+        callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
+    if arguments.checkpoint_interval:
+        configuration = CheckpointConfig(
+            save_checkpoint_steps=arguments.checkpoint_interval, keep_checkpoint_max=10, integrated_save=False
+        )
+        directory = os.path.join(arguments.output, f"rank_{get_rank()}")
+        callbacks.append(ModelCheckpoint("mnist", directory, configuration))
+    epochs = math.ceil(arguments.steps / dataset.get_dataset_size())
+    model.train(epochs, dataset, callbacks=callbacks, dataset_sink_mode=False, initial_epoch=initial_epoch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as the end-of-life checkpoint needs it.
+
+The interface is a module with one controller and one processor a process, so this module holds them. What it does is in
+:mod:`chaos.rehearsal.ttp`. Run, secret and timings come from the run's own configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from enum import Enum
+from typing import Any, Callable
+
+from chaos.agent.configuration import Configuration, read_configuration
+from chaos.rehearsal.ttp.controller import Controller
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.processor import Handler, Processor
+from chaos.rehearsal.ttp.timings import PROFILES, Timings
+
+
+class ReportState(Enum):
+    """What a rank reports of itself."""
+
+    RS_NORMAL = 0
+    RS_RETRY = 1
+    RS_UCE = 2
+    RS_UCE_CORRUPTED = 3
+    RS_HCCL_FAILED = 4
+    RS_INIT_FINISH = 5
+    RS_PREREPAIR_FINISH = 6
+    RS_STEP_FINISH = 7
+    RS_UNKNOWN = 8
+
+
+class RepairType(Enum):
+    """What a rank does in a repair."""
+
+    RT_SEND = 0
+    RT_UCE_HIGHLEVEL = 1
+    RT_UCE_LOWLEVEL = 2
+    RT_RECV_REPAIR = 3
+    RT_ROLLBACK = 4
+    RT_LOAD_CKPT = 5
+    RT_LOAD_REBUILD = 6
+
+
+class Action(Enum):
+    """What a rank does next."""
+
+    RETRY = 0
+    EXIT = 1
+
+
+class OptimizerType(Enum):
+    """Which optimizer a replica list belongs to."""
+
+    ATTENTION = 0
+    MOE = 1
+
+
+_handlers: dict[str, Handler] = {}
+_controller: Controller | None = None
+_processor: Processor | None = None
+
+
+def _configuration() -> Configuration:
+    return read_configuration(os.environ["CHAOS_AGENT"])
+
+
+def _secret(configuration: Configuration) -> bytes:
+    assert configuration.secret is not None
+    with open(configuration.secret, "rb") as file:
+        return file.read().strip()
+
+
+def _timings(configuration: Configuration) -> Timings:
+    return PROFILES[configuration.settings["timings"]]
+
+
+def _log() -> TtpLog:
+    return TtpLog(os.environ.get("TTP_LOG_PATH"))
+
+
+def _running() -> Processor:
+    if _processor is None:
+        raise RuntimeError("tft_init_processor has not been called")
+    return _processor
+
+
+def tft_init_controller(
+    rank: int, world_size: int, enable_local_copy: bool, enable_arf: bool = False, enable_zit: bool = False
+) -> None:
+    """Make the controller; rank 0, or -1 outside the ranks."""
+    del enable_local_copy
+    global _controller
+    if enable_arf or enable_zit:
+        raise RuntimeError("this stand-in knows the end-of-life checkpoint only: ARF and ZIT must be off")
+    configuration = _configuration()
+    log = _log()
+    _controller = Controller(
+        rank,
+        world_size,
+        run=configuration.run,
+        secret=_secret(configuration),
+        timings=_timings(configuration),
+        log=log,
+    )
+    log.info(
+        "TTP controller.cpp:145",
+        f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, arf:0, zit:0 "
+        "FrameworkType:1",
+    )
+
+
+def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_info: str = "") -> None:
+    """Start the controller; like the vendor's it ends the process with 2 when it cannot listen."""
+    del enable_tls, tls_info
+    assert _controller is not None
+    try:
+        _controller.start(bind_ip, port)
+    except (OSError, ValueError) as error:
+        print(f"mindio_ttp: controller cannot listen on {bind_ip}:{port}: {error}", file=sys.stderr, flush=True)
+        os._exit(2)
+
+
+def tft_init_processor(
+    rank: int,
+    world_size: int,
+    enable_local_copy: bool,
+    enable_tls: bool = True,
+    tls_info: str = "",
+    enable_uce: bool = True,
+    enable_arf: bool = False,
+    enable_zit: bool = False,
+) -> None:
+    """Make this rank's processor; installs no-op handlers for SIGTERM and SIGINT, as the vendor's does."""
+    del world_size, enable_local_copy, enable_tls, tls_info, enable_uce, enable_arf, enable_zit
+    global _processor
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+    configuration = _configuration()
+    _processor = Processor(
+        rank,
+        run=configuration.run,
+        secret=_secret(configuration),
+        timings=_timings(configuration),
+        log=_log(),
+        handlers=_handlers,
+    )
+
+
+def tft_start_processor(master_ip: str, port: int, local_ip: str = "") -> None:
+    """Connect this rank to the controller."""
+    del local_ip
+    _running().start(master_ip, port)
+
+
+def tft_destroy_controller() -> None:
+    """Stop the controller."""
+    if _controller is not None:
+        _controller.close()
+
+
+def tft_destroy_processor() -> None:
+    """Stop this rank's processor."""
+    _running().leave()
+
+
+def tft_set_optimizer_replica(rank: int, replica_info: list[dict[str, Any]]) -> None:
+    """Report the replica group of this rank."""
+    del rank
+    for entry in replica_info:
+        _running().report_replicas(list(entry["rank_list"]))
+
+
+def tft_set_step_args(args: Any) -> None:
+    """Keep what the handlers get as ``args``."""
+    _running().set_step_arguments(args)
+
+
+def tft_start_updating_os(backup_step: int = -1) -> None:
+    """The optimizer update begins."""
+    del backup_step
+    _running().begin_update()
+
+
+def tft_end_updating_os(step: int) -> None:
+    """The optimizer update of ``step`` is done."""
+    _running().end_update(step)
+
+
+def tft_report_error(state: int, error_code: str = "") -> None:
+    """Report an error of this rank; an unknown one blocks until the process is ended."""
+    del error_code
+    _running().report_error(state)
+
+
+def tft_is_reboot_node() -> bool:
+    """Whether this process replaces a dead one: never, without ARF."""
+    return False
+
+
+def _registration(name: str) -> Callable[..., None]:
+    def register(function: Callable[..., Any], context: Any = None) -> None:
+        _handlers[name] = (function, context)
+
+    register.__name__ = f"tft_register_{name}_handler"
+    return register
+
+
+tft_register_save_ckpt_handler = _registration("save_ckpt")
+tft_register_rename_handler = _registration("rename")
+tft_register_exit_handler = _registration("exit")
+tft_register_stop_handler = _registration("stop")
+tft_register_clean_handler = _registration("clean")
+tft_register_repair_handler = _registration("repair")
+tft_register_rollback_handler = _registration("rollback")
+tft_register_rebuild_group_handler = _registration("rebuild_group")
+tft_register_stream_sync_handler = _registration("stream_sync")

@@ -1,0 +1,200 @@
+"""The processor of the stand-in: the part in every rank that reports to the controller and calls the handlers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any, Callable
+
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.roster import NORMAL
+from chaos.rehearsal.ttp.timings import Timings
+from chaos.rehearsal.ttp.wire import Link, Message, proof
+
+Handler = tuple[Callable[..., Any], Any]
+
+_CONNECT_POLL_SECONDS = 0.05
+
+
+class Processor:
+    """One rank's side. ``handlers`` maps a name (save_ckpt, rename, exit, …) to a function and its context."""
+
+    def __init__(
+        self, rank: int, *, run: str, secret: bytes, timings: Timings, log: TtpLog, handlers: dict[str, Handler]
+    ) -> None:
+        self.rank = rank
+        self._run = run
+        self._secret = secret
+        self._timings = timings
+        self._log = log
+        self._handlers = handlers
+        self._step_arguments: Any = None
+        self._link: Link | None = None
+        self._address: tuple[str, int] = ("", 0)
+        self._closing = threading.Event()
+        self._state = threading.Condition()
+        self._step = 0
+        self._updating = False
+        self._status = NORMAL
+        self._lock_step: int | None = None
+        self._replicas_taken = threading.Event()
+        log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:0, zit:0")
+
+    def start(self, address: str, port: int) -> None:
+        """Connect and register. Raises ConnectionError when no controller of this run answers in time."""
+        self._address = (address, port)
+        self._link = self._register(self._timings.action)
+        threading.Thread(target=self._receive, name="ttp-processor", daemon=True).start()
+        threading.Thread(target=self._beat, name="ttp-heartbeat", daemon=True).start()
+
+    def set_step_arguments(self, arguments: Any) -> None:
+        """Keep what the handlers get as ``args``."""
+        self._step_arguments = arguments
+
+    def report_replicas(self, ranks: list[int]) -> None:
+        """Tell the controller which ranks hold the same state as this one; waits until it has taken it."""
+        self._send({"message": "replicas", "ranks": ranks})
+        self._replicas_taken.wait(self._timings.action)
+
+    def begin_update(self) -> None:
+        """The optimizer starts to write. Blocks for good when the controller has locked the step before."""
+        with self._state:
+            self._state.wait_for(lambda: self._lock_step is None or self._step < self._lock_step)
+            self._updating = True
+
+    def end_update(self, step: int) -> None:
+        """The optimizer state is that of ``step``."""
+        with self._state:
+            self._step = step
+            self._updating = False
+            self._state.notify_all()
+
+    def report_error(self, status: int) -> None:
+        """Report this rank's error; blocks, since an unknown error ends in a dump or an exit of this process."""
+        with self._state:
+            self._status = status
+        self._send(self._report("heartbeat"))
+        threading.Event().wait()
+
+    def leave(self) -> None:
+        """Training is over: stop reporting."""
+        self._send(self._report("leave"))
+        self._closing.set()
+        if self._link is not None:
+            self._link.close()
+
+    # Reporting.
+
+    def _report(self, message: str, **fields: Any) -> Message:
+        with self._state:
+            return {
+                "message": message,
+                "step": self._step,
+                "updating": self._updating,
+                "status": self._status,
+                **fields,
+            }
+
+    def _send(self, message: Message) -> None:
+        if self._link is not None:
+            self._link.send(message)
+
+    def _beat(self) -> None:
+        while not self._closing.wait(self._timings.heartbeat):
+            self._send(self._report("heartbeat"))
+
+    # Connecting.
+
+    def _register(self, seconds: float) -> Link:
+        address, port = self._address
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                connection = socket.create_connection(self._address, timeout=seconds)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise ConnectionError(
+                        f"rank {self.rank}: no controller at {address}:{port} within {seconds:g} s: {error}"
+                    ) from error
+                self._closing.wait(_CONNECT_POLL_SECONDS)
+                continue
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            link = Link(connection)
+            link.send({"message": "register", "rank": self.rank, "proof": proof(self._secret, self._run, self.rank)})
+            answer = link.receive()
+            if answer is None or answer.get("message") != "registered":
+                raise ConnectionError(f"rank {self.rank}: {address}:{port} is not the controller of this run")
+            self._log.info(
+                "TTP processor.cpp:1595", f"rank:{self.rank} register to: {address}:{port} success, after 0 times"
+            )
+            return link
+
+    # Receiving: one thread.
+
+    def _receive(self) -> None:
+        while not self._closing.is_set() and self._link is not None:
+            message = self._link.receive()
+            if message is not None:
+                self._obey(message)
+            elif not self._closing.is_set():
+                self._find_controller_again()
+
+    def _find_controller_again(self) -> None:
+        """The controller has gone: look for it for a while, then exit, since nobody will say so any more."""
+        self._log.warning("TTP processor.cpp:1800", f"rank:{self.rank} lost the controller")
+        try:
+            self._link = self._register(self._timings.reconnect)
+        except ConnectionError:
+            self._log.warning("TTP processor.cpp:1810", f"rank:{self.rank} found no controller, exit")
+            self._call("exit")
+
+    def _obey(self, message: Message) -> None:
+        kind = message["message"]
+        if kind == "replicas taken":
+            self._replicas_taken.set()
+        elif kind == "collect":
+            self._reply(kind)
+        elif kind == "pre-lock":
+            # Waits for this rank's own update to end, so it must not keep the receiver from an exit.
+            threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
+        elif kind == "dump":
+            threading.Thread(target=self._dump, args=(message["step"],), daemon=True).start()
+        elif kind == "rename":
+            self._reply(kind, result=self._call("rename", message["step"]))
+        elif kind == "exit":
+            self._call("exit")
+
+    def _reply(self, kind: str, **fields: Any) -> None:
+        self._send(self._report("reply", to=kind, **fields))
+
+    def _pre_lock(self, step: int) -> None:
+        self._log.info("TTP processor.cpp:1213", f"rank:{self.rank} receive prelock message")
+        with self._state:
+            self._lock_step = step
+            self._state.notify_all()
+            self._state.wait_for(lambda: self._step >= step and not self._updating, self._timings.pre_lock)
+        self._log.info("TTP processor.cpp:1283", f"rank:{self.rank} reply prelock msg success")
+        self._reply("pre-lock")
+
+    def _dump(self, step: int) -> None:
+        self._log.info("TTP processor.cpp:561", f"rank:{self.rank} receive dump message")
+        self._log.info(
+            "PYH ttp_decorator.py:505",
+            f"rank:{self.rank} set dump config step:{step}, repairId:1, optimidxs:[0], ranks:[[{self.rank}]]",
+        )
+        self._log.info("PYH ttp_decorator.py:425", f"rank:{self.rank} begin to execute save checkpoint")
+        result = self._call("save_ckpt", step, {"step": step, "rank_list": [self.rank]}, self._step_arguments)
+        self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
+        self._reply("dump", result=result)
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        """Call a handler. An exception in it counts as failure (1), as in the vendor's SDK."""
+        function, context = self._handlers[name]
+        try:
+            function(*arguments, context)
+        except Exception as error:  # whatever a handler raises is a failed action, said in the log
+            self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
+            return 1
+        return 0

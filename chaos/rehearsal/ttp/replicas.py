@@ -1,0 +1,40 @@
+"""Which ranks save: one complete copy of every replica group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class Replicas:
+    """Replica groups as the ranks report them. Until all have reported neither dump nor repair is possible."""
+
+    def __init__(self, world_size: int) -> None:
+        self._world_size = world_size
+        self._groups: dict[int, tuple[int, ...]] = {}
+
+    def report(self, rank: int, members: Sequence[int]) -> bool:
+        """Take a rank's report. True when its group was not known before."""
+        group = tuple(sorted(members))
+        new = group not in self._groups.values()
+        self._groups[rank] = group
+        return new
+
+    def complete(self) -> bool:
+        """Whether every rank has reported."""
+        return len(self._groups) == self._world_size
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """The groups, ordered by their first rank."""
+        return sorted(set(self._groups.values()))
+
+    def savers(self, good: set[int]) -> tuple[list[int], list[tuple[int, ...]]]:
+        """The lowest good rank of each group, and the groups that have none."""
+        chosen = [(group, _first(group, good)) for group in self.groups()]
+        return (
+            sorted({rank for _, rank in chosen if rank is not None}),
+            [group for group, rank in chosen if rank is None],
+        )
+
+
+def _first(group: Iterable[int], good: set[int]) -> int | None:
+    return next((rank for rank in group if rank in good), None)

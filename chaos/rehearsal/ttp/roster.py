@@ -1,0 +1,96 @@
+"""What the controller knows of every rank."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from chaos.rehearsal.ttp.timings import Timings
+from chaos.rehearsal.ttp.wire import Link, Message
+
+NORMAL = 0
+"""A rank's status when nothing is wrong; the other numbers are those of ReportState."""
+
+
+@dataclass
+class Member:
+    """One registered rank. ``step`` is the last step whose update it has reported as done."""
+
+    rank: int
+    link: Link
+    heard: float
+    link_broken: float | None = None
+    step: int = 0
+    updating: bool = False
+    status: int = NORMAL
+    left: bool = False
+    replies: dict[str, Message] = field(default_factory=dict)
+
+
+class Roster:
+    """All registered ranks; changed by the receiving threads, read by the state machine."""
+
+    def __init__(self, timings: Timings, now: Callable[[], float] = time.monotonic) -> None:
+        self._timings = timings
+        self._now = now
+        self._members: dict[int, Member] = {}
+        self._changed = threading.Condition()
+
+    def add(self, rank: int, link: Link) -> Member:
+        """Register a rank."""
+        with self._changed:
+            member = Member(rank, link, self._now())
+            self._members[rank] = member
+            return member
+
+    def members(self) -> list[Member]:
+        """All ranks that have registered and not left, by number."""
+        with self._changed:
+            return [self._members[rank] for rank in sorted(self._members) if not self._members[rank].left]
+
+    def member(self, rank: int) -> Member:
+        """One rank."""
+        return self._members[rank]
+
+    def hear(self, member: Member, message: Message) -> None:
+        """Take in a heartbeat or a reply, both of which carry the rank's state."""
+        with self._changed:
+            member.heard = self._now()
+            member.step = message.get("step", member.step)
+            member.updating = message.get("updating", member.updating)
+            member.status = message.get("status", member.status)
+            if message["message"] == "reply":
+                member.replies[message["to"]] = message
+            elif message["message"] == "leave":
+                member.left = True
+            self._changed.notify_all()
+
+    def lose_link(self, member: Member) -> None:
+        """Note that the connection to a rank has broken."""
+        with self._changed:
+            member.link_broken = member.link_broken or self._now()
+            self._changed.notify_all()
+
+    def silent_ms(self, member: Member) -> int:
+        """Milliseconds since the rank was last heard."""
+        return int((self._now() - member.heard) * 1000)
+
+    def lost(self, member: Member) -> bool:
+        """Whether the rank counts as lost by now."""
+        if self._now() - member.heard > self._timings.lost_after:
+            return True
+        limit = self._timings.link_lost_after
+        return limit is not None and member.link_broken is not None and self._now() - member.link_broken > limit
+
+    def ask(self, members: list[Member], message: str, seconds: float, **fields: Any) -> list[Member]:
+        """Send a message to ranks and wait for their replies. Returns those that did not answer in time."""
+        for member in members:
+            member.replies.pop(message, None)
+            member.link.send({"message": message, **fields})
+        with self._changed:
+            self._changed.wait_for(
+                lambda: all(message in member.replies or member.link_broken for member in members), seconds
+            )
+            return [member for member in members if message not in member.replies]

@@ -1,0 +1,90 @@
+"""From a run's directory to its reports. The same directory gives the same bytes, anywhere and at any time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePath
+from typing import Any
+
+from chaos.checks.judge import Judgement, judge
+from chaos.checks.phases import Recovery
+from chaos.history.reader import History
+from chaos.plan.io import as_data
+from chaos.plan.model import Plan, PlannedFault
+from chaos.report.junit import write_junit
+from chaos.report.result import CheckResult, FaultResult, RecoveryResult, Result, write_result
+
+
+def analyze(run_dir: Path, *, write: bool = True) -> Result:
+    """Judge the run in ``run_dir`` and, with ``write``, put result.json and junit.xml there.
+
+    Needs neither the job nor the machine that ran it. Raises chaos.checks.judge.RunUnreadable when there is no plan,
+    and OSError when the reports cannot be written.
+    """
+    result = _result(run_dir, judge(run_dir))
+    if write:
+        write_result(result, run_dir)
+        write_junit(result, run_dir)
+    return result
+
+
+def _result(run_dir: Path, judgement: Judgement) -> Result:
+    plan, facts = judgement.plan, _read_facts(run_dir / "run.json")
+    return Result(
+        scenario=plan.scenario,
+        cell=plan.cell,
+        seed=plan.seed,
+        verdict=judgement.verdict,
+        plan=_plan(plan),
+        faults=tuple(_fault(judgement.history, fault) for fault in plan.faults),
+        checks=tuple(
+            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where) for one in judgement.findings
+        ),
+        recovery=_recovery(judgement.recovery),
+        baseline=_baseline(plan, run_dir),
+        versions=facts.get("versions") or {},
+        simulated=tuple(facts.get("simulated") or ()),
+        not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
+    )
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    """run.json, or nothing: versions and stand-ins inform a reader, no verdict rests on them."""
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON would give it back, without the place that the scenario had on the machine of the run."""
+    data = json.loads(json.dumps(as_data(plan), allow_nan=False))
+    assert isinstance(data, dict)
+    if PurePath(plan.source).is_absolute():
+        data["source"] = PurePath(plan.source).name
+    return data
+
+
+def _fault(history: History, fault: PlannedFault) -> FaultResult:
+    landing = history.first("fault.landed", fault=fault.id)
+    evidence = landing.data.get("evidence") if landing else None
+    return FaultResult(
+        id=fault.id,
+        kind=fault.kind,
+        ranks=fault.ranks,
+        evidence=tuple(one for one in evidence or () if isinstance(one, dict)),
+        healed=history.first("fault.healed", fault=fault.id) is not None,
+    )
+
+
+def _recovery(recovery: Recovery) -> RecoveryResult:
+    total = None if recovery.total is None else recovery.total / 1e9
+    phases = {phase.name: phase.seconds for phase in recovery.phases}
+    return RecoveryResult(recovery.mechanism, phases, total, recovery.reason)
+
+
+def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:
+    """What was asked for (``auto``, ``none``, or a run's name), and the run that was compared with."""
+    wanted = plan.baseline if plan.baseline in ("auto", "none") else PurePath(plan.baseline).name
+    return {"wanted": wanted, "run": _read_facts(run_dir / "baseline" / "run.json").get("run")}

@@ -1,0 +1,79 @@
+"""junit.xml: one test suite for the run, one test case for each check, the phases as properties."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from chaos.checks.finding import worst
+from chaos.report.files import replace_file
+from chaos.report.result import CheckResult, Result
+
+FILE = "junit.xml"
+
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(result: Result) -> JUnitXml:
+    """The result as JUnit XML: fail is a failure, unknown an error, what the plan excludes is skipped."""
+    name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
+    suite = TestSuite(name)
+    suite.add_property("verdict", result.verdict)
+    if result.recovery.mechanism is not None:
+        suite.add_property("mechanism", result.recovery.mechanism)
+    for phase, seconds in result.recovery.phases.items():
+        suite.add_property(f"recovery.{phase}", _seconds(seconds))
+    if result.recovery.phases:
+        suite.add_property("recovery.total", _seconds(result.recovery.total))
+    for check, group in groupby(result.checks, key=lambda one: one.name):
+        suite.add_testcase(_case(name, check, list(group)))
+    said = {check.name for check in result.checks}
+    for left_out in result.not_checked:
+        if left_out["name"] not in said:
+            case = TestCase(left_out["name"], classname=name, time=0)
+            case.result = [Skipped(f"{left_out['what']}: {left_out['reason']}")]
+            suite.add_testcase(case)
+    suite.update_statistics()  # type: ignore[no-untyped-call]
+    xml = JUnitXml("chaos")
+    xml.add_testsuite(suite)
+    xml.update_statistics()  # type: ignore[no-untyped-call]
+    return xml
+
+
+def write_junit(result: Result, run_dir: Path) -> Path:
+    """Write junit.xml in one piece. Raises OSError."""
+    buffer = BytesIO()
+    junit(result).write(buffer, pretty=True)
+    path = run_dir / FILE
+    replace_file(path, buffer.getvalue())
+    return path
+
+
+def _case(suite: str, check: str, findings: list[CheckResult]) -> TestCase:
+    case = TestCase(check, classname=suite, time=0)
+    verdict = worst([one.verdict for one in findings])
+    if verdict != "pass":
+        decisive = [one for one in findings if one.verdict == verdict]
+        kind = Failure if verdict == "fail" else Error
+        outcome = kind(_clean(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"), verdict)
+        outcome.text = _clean("\n\n".join(map(_text, [one for one in findings if one.verdict != "pass"])))
+        case.result = [outcome]
+    return case
+
+
+def _text(check: CheckResult) -> str:
+    lines = [f"{check.verdict}", f"expected: {check.expected}", f"seen:     {check.seen}"]
+    return "\n".join([*lines, *(f"where:    {place}" for place in check.where)])
+
+
+def _clean(text: str) -> str:
+    """Text that XML can hold: what a job wrote may contain anything."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6f}"

@@ -1,0 +1,156 @@
+"""result.json: the public format of a verdict (docs/result.md describes every key)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.checks.finding import Verdict
+from chaos.report.files import replace_file
+
+SCHEMA_VERSION = 1
+FILE = "result.json"
+
+
+class ResultUnreadable(Exception):
+    """There is no result.json, or it is none of this format. The text says which file and what to do."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One statement of one check."""
+
+    name: str
+    verdict: Verdict
+    expected: str
+    seen: str
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FaultResult:
+    """One planned fault. ``evidence`` is what its landing recorded, empty where there was none."""
+
+    id: str
+    kind: str
+    ranks: tuple[int, ...]
+    evidence: tuple[dict[str, Any], ...]
+    healed: bool
+
+
+@dataclass(frozen=True)
+class RecoveryResult:
+    """Seconds by phase, in order; None where a phase could not be measured. ``reason`` says why the total is None."""
+
+    mechanism: str | None
+    phases: dict[str, float | None]
+    total: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A verdict and everything that it rests on, as plain data."""
+
+    scenario: str
+    cell: str
+    seed: int
+    verdict: Verdict
+    plan: dict[str, Any]
+    faults: tuple[FaultResult, ...]
+    checks: tuple[CheckResult, ...]
+    recovery: RecoveryResult
+    baseline: dict[str, Any]
+    versions: dict[str, Any]
+    simulated: tuple[dict[str, Any], ...]
+    not_checked: tuple[dict[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data in the order of the documented format."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "scenario": self.scenario,
+            "cell": self.cell,
+            "seed": self.seed,
+            "verdict": self.verdict,
+            "plan": self.plan,
+            "faults": [
+                {
+                    "id": fault.id,
+                    "kind": fault.kind,
+                    "ranks": list(fault.ranks),
+                    "evidence": list(fault.evidence),
+                    "healed": fault.healed,
+                }
+                for fault in self.faults
+            ],
+            "checks": [
+                {
+                    "name": check.name,
+                    "verdict": check.verdict,
+                    "expected": check.expected,
+                    "seen": check.seen,
+                    "where": list(check.where),
+                }
+                for check in self.checks
+            ],
+            "recovery": {
+                "mechanism": self.recovery.mechanism,
+                "phases": dict(self.recovery.phases),
+                "total": self.recovery.total,
+                "reason": self.recovery.reason,
+            },
+            "baseline": self.baseline,
+            "versions": self.versions,
+            "simulated": list(self.simulated),
+            "not_checked": list(self.not_checked),
+        }
+
+
+def from_json(data: dict[str, Any]) -> Result:
+    """The opposite of :meth:`Result.to_json`. Raises KeyError, TypeError or ValueError on anything else."""
+    if data["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(f"schema_version {data['schema_version']}: this version reads {SCHEMA_VERSION}")
+    recovery = data["recovery"]
+    return Result(
+        scenario=data["scenario"],
+        cell=data["cell"],
+        seed=data["seed"],
+        verdict=data["verdict"],
+        plan=data["plan"],
+        faults=tuple(
+            FaultResult(one["id"], one["kind"], tuple(one["ranks"]), tuple(one["evidence"]), one["healed"])
+            for one in data["faults"]
+        ),
+        checks=tuple(
+            CheckResult(one["name"], one["verdict"], one["expected"], one["seen"], tuple(one["where"]))
+            for one in data["checks"]
+        ),
+        recovery=RecoveryResult(recovery["mechanism"], recovery["phases"], recovery["total"], recovery["reason"]),
+        baseline=data["baseline"],
+        versions=data["versions"],
+        simulated=tuple(data["simulated"]),
+        not_checked=tuple(data["not_checked"]),
+    )
+
+
+def write_result(result: Result, run_dir: Path) -> Path:
+    """Write result.json in one piece: a reader sees the old one or the new one. Raises OSError."""
+    path = run_dir / FILE
+    text = json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    replace_file(path, text.encode())
+    return path
+
+
+def read_result(run_dir: Path) -> Result:
+    """Read result.json of a run. Raises ResultUnreadable."""
+    path = run_dir / FILE
+    try:
+        return from_json(json.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise ResultUnreadable(f"{path}: cannot be read ({error.strerror}): run `chaos analyze` on the run") from error
+    except (KeyError, TypeError, ValueError) as error:
+        text = f"{path}: not a result of this version ({error!r}): run `chaos analyze` on the run"
+        raise ResultUnreadable(text) from error

@@ -1,0 +1,87 @@
+"""A result on a terminal: what was judged, what went wrong and where, and how long the recovery took."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from chaos.checks.finding import Verdict, worst
+from chaos.report.result import CheckResult, Result
+
+_STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
+
+
+def print_result(result: Result, console: Console) -> None:
+    """Print a result: tables with colours on a terminal, aligned plain text elsewhere. Nothing is cut off."""
+    name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
+    _line(console, "", f"{name}: ", result.verdict)
+    console.print(_checks(result), soft_wrap=False)
+    for check in result.checks:
+        if check.verdict != "pass":
+            _print_finding(check, console)
+    if result.recovery.phases:
+        console.print(_phases(result))
+    for one in result.not_checked:
+        console.print(
+            f"not checked: {escape(one['name'])}: {escape(one['what'])} ({escape(one['reason'])})", soft_wrap=True
+        )
+    for part in result.simulated:
+        console.print(
+            f"simulated: {escape(str(part.get('part')))} at: {escape(str(part.get('layer')))}", soft_wrap=True
+        )
+
+
+def _line(console: Console, indent: str, text: str, verdict: Verdict) -> None:
+    console.print(Text(f"{indent}{text}").append(verdict, _STYLE[verdict]), soft_wrap=True)
+
+
+def _table(console_box: box.Box | None = None) -> Table:
+    return Table(box=console_box or box.SIMPLE, pad_edge=False, show_edge=False)
+
+
+def _checks(result: Result) -> Table:
+    table = _table()
+    table.add_column("check", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("said", justify="right", no_wrap=True)
+    table.add_column("worst of them", overflow="fold")
+    for name, group in groupby(result.checks, key=lambda one: one.name):
+        findings = list(group)
+        verdict = worst([one.verdict for one in findings])
+        decisive = next(one for one in findings if one.verdict == verdict)
+        summary = "" if verdict == "pass" else escape(decisive.seen)
+        table.add_row(escape(name), Text(verdict, _STYLE[verdict]), str(len(findings)), summary)
+    return table
+
+
+def _print_finding(check: CheckResult, console: Console) -> None:
+    _line(console, "", f"{check.name}: ", check.verdict)
+    console.print(f"  expected  {escape(check.expected)}", soft_wrap=True, highlight=False)
+    console.print(f"  seen      {escape(check.seen)}", soft_wrap=True, highlight=False)
+    for place in check.where:
+        console.print(f"  where     {escape(place)}", soft_wrap=True, highlight=False)
+
+
+def _phases(result: Result) -> Table:
+    budget = result.plan.get("budget") or {}
+    budgets = budget.get("phases") or {}
+    table = _table()
+    table.add_column(f"recovery by {result.recovery.mechanism}", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("budget", justify="right", no_wrap=True)
+    for phase, seconds in result.recovery.phases.items():
+        table.add_row(escape(phase), *_figures(seconds, budgets.get(phase)))
+    table.add_row("total", *_figures(result.recovery.total, budget.get("total")))
+    return table
+
+
+def _figures(seconds: float | None, budget: float | None) -> tuple[Text, str]:
+    if seconds is None:
+        return Text("unknown", _STYLE["unknown"]), "" if budget is None else f"{budget:g}"
+    over = budget is not None and seconds > budget
+    return Text(f"{seconds:.3f}", _STYLE["fail"] if over else ""), "" if budget is None else f"{budget:g}"

@@ -1,0 +1,234 @@
+"""One launch of the job, followed from its start until all of its processes have ended."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.history.clock import Clock
+from chaos.history.event import Event
+from chaos.history.writer import HistoryWriter
+from chaos.platforms.base import Job
+from chaos.platforms.find import FoundProcess
+from chaos.platforms.process import ProcessIdentity
+from chaos.run.channel import AtBarrier, Channel, Hello, Message, Stranger
+from chaos.run.follow import LogFollower, RankFollower
+from chaos.run.injection import Injection
+from chaos.run.progress import Progress
+from chaos.run.wait import Deadline, DeadlineExpired, wait_for
+from chaos.scenario.model import Deadlines
+
+
+class JobFailed(RuntimeError):
+    """The job ended, or its ranks did, before it could be used. Names the ranks and where to look."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What an attempt is watched with."""
+
+    history: HistoryWriter
+    progress: Progress
+    clock: Clock
+    deadlines: Deadlines
+    run_deadline: Deadline
+
+
+class Attempt:
+    """Follows one launched job: finds its ranks, keeps their exit statuses, feeds the fault schedule."""
+
+    def __init__(
+        self, name: str, ranks: int, job: Job, channel: Channel, injection: Injection, run_dir: Path, watch: Watch
+    ) -> None:
+        self.name = name
+        self.ranks: dict[int, ProcessIdentity] = {}
+        self._size = ranks
+        self._job = job
+        self._channel = channel
+        self._injection = injection
+        self._watch = watch
+        self._exited: dict[int, str] = {}
+        self._started: set[int] = set()
+        self._steps: dict[int, int] = {}
+        self._first_step_mono: int | None = None
+        self._logs_dir = run_dir / "logs" / name
+        self._followed = RankFollower(run_dir / "history", name)
+        self._logs = LogFollower(self._logs_dir, ranks)
+        self._others: set[ProcessIdentity] = set()
+
+    def follow(self) -> None:
+        """Follow the job to its end.
+
+        Raises JobFailed when the job cannot start, DeadlineExpired naming what was not reached in time.
+        """
+        limits = self._watch.deadlines
+        self._wait("start", self._all_started, limits.start, self._not_started)
+        if self._injection.waiting:
+            self._wait("fault", self._faults_done, limits.fault, lambda: self._injection.waiting)
+        self._wait("end", self._all_exited, limits.end, self._not_exited)
+        self._injection.miss_rest("the job has ended")
+
+    def note_leftovers(self, seconds: float) -> None:
+        """After the end of all ranks, launcher and helpers must end too; who does not in time is recorded."""
+        ours = {self.ranks[rank] for rank in self._injection.suspended if rank in self.ranks}
+
+        def left() -> list[FoundProcess]:
+            return [process for process in self._job.processes() if process.identity not in ours]
+
+        try:
+            wait_for("leftovers", lambda: not left(), seconds=seconds, clock=self._watch.clock)
+        except DeadlineExpired:
+            orphans = [{"pid": process.pid, "cmdline": list(process.cmdline)} for process in left()]
+            self._record("job.leftovers", orphans=orphans)
+
+    # Conditions. Each looks at everything first, so that nothing is missed while another is waited for.
+
+    def _all_started(self) -> bool:
+        self.look()
+        if self._exited and len(self._started) < self._size and not self._injection.known.landed:
+            raise JobFailed(
+                f"{_ranks(self._exited)} ended before every rank had begun its first step: see "
+                f"{', '.join(str(self._logs_dir / f'worker_{rank}.log') for rank in sorted(self._exited))}"
+            )
+        return len(self._started) == self._size or self._ended()
+
+    def _faults_done(self) -> bool:
+        self.look()
+        return not self._injection.waiting or self._ended()
+
+    def _all_exited(self) -> bool:
+        self.look()
+        return self._ended()
+
+    def _ended(self) -> bool:
+        """Every rank has exited, or is suspended by a fault that only the teardown undoes."""
+        return len(self._exited.keys() | self._injection.suspended) == self._size
+
+    def _not_started(self) -> str:
+        joined = set(self.ranks)
+        absent = sorted(set(range(self._size)) - joined)
+        idle = sorted(joined - self._started)
+        parts = []
+        if absent:
+            parts.append(f"ranks {absent} never joined (is their agent loaded?)")
+        if idle:
+            parts.append(f"ranks {idle} joined but have not begun their first step")
+        return "; ".join(parts) + f"; see {self._logs_dir}"
+
+    def _not_exited(self) -> str:
+        left = sorted(set(range(self._size)) - self._exited.keys() - self._injection.suspended)
+        at = {rank: self._steps.get(rank) for rank in left}
+        return "ranks " + ", ".join(f"{rank} (step {step})" for rank, step in at.items()) + " have not exited"
+
+    def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
+        wait_for(
+            name,
+            condition,
+            seconds=seconds,
+            clock=self._watch.clock,
+            detail=detail,
+            within=[self._watch.run_deadline],
+        )
+
+    # Looking.
+
+    def look(self) -> None:
+        """Take in everything that has happened since the last look, and make the faults that are due."""
+        self._take_messages()
+        self._take_events()
+        self._take_logs()
+        self._take_exits()
+        if self._first_step_mono is not None:
+            self._injection.known.elapsed = (self._watch.clock.mono() - self._first_step_mono) / 1e9
+        self._injection.inject_due(self._job, self.ranks)
+
+    def _take_messages(self) -> None:
+        while True:
+            try:
+                message: Message = self._channel.messages.get_nowait()
+            except queue.Empty:
+                return
+            match message:
+                case Hello():
+                    self._welcome(message)
+                case AtBarrier():
+                    self._injection.hold(message)
+                case Stranger():
+                    self._record("stranger", pid=message.pid, channel="agents", what=message.what)
+
+    def _welcome(self, hello: Hello) -> None:
+        """An agent has proved itself; its process must be a rank of this job by every other sign too."""
+        self._find_others()
+        own = [p for p in self._job.processes() if p.pid == hello.pid and p.role == "rank" and p.rank == hello.rank]
+        if not own or hello.attempt != self.name:
+            self._record("stranger", pid=hello.pid, channel="agents", what=f"is not rank {hello.rank} of this job")
+            hello.connection.close()
+            return
+        self.ranks[hello.rank] = own[0].identity
+        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=own[0].identity.start_time)
+        hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
+
+    def _find_others(self) -> None:
+        """Record launcher and scheduler, so that nobody can take one of them for a rank."""
+        for process in self._job.processes():
+            if process.role in ("launcher", "scheduler") and process.identity not in self._others:
+                self._others.add(process.identity)
+                self._record(
+                    "launcher.found", pid=process.pid, role=process.role, start_time=process.identity.start_time
+                )
+
+    def _take_events(self) -> None:
+        for event in self._followed.new_events():
+            name, rank = event.get("event"), event.get("rank")
+            if not isinstance(rank, int) or not isinstance(name, str):
+                continue
+            if name == "step.begin":
+                self._started.add(rank)
+            if name in ("step.begin", "step.end") and isinstance(event.get("step"), int):
+                self._steps[rank] = event["step"]
+            if self._first_step_mono is None and len(self._started) == self._size:
+                self._first_step_mono = self._watch.clock.mono()
+            self._watch.progress.event(_as_event(event))
+
+    def _take_logs(self) -> None:
+        if not self._injection.texts:
+            return
+        for rank, line in self._logs.new_lines():
+            for text, wanted in self._injection.texts:
+                if text in line and wanted in (None, rank):
+                    self._injection.known.logged.add((text, wanted))
+
+    def _take_exits(self) -> None:
+        for rank, identity in self.ranks.items():
+            if rank in self._exited:
+                continue
+            status = self._job.exit_status(identity)
+            if status is not None:
+                self._exited[rank] = str(status)
+                self._record("rank.exit", rank=rank, pid=identity.pid, signal=status.signal, code=status.code)
+
+    def record_late_exits(self) -> None:
+        """Record how ranks ended that the teardown had to end."""
+        self._take_exits()
+        status = self._job.exit_status(self._job.launcher)
+        if status is not None:
+            self._record(
+                "launcher.exit", pid=self._job.launcher.pid, role="launcher", signal=status.signal, code=status.code
+            )
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self._watch.progress.event(self._watch.history.record(event, attempt=self.name, **fields))
+
+
+def _as_event(event: dict[str, Any]) -> Event:
+    frame = ("event", "mono", "wall", "seq", "attempt", "rank", "pid")
+    values = {key: event.get(key) for key in frame}
+    data = {key: value for key, value in event.items() if key not in frame}
+    return Event(writer="agent", data=data, **values)  # type: ignore[arg-type]
+
+
+def _ranks(exited: dict[int, str]) -> str:
+    return ", ".join(f"rank {rank} ({status})" for rank, status in sorted(exited.items()))

@@ -1,0 +1,84 @@
+"""Runs the cells of one call, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from chaos.checks.finding import Verdict
+from chaos.run.summary import CellOutcome, Summary
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+class Outcome(Protocol):
+    """What running one cell gives."""
+
+    @property
+    def run_dir(self) -> Path:
+        """Directory of the run."""
+        ...
+
+    @property
+    def verdict(self) -> str:
+        """pass, fail or unknown."""
+        ...
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it; then everything has been stopped and undone."""
+        ...
+
+
+def run_cells(
+    pairs: Sequence[tuple[LoadedScenario, Cell]],
+    run_one: Callable[[LoadedScenario, Cell], Outcome],
+    *,
+    started: str,
+    clock: Callable[[], float],
+    keep_going: bool,
+    failed: Callable[[Exception], str],
+    done: Callable[[Summary], None],
+) -> Summary:
+    """Run each cell, and stop after the first that does not pass unless ``keep_going`` is set. Ctrl-C always stops.
+
+    ``started`` is the time of the call (ISO 8601), ``clock`` gives seconds. An exception of the harness becomes the
+    cell's error, in the words of ``failed``. ``done`` is called with the summary so far after every cell.
+    """
+    summary = Summary(started, (), tuple(label(*pair) for pair in pairs))
+    for loaded, cell in pairs:
+        begun = clock()
+        scenario = cell.scenario.name
+        try:
+            outcome = run_one(loaded, cell)
+        except KeyboardInterrupt:
+            summary = replace(summary, interrupted=True)
+            done(summary)
+            break
+        except Exception as error:
+            entry = CellOutcome(scenario, cell.name, None, None, clock() - begun, error=failed(error))
+        else:
+            verdict: Verdict = _verdict(outcome.verdict)
+            name, directory = outcome.run_dir.name, str(outcome.run_dir)
+            entry = CellOutcome(scenario, cell.name, name, verdict, clock() - begun, directory)
+            summary = replace(summary, interrupted=outcome.interrupted)
+        summary = replace(summary, cells=(*summary.cells, entry), not_run=summary.not_run[1:])
+        done(summary)
+        if summary.interrupted or not (entry.verdict == "pass" or keep_going):
+            break
+    return summary
+
+
+def label(loaded: LoadedScenario, cell: Cell) -> str:
+    """A cell as it is written for people: ``kill-rank[victim=1]``."""
+    name = loaded.path.stem if not cell.scenario.name else cell.scenario.name
+    return f"{name}[{cell.name}]" if cell.name else name
+
+
+def _verdict(text: str) -> Verdict:
+    if text == "pass":
+        return "pass"
+    return "fail" if text == "fail" else "unknown"

@@ -1,0 +1,165 @@
+"""The harness's end of the channel to the agents: one owner-only Unix socket a run.
+
+It can stop ranks at will, so it is guarded three times: the socket is in the run's private directory, every agent
+shows the run's secret, and the kernel says which process is at the other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import queue
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_CREDENTIALS = struct.Struct("3i")
+_MAX_LINE = 1 << 16
+_BACKLOG = 256
+
+
+@dataclass(frozen=True)
+class Hello:
+    """An agent that has proved itself. ``pid`` is the kernel's word, not the agent's."""
+
+    connection: Connection
+    attempt: str
+    rank: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class AtBarrier:
+    """A rank is held at an armed point until :meth:`Connection.answer` is called."""
+
+    connection: Connection
+    attempt: str
+    rank: int
+    fault: str
+    step: int
+    phase: str
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """Somebody who is not an agent of this run knocked, and was ignored."""
+
+    pid: int
+    what: str
+
+
+Message = Hello | AtBarrier | Stranger
+
+
+class Connection:
+    """The connection of one agent."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._socket = peer
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Answer the agent; does nothing when its process has ended."""
+        try:
+            self._socket.sendall((json.dumps(message) + "\n").encode())
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """End the connection; a rank that is held goes on."""
+        with contextlib.suppress(OSError):  # the rank may have closed it already
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class Channel:
+    """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``."""
+
+    def __init__(self, path: Path, *, run: str, secret: str) -> None:
+        self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._run = run
+        self._secret = secret
+        self._connections: list[Connection] = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(_BACKLOG)
+        threading.Thread(target=self._accept, name="channel", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening and let every held rank go."""
+        # Closing alone would not wake the thread that accepts.
+        with contextlib.suppress(OSError):  # nothing to shut down
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._connections:
+            connection.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer: socket.socket) -> None:
+        pid, _, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        connection = Connection(peer)
+        hello: Hello | None = None
+        with peer.makefile("rb") as lines:
+            for message in _messages(lines.readline):
+                if hello is None:
+                    hello = self._greet(connection, pid, message)
+                    if hello is None:
+                        self.messages.put(Stranger(pid, "a connection did not show this run's secret; ignored"))
+                        break
+                    self._connections.append(connection)
+                    self.messages.put(hello)
+                else:
+                    self.messages.put(_at_barrier(hello, message))
+        if hello is None:
+            connection.close()
+
+    def _greet(self, connection: Connection, pid: int, message: dict[str, Any]) -> Hello | None:
+        match message:
+            case {
+                "message": "hello",
+                "secret": str(secret),
+                "run": self._run,
+                "attempt": str(attempt),
+                "rank": int(rank),
+            } if hmac.compare_digest(secret, self._secret):
+                return Hello(connection, attempt, rank, pid)
+            case _:
+                return None
+
+
+def _at_barrier(hello: Hello, message: dict[str, Any]) -> Message:
+    match message:
+        case {"message": "barrier", "fault": str(fault), "step": int(step), "phase": str(phase)}:
+            return AtBarrier(hello.connection, hello.attempt, hello.rank, fault, step, phase)
+        case _:
+            return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored")
+
+
+def _messages(read_line: Callable[[int], bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a connection, until it ends or sends something else."""
+    while True:
+        try:
+            line = read_line(_MAX_LINE)
+        except OSError:
+            return
+        if not line.endswith(b"\n"):
+            return
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(message, dict):
+            return
+        yield message

@@ -1,0 +1,160 @@
+"""The directories of runs: their names, their identity, ``latest``, and a private directory outside them."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.ledger import Ledger, UndoStep
+from chaos.run.ownership import FileLock, RunLock
+from chaos.run.wait import wait_for
+
+MARKER = ".chaos-run"
+CREATION_LOCK = ".lock"
+RUN_FILE = "run.json"
+LEDGER_FILE = "undo.jsonl"
+RUN_NAME = re.compile(r".+-\d{8}-\d{6}-[0-9a-f]{4}")
+_UNFINISHED = re.compile(r"^\..+\.[0-9a-f]{8}\.new$")
+
+
+class RunDirectoryError(RuntimeError):
+    """A run's directory cannot be made or read."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A run's directory, owned by this process while ``lock`` is held.
+
+    ``token`` is the run's identity, the value of CHAOS_RUN in all its processes: unlike ``run``, the directory's name,
+    it never repeats, so it tells the processes of copies of a directory apart from each other. It is no secret.
+    """
+
+    path: Path
+    run: str
+    token: str
+    lock: FileLock
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's undo ledger."""
+        return Ledger(self.path / LEDGER_FILE)
+
+
+def create_run(
+    reports: Path,
+    scenario: str,
+    cell: str = "",
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    random_hex: Callable[[int], str] = secrets.token_hex,
+) -> RunDirectory:
+    """Make ``reports/<scenario>[-<cell>]-<date>-<time>-<4 hex>/`` with its run.json and own it.
+
+    Creation is serialised with ``heal`` by a lock on ``reports``, so a directory is never seen unowned and unfinished.
+    Raises RunDirectoryError, and DeadlineExpired if that lock cannot be had.
+    """
+    try:
+        reports.mkdir(parents=True, exist_ok=True)
+        with creation_lock(reports, clock=clock):
+            run = f"{_stem(scenario, cell)}-{_local(clock.wall()):%Y%m%d-%H%M%S}-{random_hex(2)}"
+            path = reports / run
+            path.mkdir()
+            owned = RunDirectory(path, run, f"{run}-{random_hex(8)}", RunLock.acquire(path, clock=clock))
+            try:
+                created = _local(clock.wall()).isoformat()
+                write_json(path / RUN_FILE, {"run": run, "token": owned.token, "created": created})
+                (path / "history").mkdir()
+            except BaseException:
+                owned.lock.release()
+                raise
+    except OSError as error:
+        raise RunDirectoryError(f"a run's directory cannot be made in {reports}: {error}") from error
+    return owned
+
+
+def creation_lock(reports: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
+    """Lock the making of directories in ``reports``; it is only ever held for a moment."""
+    path = reports / CREATION_LOCK
+    return wait_for(f"lock of {reports}", lambda: FileLock.try_acquire(path), seconds=30, clock=clock)
+
+
+def update_run(run_dir: Path, **values: Any) -> None:
+    """Add to run.json, or replace in it, atomically. ``run`` and ``token`` stay. One process at a time."""
+    if kept := {"run", "token"} & values.keys():
+        raise ValueError(f"{', '.join(sorted(kept))} of a run cannot be changed")
+    write_json(run_dir / RUN_FILE, {**read_run(run_dir), **values})
+
+
+def read_run(run_dir: Path) -> dict[str, Any]:
+    """The content of run.json. Raises RunDirectoryError unless it names the run and its token."""
+    path = run_dir / RUN_FILE
+    try:
+        record = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RunDirectoryError(f"{path}: is not JSON: {error}") from error
+    match record:
+        case {"run": str(), "token": str(token)} if token:
+            return dict(record)
+        case _:
+            raise RunDirectoryError(f"{path}: does not name the run and its token")
+
+
+def point_latest(reports: Path, run: str) -> None:
+    """Make ``reports/latest`` a link to the run, in one step: it never dangles and is never missing meanwhile."""
+    target = reports / "latest"
+    unfinished = _unfinished(target)
+    unfinished.symlink_to(run)
+    try:
+        unfinished.replace(target)
+    except OSError as error:
+        unfinished.unlink()
+        raise RunDirectoryError(f"{target}: cannot be replaced by a link: {error.strerror}") from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace ``path`` in one step: a reader sees the old content or the new one, also after a SIGKILL."""
+    unfinished = _unfinished(path)
+    unfinished.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", "utf-8")
+    unfinished.replace(path)
+
+
+def unfinished_files(directory: Path) -> list[Path]:
+    """What a killed ``write_json`` or ``point_latest`` has left in ``directory``."""
+    return [path for path in sorted(directory.iterdir()) if _UNFINISHED.match(path.name)]
+
+
+def make_private_directory(ledger: Ledger, token: str, *, parent: Path | None = None) -> Path:
+    """Make a directory for this user alone outside ``reports``, for sockets and the like, and return it.
+
+    Its undo step ("remove-directory", id "private-directory") is on disk before it is made. Paths of sockets are
+    limited to 107 bytes, so its name is short.
+    """
+    path = (parent or Path(tempfile.gettempdir())) / f"chaos-{token[-16:]}"
+    note = "remove the run's private directory"
+    ledger.record(UndoStep("private-directory", None, "remove-directory", {"path": str(path)}, note))
+    path.mkdir(mode=0o700)
+    (path / MARKER).write_text(token, "utf-8")
+    return path
+
+
+def _stem(scenario: str, cell: str) -> str:
+    named = f"{scenario}-{cell}" if cell else scenario
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", named).strip(".-")[:100] or "run"
+
+
+def _local(wall: int) -> datetime:
+    return datetime.fromtimestamp(wall // 1_000_000_000).astimezone()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")

@@ -1,0 +1,334 @@
+"""Drives one scenario's cell: baseline, faulted launch, resume, teardown; then the checks judge what was recorded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from chaos import __version__
+from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
+from chaos.baseline.key import baseline_key
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.writer import HistoryWriter
+from chaos.jobs.kind import JobKind, Launch
+from chaos.observe.layout import find_checkpoints
+from chaos.plan import io
+from chaos.plan.build import build_plan
+from chaos.plan.model import Plan, PlannedFault
+from chaos.platforms.base import Job, Platform
+from chaos.platforms.children import subreaper
+from chaos.platforms.leases import Leases
+from chaos.registry import registry
+from chaos.report.analyze import analyze
+from chaos.run.attempt import Attempt, JobFailed, Watch
+from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
+from chaos.run.injection import Injection
+from chaos.run.prepare import plan_cell
+from chaos.run.progress import Progress
+from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
+from chaos.run.setup import launch_spec, write_agent_configuration
+from chaos.run.wait import Deadline, DeadlineExpired, Patience
+from chaos.scenario.load import Cell, LoadedScenario
+from chaos.scenario.model import Expect, Scenario
+
+_CORES_SECONDS = 4 * 3600.0
+_SETTLE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line decides. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take."""
+
+    reports: Path
+    draw_seed: int | None = None
+    baseline: str | None = None
+    sdk: str = "auto"
+    cores: int | None = None
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What became of a run: its directory, its verdict, and whether it was interrupted."""
+
+    run_dir: Path
+    verdict: str
+    interrupted: bool
+
+
+def run_cell(
+    loaded: LoadedScenario, cell: Cell, options: RunOptions, progress: Progress, *, clock: Clock = SYSTEM_CLOCK
+) -> RunOutcome:
+    """Run one cell and judge it.
+
+    Whatever ends the run, its processes are ended and its faults undone first. Raises ScenarioError for a scenario
+    that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
+    """
+    plan = plan_cell(loaded, cell, options.draw_seed)
+    sdk = choose_sdk(options.sdk)
+    leases = Leases()
+    wanted = options.cores or len(os.sched_getaffinity(0))
+    patience = Patience(_CORES_SECONDS, clock)
+    with (
+        subreaper(),
+        interruptible(),
+        leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note) as cores,
+    ):
+        runner = _Runner(loaded, cell, options, progress, clock, leases, cores.numbers, sdk)
+        return runner.run(plan)
+
+
+def choose_sdk(wanted: str) -> str:
+    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
+    there = util.find_spec("mindio_ttp") is not None
+    if wanted == "vendor" and not there:
+        raise JobFailed("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
+    return "vendor" if there and wanted != "standin" else "standin"
+
+
+class _Runner:
+    """What one cell and its baseline have in common."""
+
+    def __init__(
+        self,
+        loaded: LoadedScenario,
+        cell: Cell,
+        options: RunOptions,
+        progress: Progress,
+        clock: Clock,
+        leases: Leases,
+        cores: tuple[int, ...],
+        sdk: str,
+    ) -> None:
+        self._loaded = loaded
+        self._cell = cell
+        self._scenario = scenario = cell.scenario
+        self._options = options
+        self._progress = progress
+        self._clock = clock
+        self._leases = leases
+        self._cores = cores
+        self._sdk = sdk
+        self._kind: JobKind = registry("jobs").load(scenario.job.kind)
+        self._platform: Platform = registry("platforms").load(scenario.cluster.platform)()
+        self._deadline = Deadline("run", scenario.deadlines.run, clock)
+        self._versions = versions()
+
+    def run(self, plan: Plan) -> RunOutcome:
+        """Run and judge the cell."""
+        for fault in plan.faults:
+            if fault.seed is not None:
+                self._progress.note(f"fault {fault.id}: seed {fault.seed} drew ranks {list(fault.ranks)}")
+        owned = create_run(self._options.reports, plan.scenario, plan.cell, clock=self._clock)
+        with owned.lock:
+            self._describe(owned, plan)
+            point_latest(self._options.reports, owned.run)
+            interrupted = self._record_run(
+                owned, plan, self._scenario, baseline=self._options.baseline or plan.baseline
+            )
+            result = analyze(owned.path)
+        return RunOutcome(owned.path, result.verdict, interrupted)
+
+    def _record_run(self, owned: RunDirectory, plan: Plan, scenario: Scenario, *, baseline: str) -> bool:
+        """Run with a history; returns whether Ctrl-C ended it. Errors of the harness are recorded and raised."""
+        interrupted, error = False, None
+        path = owned.path / "history" / "harness.jsonl"
+        with HistoryWriter(path, writer="harness", run=owned.token, clock=self._clock) as history:
+            history.record("run.start", run=owned.run, scenario=plan.scenario, cell=plan.cell, seed=plan.seed)
+            try:
+                self._take_baseline(owned, plan, baseline)
+                self._drive(owned, plan, scenario, history)
+            except DeadlineExpired as expired:
+                _record_deadline(history, expired)
+            except JobFailed as failed:
+                error = str(failed)
+            except KeyboardInterrupt:
+                interrupted = True
+            except BaseException as failure:
+                error = f"{type(failure).__name__}: {failure}"
+                raise
+            finally:
+                history.record("run.end", interrupted=interrupted, error=error)
+        return interrupted
+
+    def _describe(self, owned: RunDirectory, plan: Plan) -> None:
+        (owned.path / "scenario.yaml").write_text(self._loaded.text, "utf-8")
+        (owned.path / "plan.json").write_text(io.dumps(plan), "utf-8")
+        simulated = self._kind.simulated(self._scenario, self._sdk)
+        update_run(
+            owned.path,
+            scenario=plan.scenario,
+            source=plan.source,
+            cell=plan.cell,
+            seed=plan.seed,
+            versions=self._versions,
+            simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
+        )
+
+    # The baseline: the same job without faults.
+
+    def _take_baseline(self, owned: RunDirectory, plan: Plan, baseline: str) -> None:
+        if baseline == "none":
+            return
+        if baseline != "auto":
+            given = self._options.reports / baseline  # an absolute path stays as it is
+            if (why := why_incomplete(given)) is not None:
+                raise BaselineError(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
+            copy_into(given, owned.path)
+            return
+        key = baseline_key(
+            self._scenario,
+            fingerprint=self._kind.fingerprint(self._scenario, self._loaded.path.parent),
+            versions=self._versions,
+            sdk=self._sdk,
+            cores=len(self._cores),
+        )
+        wait = Patience(self._scenario.deadlines.run, self._clock, (self._deadline,))
+        found, made = find_or_make(self._options.reports, key, lambda: self._make_baseline(key), wait=wait)
+        self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
+        copy_into(found, owned.path)
+
+    def _make_baseline(self, key: str) -> Path:
+        self._progress.note("no baseline is cached for this job: running it once without faults")
+        scenario = self._scenario.model_copy(update={"faults": (), "expect": Expect(), "finding": None})
+        plan = build_plan(
+            scenario,
+            self._cell.lines,
+            source=str(self._loaded.path),
+            cell="",
+            traits=self._kind.traits,
+            effects={},
+            draw_seed=lambda: 0,
+        )
+        owned = create_run(self._options.reports, "baseline", key[:12], clock=self._clock)
+        with owned.lock:
+            self._describe(owned, plan)
+            if self._record_run(owned, plan, scenario, baseline="none"):
+                raise KeyboardInterrupt
+        return owned.path
+
+    # One run: the launch that is faulted, and the resume.
+
+    def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+        job = owned.path / "job"
+        job.mkdir()
+        with (
+            self._leases.take_ports(self._kind.ports) as ports,
+            open_session(
+                scenario,
+                self._loaded.path.parent,
+                plan,
+                owned,
+                history,
+                ports=ports.numbers,
+                cores=self._cores,
+                progress=self._progress,
+                clock=self._clock,
+                deadline=self._deadline,
+            ) as session,
+        ):
+            came_to_end = self._attempt(session, "train", plan.faults, resume=False)
+            if came_to_end and plan.resumes and scenario.job.resume:
+                self._resume(session)
+
+    def _resume(self, session: Session) -> None:
+        checkpoints = find_checkpoints(session.owned.path / "job")
+        if not any(found.kind == "end-of-life" and not found.temporary for found in checkpoints):
+            session.history.record(
+                "resume.skipped", attempt="resume", reason="no finished end-of-life checkpoint was saved"
+            )
+            return
+        self._attempt(session, "resume", (), resume=True)
+
+    def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
+        """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
+        job = self._launch(session, name, resume=resume)
+        injection = Injection(
+            faults,
+            {kind: registry("faults").load(kind) for kind in {fault.kind for fault in faults}},
+            history=session.history,
+            ledger=session.owned.ledger,
+            attempt=name,
+            patience=Patience(session.scenario.deadlines.land, self._clock, (session.deadline,)),
+        )
+        limits = session.scenario.deadlines
+        watch = Watch(session.history, session.progress, self._clock, limits, session.deadline)
+        attempt = Attempt(name, session.plan.ranks, job, session.channel, injection, session.owned.path, watch)
+        try:
+            attempt.follow()
+            attempt.note_leftovers(_SETTLE_SECONDS)
+        except DeadlineExpired as expired:
+            _record_deadline(session.history, expired, attempt=name)
+            return False
+        finally:
+            with uninterrupted():
+                injection.miss_rest("the attempt was ended")
+                put_back_faults(session)
+                job.stop(limits.stop)
+                injection.record_unhealable()
+                attempt.record_late_exits()
+                session.history.record("attempt.end", attempt=name)
+        return True
+
+    def _launch(self, session: Session, name: str, *, resume: bool) -> Job:
+        run_dir = session.owned.path
+        logs = run_dir / "logs" / name
+        logs.mkdir(parents=True)
+        launch = Launch(
+            session.scenario,
+            session.scenario_directory,
+            run_dir / "job",
+            logs,
+            resume,
+            session.ports,
+            Path(sys.executable),
+            self._sdk,
+        )
+        if not resume:
+            self._kind.prepare(launch)
+        configuration = write_agent_configuration(
+            session.private,
+            token=session.owned.token,
+            attempt=name,
+            history=run_dir / "history",
+            extensions=self._kind.extensions,
+            scenario=session.scenario,
+        )
+        command = self._kind.command(launch)
+        spec = launch_spec(
+            command,
+            token=session.owned.token,
+            attempt=name,
+            configuration=configuration,
+            python=launch.python,
+            environment=dict(os.environ),
+            scenario=session.scenario,
+            cwd=launch.directory,
+            log=logs / "msrun.log",
+            cores=session.cores,
+        )
+        session.progress.event(
+            session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))
+        )
+        return self._platform.start(spec)
+
+
+def _record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:
+    history.record(
+        "deadline.expired", attempt=attempt, name=expired.name, seconds=expired.seconds, detail=expired.detail
+    )
+
+
+def versions() -> Mapping[str, str]:
+    """Versions of everything that decides about losses and verdicts."""
+    found = {"chaos": __version__, "python": platform.python_version()}
+    for name in ("mindspore", "numpy", "mindformers", "mindio_ttp"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

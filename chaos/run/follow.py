@@ -1,0 +1,73 @@
+"""Following what a run writes while it runs: the ranks' history files, and the job's logs.
+
+Only for triggers, deadlines and the live view. Verdicts are made from the files afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_CHUNK = 1 << 20
+
+
+class TailedFile:
+    """New whole lines of one growing file. NUL bytes end what is written so far (see the agent's record)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def new_lines(self) -> Iterator[bytes]:
+        """Lines that have been completed since the last call."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read(_CHUNK)
+        except FileNotFoundError:
+            return
+        written, _, _ = data.partition(b"\0")
+        end = written.rfind(b"\n") + 1
+        if end == 0 and len(written) == _CHUNK:
+            end = _CHUNK  # a line longer than a chunk: passed on in pieces, so that memory stays bounded
+        self._offset += end
+        yield from written[:end].splitlines()
+
+
+class RankFollower:
+    """The events that the ranks of one attempt have recorded since the last look."""
+
+    def __init__(self, history: Path, attempt: str) -> None:
+        self._history = history
+        self._pattern = f"{attempt}-rank_*.jsonl"
+        self._files: dict[Path, TailedFile] = {}
+
+    def new_events(self) -> Iterator[dict[str, Any]]:
+        """Events as they stand in the files; a line that is not JSON is left to the history's reader."""
+        for path in sorted(self._history.glob(self._pattern)):
+            tail = self._files.setdefault(path, TailedFile(path))
+            for line in tail.new_lines():
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(event, dict):
+                    yield event
+
+
+class LogFollower:
+    """Lines that the ranks (and, as None, launcher and scheduler) have logged since the last look."""
+
+    def __init__(self, logs: Path, ranks: int) -> None:
+        self._tails: list[tuple[int | None, TailedFile]] = [
+            (rank, TailedFile(logs / f"worker_{rank}.log")) for rank in range(ranks)
+        ]
+        self._tails += [(None, TailedFile(logs / name)) for name in ("scheduler.log", "msrun.log")]
+
+    def new_lines(self) -> Iterator[tuple[int | None, str]]:
+        """(rank or None, line)."""
+        for rank, tail in self._tails:
+            for line in tail.new_lines():
+                yield rank, line.decode("utf-8", "replace")

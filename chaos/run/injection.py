@@ -1,0 +1,162 @@
+"""Injecting faults, with evidence: each fires once, and counts only when the kernel or the rank itself says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.history.ledger import Ledger
+from chaos.history.writer import HistoryWriter
+from chaos.plan.model import PlannedFault
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.process import ProcessIdentity
+from chaos.run.channel import AtBarrier, Connection
+from chaos.run.triggers import Known, armed_points, fires, log_texts, waiting_for
+from chaos.run.wait import DeadlineExpired, Patience
+
+
+class Injection:
+    """The fault schedule of one attempt.
+
+    A fault goes from *armed* to *landed* or *missed*, once. Ranks held for it are let go afterwards; those that the
+    fault has ended cannot go anywhere.
+    """
+
+    def __init__(
+        self,
+        faults: tuple[PlannedFault, ...],
+        kinds: Mapping[str, FaultKind],
+        *,
+        history: HistoryWriter,
+        ledger: Ledger,
+        attempt: str,
+        patience: Patience,
+    ) -> None:
+        self._open = {fault.id: fault for fault in faults}
+        self._kinds = kinds
+        self._history = history
+        self._ledger = ledger
+        self._attempt = attempt
+        self._patience = patience
+        self._held: dict[str, list[Connection]] = {}
+        self._made: list[PlannedFault] = []
+        self._undoable: set[str] = set()
+        self.known = Known()
+        self.suspended: set[int] = set()
+        self.texts = [text for fault in faults for text in log_texts(fault)]
+        for fault in faults:
+            history.record("fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks))
+
+    @property
+    def waiting(self) -> str:
+        """Faults that have neither landed nor been missed, in words; empty when there are none."""
+        return "; ".join(f"fault {fault.id} waits for {waiting_for(fault)}" for fault in self._open.values())
+
+    def armed_for(self, rank: int) -> list[dict[str, Any]]:
+        """What the agent of a rank must hold it at; faults that have fired are not among it."""
+        return [
+            {"fault": fault.id, "step": step, "phase": phase}
+            for fault in self._open.values()
+            if rank in fault.ranks
+            for step, phase in armed_points(fault)
+        ]
+
+    def hold(self, message: AtBarrier) -> None:
+        """A rank has reached an armed point. It is let go at once if the fault has fired already."""
+        if message.fault not in self._open:
+            message.connection.answer({"message": "go"})
+            return
+        point = (message.step, message.phase)
+        self.known.held.setdefault(message.fault, {}).setdefault(point, set()).add(message.rank)
+        self._held.setdefault(message.fault, []).append(message.connection)
+
+    def inject_due(self, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
+        """Make every fault whose trigger holds now."""
+        for fault in list(self._open.values()):
+            if fires(fault, self.known):
+                self._fire(fault, job, ranks)
+
+    def miss_rest(self, reason: str) -> None:
+        """The job has ended: what has not landed by now never will."""
+        for fault in list(self._open.values()):
+            self._miss(fault, f"{reason}; the fault still waited for {waiting_for(fault)}")
+
+    def record_unhealable(self) -> None:
+        """Faults that leave nothing to put back are healed when the job has been ended."""
+        for fault in self._made:
+            if fault.id not in self._undoable:
+                self._history.record(
+                    "fault.healed", attempt=self._attempt, fault=fault.id, how="nothing to put back: the job was ended"
+                )
+
+    def _fire(self, fault: PlannedFault, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
+        kind = self._kinds[fault.kind]
+        missing = [rank for rank in fault.ranks if rank not in ranks]
+        if missing:
+            self._miss(fault, f"no process of rank {missing} was found")
+            return
+        victims = [Victim(rank, ranks[rank]) for rank in fault.ranks]
+        try:
+            for step in kind.undo_steps(fault.id, victims):
+                self._ledger.record(step)
+                self._undoable.add(fault.id)
+            self._made.append(fault)
+            for victim in victims:
+                self._act(fault, kind, job, victim)
+            evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
+        except (FaultMissed, PlatformError, LookupError, ValueError, DeadlineExpired) as error:
+            self._miss(fault, str(error))
+            return
+        if kind.effect == "suspension":
+            self.suspended.update(fault.ranks)
+        self.known.landed.add(fault.id)
+        self._history.record(
+            "fault.landed",
+            attempt=self._attempt,
+            fault=fault.id,
+            kind=fault.kind,
+            ranks=list(fault.ranks),
+            step=evidence[0]["barrier"]["step"] if evidence[0]["barrier"] else None,
+            phase=evidence[0]["barrier"]["phase"] if evidence[0]["barrier"] else None,
+            evidence=evidence,
+        )
+        self._let_go(fault)
+
+    def _act(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> None:
+        self._history.record(
+            "fault.injecting",
+            attempt=self._attempt,
+            rank=victim.rank,
+            pid=victim.identity.pid,
+            fault=fault.id,
+            kind=fault.kind,
+            signal=None if kind.signal is None else int(kind.signal),
+            target_rank=victim.rank,
+            start_time=victim.identity.start_time,
+        )
+        kind.inject(job, victim)
+
+    def _await_evidence(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> dict[str, Any]:
+        shown = self._patience(f"evidence of fault {fault.id}", lambda: kind.evidence(job, victim))
+        return {
+            "rank": victim.rank,
+            "pid": victim.identity.pid,
+            **shown,
+            "barrier": self._barrier_of(fault, victim.rank),
+        }
+
+    def _barrier_of(self, fault: PlannedFault, rank: int) -> dict[str, Any] | None:
+        for (step, phase), ranks in self.known.held.get(fault.id, {}).items():
+            if rank in ranks:
+                return {"step": step, "phase": phase}
+        return None
+
+    def _miss(self, fault: PlannedFault, reason: str) -> None:
+        self._history.record("fault.missed", attempt=self._attempt, fault=fault.id, kind=fault.kind, reason=reason)
+        self._let_go(fault)
+
+    def _let_go(self, fault: PlannedFault) -> None:
+        del self._open[fault.id]
+        for connection in self._held.pop(fault.id, []):
+            connection.answer({"message": "go"})

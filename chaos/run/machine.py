@@ -1,0 +1,229 @@
+"""What this machine can run: one small probe for each thing that a job or a platform may need.
+
+Probes look without changing anything and without importing MindSpore. A job kind or platform names what it needs in
+its attribute ``needs``, a tuple of keys of :data:`PROBES`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+MINDSPORE = ((2, 7), (2, 11))
+"""MindSpore versions that are supported: from the first, up to and without the second."""
+
+_PR_GET_CHILD_SUBREAPER = 37
+_GIB = 1024**3
+_DEEP_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one probe saw. ``advice`` says what to do when it is missing, and is empty when it is not."""
+
+    need: str
+    ok: bool
+    seen: str
+    advice: str = ""
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _has_module(name: str) -> bool:
+    return util.find_spec(name) is not None
+
+
+def _available_memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Ways to look at a machine; by default at this one. Tests put others in their place.
+
+    ``executable`` is the Python that would run the job, ``reports`` the directory that runs are written to, ``memory``
+    gives bytes that are available.
+    """
+
+    executable: Path = Path(sys.executable)
+    python: tuple[int, int, int] = sys.version_info[:3]
+    reports: Path = Path("reports")
+    version: Callable[[str], str | None] = _version
+    has_module: Callable[[str], bool] = _has_module
+    which: Callable[..., str | None] = shutil.which
+    cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
+    memory: Callable[[], int] = _available_memory
+    shared_memory: Path = Path("/dev/shm")
+
+
+def _python(machine: Machine) -> Probe:
+    text = ".".join(map(str, machine.python))
+    if machine.python >= (3, 10):
+        return Probe("python", True, text)
+    return Probe("python", False, text, "chaos needs Python 3.10 or later")
+
+
+def _cores(machine: Machine) -> Probe:
+    cores = machine.cores()
+    return Probe("cores", cores >= 2, str(cores), "" if cores >= 2 else "with one core, runs may pass their deadlines")
+
+
+def _memory(machine: Machine) -> Probe:
+    free = machine.memory()
+    enough = free >= 2 * _GIB
+    return Probe("memory", enough, f"{free / _GIB:.1f} GiB available", "" if enough else "four ranks need about 2 GiB")
+
+
+def _mindspore(machine: Machine) -> Probe:
+    version = machine.version("mindspore")
+    first, end = (".".join(map(str, part)) for part in MINDSPORE)
+    wanted = f"chaos supports MindSpore from {first} up to and without {end}"
+    install = "install it with `pip install 'chaos-ascend[mindspore]'`, or your own build for Ascend"
+    if version is None:
+        if machine.has_module("mindspore"):
+            return Probe("mindspore", False, "a module without metadata", f"{wanted}; reinstall it with pip")
+        return Probe("mindspore", False, "not installed", f"{install}; {wanted}")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if MINDSPORE[0] <= numbers < MINDSPORE[1]:
+        return Probe("mindspore", True, version)
+    return Probe("mindspore", False, version, wanted)
+
+
+def _numpy(machine: Machine) -> Probe:
+    version = machine.version("numpy")
+    if version is None:
+        return Probe("numpy", False, "not installed", "pip install 'numpy<2'")
+    if int(version.split(".")[0]) < 2:
+        return Probe("numpy", True, version)
+    return Probe("numpy", False, version, "numpy 2 breaks MindSpore's Tensor.reshape; pip install 'numpy<2'")
+
+
+def _msrun(machine: Machine) -> Probe:
+    # msrun starts the `python` of the PATH, so only the one that belongs to this Python is of use.
+    found = machine.which("msrun", path=str(machine.executable.parent))
+    if found:
+        return Probe("msrun", True, found)
+    other = machine.which("msrun")
+    seen = f"not beside {machine.executable}" + (f" (there is {other})" if other else "")
+    return Probe("msrun", False, seen, "install MindSpore into the environment that chaos is installed in")
+
+
+def _mindio(machine: Machine) -> Probe:
+    version = machine.version("mindio_ttp")
+    if version or machine.has_module("mindio_ttp"):
+        return Probe("mindio_ttp", True, version or "a module without metadata")
+    return Probe("mindio_ttp", False, "not installed", "it comes with the vendor's MindCluster; the stand-in is used")
+
+
+def _npu(machine: Machine) -> Probe:
+    found = machine.which("npu-smi")
+    return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
+
+
+def _shared_memory(machine: Machine) -> Probe:
+    path = machine.shared_memory
+    if not path.is_dir() or not os.access(path, os.W_OK):
+        return Probe("shm", False, f"{path} cannot be written", f"mount a tmpfs at {path}")
+    return Probe("shm", True, f"{path}, {shutil.disk_usage(path).free / _GIB:.1f} GiB free")
+
+
+def _reports(machine: Machine) -> Probe:
+    path = machine.reports.absolute()
+    nearest = next(parent for parent in (path, *path.parents) if parent.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return Probe("reports", True, str(path))
+    return Probe("reports", False, f"{path} cannot be written", "choose another directory with --reports")
+
+
+def _pidfd(_: Machine) -> Probe:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError) as error:
+        return Probe("pidfd", False, str(error), "Linux 5.3 or later is needed to signal a process without a race")
+    return Probe("pidfd", True, "works")
+
+
+def _subreaper(_: Machine) -> Probe:
+    value = ctypes.c_int()
+    try:
+        status = ctypes.CDLL(None, use_errno=True).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value), 0, 0, 0)
+    except (AttributeError, OSError) as error:
+        return Probe("subreaper", False, str(error), "Linux is needed to collect the processes of a job")
+    if status != 0:
+        return Probe("subreaper", False, os.strerror(ctypes.get_errno()), "a sandbox forbids prctl; allow it")
+    return Probe("subreaper", True, "works")
+
+
+def _later(name: str) -> Callable[[Machine], Probe]:
+    def probe(_: Machine) -> Probe:
+        return Probe(name, False, "not in this version", f"the platform {name} comes with a later version of chaos")
+
+    return probe
+
+
+PROBES: dict[str, Callable[[Machine], Probe]] = {
+    "python": _python,
+    "pidfd": _pidfd,
+    "subreaper": _subreaper,
+    "reports": _reports,
+    "cores": _cores,
+    "memory": _memory,
+    "shm": _shared_memory,
+    "mindspore": _mindspore,
+    "numpy": _numpy,
+    "msrun": _msrun,
+    "mindio_ttp": _mindio,
+    "npu": _npu,
+    "docker": _later("docker"),
+    "ssh": _later("ssh"),
+    "kubernetes": _later("kubernetes"),
+}
+"""Every probe by its name, in the order in which they are shown."""
+
+BASE = ("python", "pidfd", "subreaper", "reports")
+"""What every run needs."""
+
+LATER = ("docker", "ssh", "kubernetes")
+"""Platforms of later versions."""
+
+
+def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
+    """Run the probes called ``needs``, each once, in the order of :data:`PROBES`. Raises KeyError otherwise."""
+    wanted = set(needs)
+    if unknown := wanted - set(PROBES):
+        raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(PROBES)}")
+    return [PROBES[name](machine) for name in PROBES if name in wanted]
+
+
+def needs_of(*parts: Any) -> tuple[str, ...]:
+    """What a job kind, a platform or any other part says that it needs, after what every run needs."""
+    return (*BASE, *(need for part in parts for need in getattr(part, "needs", ())))
+
+
+def import_mindspore(machine: Machine) -> Probe:
+    """Import MindSpore in a process of its own: slower than the metadata, but it also finds a broken installation."""
+    command = [str(machine.executable), "-c", "import mindspore; print(mindspore.__version__)"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_DEEP_SECONDS, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return Probe("mindspore import", False, f"took more than {_DEEP_SECONDS:g} s", "look for a hanging driver")
+    if done.returncode == 0:
+        return Probe("mindspore import", True, done.stdout.strip().rpartition("\n")[2])
+    last = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
+    return Probe("mindspore import", False, last, f"repair MindSpore: {' '.join(command[:2])} 'import mindspore'")

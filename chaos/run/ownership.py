@@ -1,0 +1,129 @@
+"""Who owns a run's directory: the live harness holds a lock that the kernel takes from it when it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.platforms.process import ProcessIdentity, alive, identify
+from chaos.run.wait import DeadlineExpired, wait_for
+
+LOCK_NAME = ".lock"
+_SETTLE_SECONDS = 5.0
+"""A looker holds the lock for a moment, and a process that a killed harness was starting for a little longer."""
+
+
+class RunIsLive(RuntimeError):
+    """Another process owns the run. ``owner`` is who it says it is, if that could be read."""
+
+    def __init__(self, run_dir: Path, owner: ProcessIdentity | None) -> None:
+        super().__init__(f"{run_dir}: is owned by a live harness ({owner or 'unknown process'})")
+        self.run_dir = run_dir
+        self.owner = owner
+
+
+class FileLock:
+    """An exclusive flock on a file, until ``release`` or the end of this process. A context manager.
+
+    Not the filelock package: its older versions empty the file when somebody else merely tries the lock, and this file
+    says who the owner is.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def try_acquire(cls, path: Path) -> FileLock | None:
+        """Take the lock, or return None if another holder has it. The descriptor is closed on exec."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Locked, but is it still the file of that name?
+            if os.fstat(descriptor).st_nlink:
+                return cls(path, descriptor)
+        except BlockingIOError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        return None
+
+    def write(self, text: str) -> None:
+        """Replace what the file holds."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, text.encode(), 0)
+
+    def release(self) -> None:
+        """Give the lock back; the file stays. A second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class RunLock:
+    """The lock on one run's directory."""
+
+    @staticmethod
+    def acquire(run_dir: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
+        """Own the run until the lock is released or this process ends. Raises RunIsLive at once if its owner lives.
+
+        A lock whose owner has ended is waited for, a few seconds at most.
+        """
+        path = run_dir / LOCK_NAME
+
+        def taken() -> FileLock | None:
+            lock = FileLock.try_acquire(path)
+            if lock is None and (owner := read_owner(run_dir)) is not None and alive(owner):
+                raise RunIsLive(run_dir, owner)
+            return lock
+
+        try:
+            lock = wait_for(f"lock of {run_dir.name}", taken, seconds=_SETTLE_SECONDS, clock=clock)
+        except DeadlineExpired as error:
+            raise RunIsLive(run_dir, read_owner(run_dir)) from error
+        lock.write(json.dumps(asdict(identify(os.getpid()))) + "\n")
+        return lock
+
+
+def is_live(run_dir: Path) -> bool:
+    """Whether a process owns the run now. A directory that was never locked has no owner."""
+    try:
+        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def read_owner(run_dir: Path) -> ProcessIdentity | None:
+    """Who last wrote down to own the run. Says nothing about whether it still does: ``is_live`` does."""
+    try:
+        with (run_dir / LOCK_NAME).open("rb") as file:
+            record = json.loads(file.read(4096))
+    except (OSError, ValueError):
+        return None
+    match record:
+        case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+            return ProcessIdentity(pid, start_time, boot)
+        case _:
+            return None

@@ -1,0 +1,62 @@
+"""From a scenario's cell to its plan, with what the registries know about its job and its faults."""
+
+from __future__ import annotations
+
+import secrets
+from itertools import count
+from typing import TYPE_CHECKING
+
+from chaos.plan.build import build_plan
+from chaos.plan.model import Plan
+from chaos.registry import registry
+from chaos.run.machine import needs_of
+from chaos.scenario.model import Scenario
+from chaos.scenario.names import KnownNames
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+def known_names() -> KnownNames:
+    """The names that a scenario may use: whatever is registered. Imports none of it.
+
+    Raises RegistryError where nothing is: the installation is at fault then, and no scenario.
+    """
+    return KnownNames(
+        fault_kinds=registry("faults").some_names(),
+        job_kinds=registry("jobs").some_names(),
+        platforms=registry("platforms").some_names(),
+    )
+
+
+def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) -> Plan:
+    """Work out what should happen in one matrix cell.
+
+    ``draw_seed`` seeds the first random target that has no seed of its own, the next one gets the number after it, and
+    so on; by default it is fresh. The plan holds the seeds, so that they can be given back. Raises ScenarioError where
+    the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot be loaded.
+    """
+    scenario = cell.scenario
+    faults = registry("faults")
+    return build_plan(
+        scenario,
+        cell.lines,
+        source=str(loaded.path),
+        cell=cell.name,
+        traits=registry("jobs").load(scenario.job.kind).traits,
+        effects={kind: faults.load(kind).effect for kind in {fault.kind for fault in scenario.faults}},
+        draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
+    )
+
+
+def fresh_seed() -> int:
+    """A seed that nobody has chosen: small enough to be typed again."""
+    return secrets.randbelow(10**9)
+
+
+def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
+    return needs_of(
+        registry("jobs").load(scenario.job.kind),
+        registry("platforms").load(scenario.cluster.platform),
+    )

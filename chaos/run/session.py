@@ -1,0 +1,153 @@
+"""A run's session: everything that must be there before a job can start, and be gone afterwards."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from chaos.history.clock import Clock
+from chaos.history.ledger import UndoStep
+from chaos.history.writer import HistoryWriter
+from chaos.plan.model import Plan
+from chaos.platforms.find import find_run_processes
+from chaos.run.channel import Channel
+from chaos.run.directory import RunDirectory, make_private_directory
+from chaos.run.progress import Progress
+from chaos.run.setup import write_secret
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.wait import Deadline
+from chaos.scenario.model import Scenario
+
+_PORT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run in progress. ``ports`` are leased for it; ``private`` is its directory for sockets and the secret."""
+
+    scenario: Scenario
+    scenario_directory: Path
+    plan: Plan
+    owned: RunDirectory
+    history: HistoryWriter
+    channel: Channel
+    private: Path
+    ports: tuple[int, ...]
+    cores: tuple[int, ...]
+    progress: Progress
+    clock: Clock
+    deadline: Deadline
+
+
+@contextmanager
+def open_session(
+    scenario: Scenario,
+    scenario_directory: Path,
+    plan: Plan,
+    owned: RunDirectory,
+    history: HistoryWriter,
+    *,
+    ports: tuple[int, ...],
+    cores: tuple[int, ...],
+    progress: Progress,
+    clock: Clock,
+    deadline: Deadline,
+) -> Iterator[Session]:
+    """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
+
+    The ledger says what to put back before it exists, so ``chaos heal`` can do the same after a SIGKILL. What is left
+    over is recorded as the event ``hygiene``.
+    """
+    token = owned.token
+    owned.ledger.record(UndoStep("job", None, "end-job", {"run": token}, "end every process of the job"))
+    private = make_private_directory(owned.ledger, token)
+    channel = Channel(private / "agents", run=token, secret=write_secret(private))
+    session = Session(
+        scenario, scenario_directory, plan, owned, history, channel, private, ports, cores, progress, clock, deadline
+    )
+    try:
+        yield session
+    finally:
+        with uninterrupted():
+            channel.close()
+            put_back(session)
+            record_hygiene(session)
+
+
+def put_back(session: Session) -> None:
+    """Undo every open step of the ledger, the latest first, and record what belonged to a fault."""
+    _undo(session, lambda step: True)
+
+
+def put_back_faults(session: Session) -> None:
+    """Undo the faults that are still open, and leave the job and the private directory as they are."""
+    _undo(session, lambda step: step.fault is not None)
+
+
+def _undo(session: Session, wanted: Callable[[UndoStep], bool]) -> None:
+    ledger = session.owned.ledger
+    context = UndoContext(session.owned.token, session.clock)
+    for step in ledger.open_steps():
+        if wanted(step):
+            undone = undo_step(ledger, step, UNDO_ACTIONS, context)
+            if step.fault is not None and undone.ok:
+                session.history.record("fault.healed", fault=step.fault, how=undone.how)
+
+
+def record_hygiene(session: Session) -> None:
+    """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
+    job = session.owned.path / "job"
+    stale = [path for pattern in ("*_tmp", "*.tmp") for path in job.rglob(pattern)]
+    session.history.record(
+        "hygiene",
+        orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(session.owned.token)],
+        ports=[port for port in session.ports if listens(port)],
+        stale=sorted(str(path.relative_to(session.owned.path)) for path in stale),
+        private_left=session.private.exists(),
+    )
+
+
+def listens(port: int) -> bool:
+    """Whether somebody on this host's loopback accepts connections on that port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PORT_SECONDS)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal (SIGHUP) end the run as Ctrl-C does: in order, with everything put back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM: putting things back must not be cut off by the second press."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,75 @@
+"""What an attempt needs before the job can start: the agent's configuration, the channel's secret, the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict
+from pathlib import Path
+
+from chaos.agent.configuration import Configuration
+from chaos.jobs.kind import Command
+from chaos.platforms.base import LaunchSpec
+from chaos.scenario.model import Scenario
+
+_AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
+
+
+def write_secret(private: Path) -> str:
+    """Make the run's secret, in a file that only this user can read. It is in no argument, environment or report."""
+    secret = secrets.token_hex(32)
+    path = private / "secret"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secret)
+    return secret
+
+
+def write_agent_configuration(
+    private: Path, *, token: str, attempt: str, history: Path, extensions: tuple[str, ...], scenario: Scenario
+) -> Path:
+    """Write what the agents of one attempt are told, and return the file's path (CHAOS_AGENT)."""
+    configuration = Configuration(
+        run=token,
+        attempt=attempt,
+        history=str(history),
+        socket=str(private / "agents"),
+        secret=str(private / "secret"),
+        extensions=list(extensions),
+        settings={"timings": scenario.job.timings},
+    )
+    path = private / f"agent-{attempt}.json"
+    path.write_text(json.dumps(asdict(configuration)), "utf-8")
+    return path
+
+
+def launch_spec(
+    command: Command,
+    *,
+    token: str,
+    attempt: str,
+    configuration: Path,
+    python: Path,
+    environment: dict[str, str],
+    scenario: Scenario,
+    cwd: Path,
+    log: Path,
+    cores: tuple[int, ...] | None,
+) -> LaunchSpec:
+    """The whole launch: the harness's environment, the job kind's, the scenario's, and the agent's, later ones first.
+
+    ``msrun`` runs the ``python`` of the PATH, so the interpreter's directory goes first there.
+    """
+    path = [str(_AGENT_SITE), *map(str, command.path)]
+    if inherited := environment.get("PYTHONPATH"):
+        path.append(inherited)
+    variables = {
+        **environment,
+        **command.environment,
+        **scenario.job.environment,
+        "PATH": os.pathsep.join([str(python.parent), environment.get("PATH", os.defpath)]),
+        "PYTHONPATH": os.pathsep.join(path),
+        "CHAOS_AGENT": str(configuration),
+    }
+    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores)

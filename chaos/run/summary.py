@@ -1,0 +1,60 @@
+"""summary.json: what one call of ``chaos run`` came to, over all its cells."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.checks.finding import Verdict, worst
+from chaos.run.directory import write_json
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """One cell that was run. ``verdict`` is None where the harness failed; ``error`` then says how."""
+
+    scenario: str
+    cell: str
+    run: str | None
+    verdict: Verdict | None
+    seconds: float
+    directory: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All cells of one call. ``not_run`` names those that an earlier failure or Ctrl-C has kept from starting."""
+
+    started: str
+    cells: tuple[CellOutcome, ...]
+    not_run: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict; a cell without one, or one that was never run, counts as unknown."""
+        verdicts: list[Verdict] = [cell.verdict or "unknown" for cell in self.cells]
+        return worst([*verdicts, "unknown"] if self.not_run or self.interrupted else verdicts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as it is written to summary.json."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "started": self.started,
+            "verdict": self.verdict,
+            "interrupted": self.interrupted,
+            "cells": [asdict(cell) for cell in self.cells],
+            "not_run": list(self.not_run),
+        }
+
+
+def write_summary(summary: Summary, reports: Path) -> Path:
+    """Write summary.json into the reports directory, in one piece: a reader never sees half of it."""
+    reports.mkdir(parents=True, exist_ok=True)
+    path = reports / "summary.json"
+    write_json(path, summary.to_json())
+    return path

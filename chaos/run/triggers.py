@@ -1,0 +1,85 @@
+"""When a fault is injected: the scenario's trigger, evaluated against what is known of the run so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos.plan.model import PlannedFault
+
+Point = tuple[int, str]
+"""A step and a phase."""
+
+
+@dataclass
+class Known:
+    """What triggers may ask about. ``elapsed`` is in seconds since every rank began its first step, None before.
+
+    ``held`` maps a fault to the ranks that wait at each of its points. ``logged`` holds the (text, rank or None) of log
+    triggers that were seen; ``landed`` the ids of faults that have landed.
+    """
+
+    elapsed: float | None = None
+    held: dict[str, dict[Point, set[int]]] = field(default_factory=dict)
+    logged: set[tuple[str, int | None]] = field(default_factory=set)
+    landed: set[str] = field(default_factory=set)
+
+
+def armed_points(fault: PlannedFault) -> list[Point]:
+    """The points at which the agent must hold the fault's ranks."""
+    return [point for node in _nodes(fault.trigger) if (point := _point(node)) is not None]
+
+
+def log_texts(fault: PlannedFault) -> list[tuple[str, int | None]]:
+    """The texts that its trigger waits for in logs, each with the rank or None for any process."""
+    return [(log["contains"], log.get("rank")) for node in _nodes(fault.trigger) if (log := node.get("log"))]
+
+
+def fires(fault: PlannedFault, known: Known) -> bool:
+    """Whether the trigger holds now."""
+    return _holds(fault.trigger, fault, known)
+
+
+def waiting_for(fault: PlannedFault) -> str:
+    """The trigger in words, for a deadline that expires."""
+    parts = []
+    for node in _nodes(fault.trigger):
+        if (point := _point(node)) is not None:
+            parts.append(f"step {point[0]} {point[1]} of ranks {list(fault.ranks)}")
+        if node.get("elapsed") is not None:
+            parts.append(f"{node['elapsed']:g} s since the first step")
+        if log := node.get("log"):
+            parts.append(f"a log line with {log['contains']!r}")
+        if node.get("after"):
+            parts.append(f"fault {node['after']} to land")
+    return ", ".join(parts)
+
+
+def _holds(node: dict[str, Any], fault: PlannedFault, known: Known) -> bool:
+    conditions = []
+    if (point := _point(node)) is not None:
+        conditions.append(set(fault.ranks) <= known.held.get(fault.id, {}).get(point, set()))
+    if (elapsed := node.get("elapsed")) is not None:
+        conditions.append(known.elapsed is not None and known.elapsed >= elapsed)
+    if log := node.get("log"):
+        conditions.append((log["contains"], log.get("rank")) in known.logged)
+    if (after := node.get("after")) is not None:
+        conditions.append(after in known.landed)
+    if (every := node.get("all")) is not None:
+        conditions.append(all(_holds(child, fault, known) for child in every))
+    if (some := node.get("any")) is not None:
+        conditions.append(any(_holds(child, fault, known) for child in some))
+    return bool(conditions) and all(conditions)
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for key in ("all", "any"):
+        for child in node.get(key) or ():
+            yield from _nodes(child)
+
+
+def _point(node: dict[str, Any]) -> Point | None:
+    step = node.get("step")
+    return None if step is None else (step, node["phase"])

@@ -1,0 +1,161 @@
+"""Putting things back: the actions that undo steps name. Teardown and ``heal`` use the same ones.
+
+Every action may run twice, and may have been cut off in the middle before: it looks at what is there and does the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.history.clock import Clock
+from chaos.history.ledger import Ledger, UndoStep
+from chaos.platforms.ending import end_processes
+from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
+from chaos.platforms.procfs import environment
+from chaos.run.directory import MARKER
+
+
+class CannotUndo(RuntimeError):
+    """The step could not be undone. The message says what is left and what to do."""
+
+
+@dataclass(frozen=True)
+class UndoContext:
+    """What an action may work on: the run with the identity ``token``, nothing else."""
+
+    token: str
+    clock: Clock
+
+
+UndoAction = Callable[[UndoStep, UndoContext], str]
+"""Undoes one step and says in words how. Raises CannotUndo."""
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What became of one step. ``ok`` is False if it is still open."""
+
+    step: UndoStep
+    ok: bool
+    how: str
+
+
+def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: UndoContext) -> list[Undone]:
+    """Undo every open step of the ledger, the latest first. A step that fails stays open and the others go on."""
+    return [undo_step(ledger, step, actions, context) for step in ledger.open_steps()]
+
+
+def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
+    """Undo one step and close it in the ledger."""
+    action = actions.get(step.action)
+    if action is None:
+        return Undone(step, False, f"there is no undo action {step.action!r} in this version; {step.note}")
+    try:
+        how = action(step, context)
+    except (CannotUndo, OSError) as error:
+        return Undone(step, False, str(error))
+    ledger.close(step.id, how)
+    return Undone(step, True, how)
+
+
+def resume_process(step: UndoStep, context: UndoContext) -> str:
+    """Continue a process stopped by SIGSTOP. Arguments: pid, start_time (ticks), boot."""
+    match step.arguments:
+        case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+            identity = ProcessIdentity(pid, start_time, boot)
+        case _:
+            raise CannotUndo(f"step {step.id} does not say which process: {step.arguments}")
+    if state(identity) in ("gone", "zombie"):
+        return f"{identity} has ended"
+    # The identity is checked again when the signal is sent; this makes sure that the ledger names a process of the run.
+    if (environment(pid) or {}).get(RUN_VARIABLE) != context.token:
+        raise CannotUndo(f"{identity} does not carry this run's {RUN_VARIABLE}; nothing was sent")
+    try:
+        send_signal(identity, signal.SIGCONT)
+    except (NoSuchProcess, WrongProcess):
+        return f"{identity} has ended"
+    except RefusedProcess as error:
+        raise CannotUndo(str(error)) from error
+    return f"continued {identity}"
+
+
+def end_job(step: UndoStep, context: UndoContext) -> str:
+    """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
+    if step.arguments.get("run") != context.token:
+        raise CannotUndo(f"step {step.id} names another run, {step.arguments.get('run')!r}; nothing was ended")
+    result = end_processes(lambda: find_run_processes(context.token), grace_seconds=0, clock=context.clock)
+    if result.remaining:
+        left = "; ".join(f"{process.identity}: {reason}" for process, reason in result.remaining)
+        raise CannotUndo(f"processes of the run are left: {left}")
+    if not result.ended:
+        return "no process of the run was left"
+    return "ended " + ", ".join(f"{_named(process.role, process.rank)} {process.pid}" for process in result.ended)
+
+
+def remove_directory(step: UndoStep, context: UndoContext) -> str:
+    """Remove a private directory of the run. Arguments: path, absolute.
+
+    It must be a directory, not a link, of this user, whose marker file holds this run's token; without a marker it is
+    removed only if it is empty. Links in it are removed, never followed. The marker goes last, so that a removal that
+    was cut off can be completed.
+    """
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return f"{path} does not exist"
+    if not stat.S_ISDIR(found.st_mode):
+        raise CannotUndo(f"{path} is not a directory; it was left alone")
+    if found.st_uid != os.geteuid():
+        raise CannotUndo(f"{path} belongs to user {found.st_uid}; it was left alone")
+    names = {entry.name for entry in path.iterdir()}
+    if names - {MARKER}:
+        if _marked_with(path) != context.token:
+            raise CannotUndo(f"{path} does not carry this run's marker {MARKER}; it was left alone")
+        for name in names - {MARKER}:
+            _remove(path / name)
+    elif names and _marked_with(path) not in (context.token, ""):
+        raise CannotUndo(f"{path} carries another run's marker; it was left alone")
+    (path / MARKER).unlink(missing_ok=True)
+    path.rmdir()
+    return f"removed {path}"
+
+
+UNDO_ACTIONS: Mapping[str, UndoAction] = {
+    "resume-process": resume_process,
+    "end-job": end_job,
+    "remove-directory": remove_directory,
+}
+"""The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
+
+
+def _marked_with(directory: Path) -> str:
+    """What the marker file holds; empty if there is none, or if it was being written when its writer was killed."""
+    try:
+        descriptor = os.open(directory / MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise CannotUndo(f"{directory / MARKER} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(4096).decode("utf-8", "replace").strip()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _named(role: str, rank: int | None) -> str:
+    return f"rank {rank}" if rank is not None else "process" if role == "other" else role

@@ -1,0 +1,106 @@
+"""Waiting for conditions under deadlines that have names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenacity import RetryCallState, RetryError, Retrying, retry_if_result, wait_incrementing
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+
+T = TypeVar("T")
+
+_INTERVALS = wait_incrementing(start=0.010, increment=0.005, max=0.050)
+"""Seconds between two looks: short at first, since most conditions hold soon."""
+
+
+class DeadlineExpired(RuntimeError):
+    """A deadline has passed. ``name`` and ``seconds`` are the deadline's, ``detail`` says what was missing.
+
+    Not a TimeoutError: that is an OSError, and whoever handles failing system calls must not take this for one.
+    """
+
+    def __init__(self, name: str, seconds: float, detail: str = "") -> None:
+        super().__init__(name, seconds, detail)
+        self.name = name
+        self.seconds = seconds
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"deadline {self.name!r} of {self.seconds:g} s has expired" + (f": {self.detail}" if self.detail else "")
+
+
+class Deadline:
+    """A point in time after which waiting is over. It starts when it is made."""
+
+    def __init__(self, name: str, seconds: float, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.name = name
+        self.seconds = seconds
+        self._clock = clock
+        self._end = clock.mono() + int(seconds * 1e9)
+
+    def remaining(self) -> float:
+        """Seconds that are left; 0 when it has expired."""
+        return max(0.0, (self._end - self._clock.mono()) / 1e9)
+
+    @property
+    def expired(self) -> bool:
+        return self.remaining() == 0.0
+
+    def check(self, detail: str = "") -> None:
+        """Raise DeadlineExpired if it has expired."""
+        if self.expired:
+            raise DeadlineExpired(self.name, self.seconds, detail)
+
+
+def wait_for(
+    name: str,
+    condition: Callable[[], T | None],
+    *,
+    seconds: float,
+    clock: Clock = SYSTEM_CLOCK,
+    sleep: Callable[[float], None] | None = None,
+    detail: Callable[[], str] | str = "",
+    within: Iterable[Deadline] = (),
+) -> T:
+    """Wait until ``condition`` returns something true, and return that.
+
+    The condition is looked at once more when the time is over. Then DeadlineExpired is raised for the deadline that
+    expired first: this wait's own (``name``, ``seconds``) or one of ``within``. ``detail``, asked only then, says what
+    is missing. What the condition raises passes through at once. ``sleep`` defaults to the clock's.
+    """
+    own = Deadline(name, seconds, clock)
+    first = min([own, *within], key=Deadline.remaining)
+
+    def pause(state: RetryCallState) -> float:
+        return min(_INTERVALS(state), first.remaining())
+
+    retrying = Retrying(
+        retry=retry_if_result(lambda result: not result),
+        stop=lambda _: first.expired,
+        wait=pause,
+        sleep=sleep or clock.sleep,
+    )
+    try:
+        result = retrying(condition)
+    except RetryError as error:
+        missing = detail() if callable(detail) else detail
+        if first is not own:
+            missing = f"while waiting for {name!r}" + (f": {missing}" if missing else "")
+        raise DeadlineExpired(first.name, first.seconds, missing) from error
+    assert result is not None
+    return result
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long whoever is handed this may wait for each thing: a wait with its deadlines already filled in."""
+
+    seconds: float
+    clock: Clock = SYSTEM_CLOCK
+    within: tuple[Deadline, ...] = ()
+
+    def __call__(self, name: str, condition: Callable[[], T | None], /) -> T:
+        return wait_for(name, condition, seconds=self.seconds, clock=self.clock, within=self.within)

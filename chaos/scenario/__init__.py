@@ -1,0 +1,1 @@
+"""The scenario language: loading with positions, variables, matrix, rules, JSON Schema."""

@@ -1,0 +1,120 @@
+"""Finding scenario files.
+
+Light: reads no more of a file than its first key, and imports neither pydantic nor YAML.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from chaos.scenario.errors import Problem, ScenarioError, printable, quote, suggest
+
+SUFFIXES = (".yaml", ".yml")
+
+_LONGEST_LINE = 4096
+_MOST_LINES = 10_000
+_FIRST_KEY = re.compile(rb"""(\{[ \t]*)?(?:chaos[ \t]*:(?:[ \t\r\n]|$)|(?P<quote>['"])chaos(?P=quote)[ \t]*:)""")
+_BLANK = re.compile(rb"[ \t\r]*(#.*)?")
+_START = re.compile(rb"---(?=[ \t\r]|$)")
+
+
+def is_scenario_file(path: str | Path) -> bool:
+    """Whether the first key of a file is ``chaos``. Comments, directives and a leading ``---`` may stand before it.
+
+    Reads up to that key only. Never raises: what cannot be read is not a scenario.
+    """
+    try:
+        path = Path(path)
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            started = opened = False
+            for number in range(_MOST_LINES):
+                line = stream.readline(_LONGEST_LINE)
+                if not line:
+                    return False
+                complete = line.endswith(b"\n")
+                line = line.rstrip(b"\r\n")
+                if number == 0:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if not started and _START.match(line):
+                    started, line = True, line[3:]
+                if (not started and line.startswith(b"%")) or _BLANK.fullmatch(line):
+                    while not complete:
+                        complete = (rest := stream.readline(_LONGEST_LINE)).endswith(b"\n") or not rest
+                    continue
+                started = True
+                line = line.lstrip(b" \t")
+                if not opened and line.startswith(b"{") and _BLANK.fullmatch(line[1:]):
+                    opened = True
+                    continue
+                return _FIRST_KEY.match(line) is not None
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def find_scenario(name: str | Path, *, directories: Iterable[str | Path]) -> Path:
+    """The scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in one of the directories.
+
+    Raises ScenarioError, with the name that was probably meant, if there is none.
+    """
+    searched = [Path(directory) for directory in directories]
+    wanted = [Path(name), *(folder / f"{name}{suffix}" for folder in searched for suffix in ("", *SUFFIXES))]
+    for path in wanted:
+        if _is_file(path):
+            return path
+    known = sorted({path.stem for folder in searched for path in _scenarios_below(folder)})
+    looked = f" in {', '.join(map(str, searched))}" if searched else ""
+    stem = Path(name).name.removesuffix(".yaml").removesuffix(".yml")
+    message = f"there is no scenario {quote(name)} here{' or' if looked else ''}{printable(looked)}"
+    raise ScenarioError([Problem(printable(str(name)), 0, 0, message, hint=suggest(stem, known, "scenarios"))])
+
+
+def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
+    """The scenario files among ``paths``, each once.
+
+    A file is taken as it is, so that loading it says what is wrong with it. A directory is walked, in sorted order and
+    without hidden directories and links to directories; its YAML files whose first key is ``chaos`` are taken.
+    Raises ScenarioError for a path that does not exist.
+    """
+    found: dict[str, Path] = {}
+    problems = []
+    for path in map(Path, paths):
+        if _is_file(path):
+            chosen = [path]
+        elif _is_directory(path):
+            chosen = _scenarios_below(path)
+        else:
+            chosen = []
+            problems.append(Problem(printable(str(path)), 0, 0, "there is no such file or directory"))
+        for file in chosen:
+            found.setdefault(os.path.realpath(file), file)
+    if problems:
+        raise ScenarioError(problems)
+    return list(found.values())
+
+
+def _scenarios_below(directory: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder, subfolders, files in os.walk(directory):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        found.extend(Path(folder, name) for name in files if name.endswith(SUFFIXES))
+    return [path for path in sorted(found) if is_scenario_file(path)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,170 @@
+"""Rules about faults: their names, what they hit and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from chaos.scenario.errors import quote, suggest
+from chaos.scenario.ids import default_id
+from chaos.scenario.lines import Path
+from chaos.scenario.model import MAX_FAULTS, Target, Trigger
+from chaos.scenario.names import KnownNames
+from chaos.scenario.rules_base import Report, listed, mapped, numbered, one_rank, rank_range, text, whole
+
+
+def check_faults(data: dict[str, Any], names: KnownNames, report: Report) -> None:
+    """Report every broken rule of the fault schedule."""
+    cluster, job = mapped(data.get("cluster")), mapped(data.get("job"))
+    ranks, nodes, steps = whole(cluster.get("ranks")), whole(cluster.get("nodes", 1)), whole(job.get("steps"))
+    faults = listed(data.get("faults"))[:MAX_FAULTS]
+    for index, fault in enumerate(faults):
+        path: Path = ("faults", index)
+        kind = text(mapped(fault).get("kind"))
+        if names.fault_kinds is not None and kind is not None and kind not in names.fault_kinds:
+            hint = suggest(kind, names.fault_kinds, "fault kinds")
+            report((*path, "kind"), f"there is no fault kind {quote(kind)}", hint)
+        _check_target(mapped(fault).get("target"), (*path, "target"), ranks, nodes, report)
+        for where, trigger in _triggers(mapped(fault).get("trigger"), (*path, "trigger")):
+            _check_trigger(trigger, where, ranks, steps, report)
+    _check_order(faults, report)
+
+
+def _check_target(target: Any, path: Path, ranks: int | None, nodes: int | None, report: Report) -> None:
+    if not isinstance(target, dict):
+        return
+    # An unknown key is reported as such; it may be the one key that was meant.
+    written = [key for key in target if key in Target.model_fields]
+    if len(written) > 1:
+        report(path, f"a target has exactly one key, this has {len(written)}: {', '.join(written)}")
+    elif not target:
+        report(path, f"a target needs one of the keys {', '.join(Target.model_fields)}")
+    _refuse_nothing(target, written, path, report)
+    one_rank(target.get("rank"), (*path, "rank"), ranks, report)
+    rank_range(listed(target.get("ranks")), (*path, "ranks"), ranks, report)
+    node, group = whole(target.get("node")), whole(target.get("replica_group"))
+    if node is not None and nodes and nodes > 0 and node >= nodes:
+        report((*path, "node"), f"node {node} of {nodes}: {numbered('nodes', nodes)}")
+    if group is not None and ranks and 0 < ranks <= group:
+        report((*path, "replica_group"), f"replica group {group}: {ranks} ranks cannot form so many groups")
+    if isinstance(random := target.get("random"), dict):
+        _check_random(random, (*path, "random"), ranks, report)
+
+
+def _check_random(random: dict[str, Any], path: Path, ranks: int | None, report: Report) -> None:
+    among = random.get("among")
+    rank_range(listed(among), (*path, "among"), ranks, report)
+    count = whole(random.get("count", 1))
+    available = len(among) if isinstance(among, list) else ranks
+    if count is not None and available and available > 0 and count > available:
+        source = f"the {available} in 'among'" if isinstance(among, list) else f"{available} ranks"
+        report((*path, "count"), f"{count} ranks cannot be drawn from {source}")
+
+
+def _triggers(trigger: Any, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A trigger and those inside it."""
+    if not isinstance(trigger, dict):
+        return
+    yield path, trigger
+    for key in ("all", "any"):
+        for index, inner in enumerate(listed(trigger.get(key))):
+            yield from _triggers(inner, (*path, key, index))
+
+
+def _check_trigger(trigger: dict[str, Any], path: Path, ranks: int | None, steps: int | None, report: Report) -> None:
+    if not trigger:
+        report(path, f"a trigger needs at least one of the keys {', '.join(Trigger.model_fields)}")
+    _refuse_nothing(trigger, [key for key in trigger if key in Trigger.model_fields], path, report)
+    if "phase" in trigger and "step" not in trigger:
+        report((*path, "phase"), "'phase' needs 'step' beside it: a phase is a point in a step", on_key=True)
+    step = whole(trigger.get("step"))
+    if step is not None and steps is not None and steps > 0 and step > steps:
+        report((*path, "step"), f"step {step} of {steps}: the job trains {steps} steps")
+    one_rank(mapped(trigger.get("log")).get("rank"), (*path, "log", "rank"), ranks, report)
+
+
+def _refuse_nothing(mapping: dict[str, Any], written: list[str], path: Path, report: Report) -> None:
+    for key in written:
+        if mapping[key] is None:
+            report((*path, key), f"{quote(key)} has no value")
+
+
+def _check_order(faults: list[Any], report: Report) -> None:
+    """Ids are unique, ``after`` names another fault, and every fault can come to its turn."""
+    ids: dict[str, int] = {}
+    own: list[str | None] = []
+    for index, fault in enumerate(faults):
+        written, kind = mapped(fault).get("id"), text(mapped(fault).get("kind"))
+        name = default_id(kind, index + 1) if written is None and kind is not None else text(written)
+        own.append(name)
+        if name is None:
+            continue
+        if name in ids:
+            message = f"fault id {quote(name)} is taken by fault {ids[name] + 1} of the schedule"
+            report(("faults", index, "id") if written is not None else ("faults", index), message)
+        ids.setdefault(name, index)
+    sound = None not in own
+    for index, fault in enumerate(faults):
+        for path, trigger in _triggers(mapped(fault).get("trigger"), ("faults", index, "trigger")):
+            after = text(trigger.get("after"))
+            if after is None:
+                continue
+            if after == own[index]:
+                report((*path, "after"), f"fault {quote(after)} cannot wait for itself")
+                sound = False
+            elif after not in ids:
+                if None not in own:
+                    hint = suggest(after, set(ids) - {str(own[index])}, "other faults")
+                    report((*path, "after"), f"there is no fault {quote(after)}", hint)
+                sound = False
+    if sound:
+        _check_reachable(faults, [str(name) for name in own], report)
+
+
+def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
+    """Report faults that wait for each other in a ring.
+
+    A ring through ``any`` is harmless where another alternative can fire, so what can fire is worked out fault by
+    fault: each one that lands may free those that wait for it.
+    """
+    triggers = [mapped(fault).get("trigger") for fault in faults]
+    waits: list[list[tuple[Path, str]]] = []
+    freed_by: dict[str, list[int]] = {}
+    for index, trigger in enumerate(triggers):
+        found = _triggers(trigger, ("faults", index, "trigger"))
+        waits.append([(path, inner["after"]) for path, inner in found if text(inner.get("after")) is not None])
+        for after in {after for _, after in waits[index]}:
+            freed_by.setdefault(after, []).append(index)
+    landed: set[str] = set()
+    to_try = list(range(len(faults)))
+    while to_try:
+        index = to_try.pop()
+        if own[index] not in landed and _can_fire(triggers[index], landed):
+            landed.add(own[index])
+            to_try.extend(freed_by.get(own[index], ()))
+    blocking = {
+        own[index]: next((path, after) for path, after in waits[index] if after not in landed)
+        for index in range(len(faults))
+        if own[index] not in landed
+    }
+    for name, (path, _) in blocking.items():
+        report((*path, "after"), f"fault {quote(name)} can never fire: it waits for {_chain(name, blocking)}")
+
+
+def _chain(name: str, blocking: dict[str, tuple[Path, str]]) -> str:
+    names = [blocking[name][1]]
+    seen = {name}
+    while names[-1] not in seen and len(names) < 8:
+        seen.add(names[-1])
+        names.append(blocking[names[-1]][1])
+    return ", which waits for ".join(map(quote, names))
+
+
+def _can_fire(trigger: Any, landed: set[str]) -> bool:
+    parts = mapped(trigger)
+    if (after := text(parts.get("after"))) is not None and after not in landed:
+        return False
+    if not all(_can_fire(inner, landed) for inner in listed(parts.get("all"))):
+        return False
+    any_of = listed(parts.get("any"))
+    return not any_of or any(_can_fire(inner, landed) for inner in any_of)

@@ -1,0 +1,141 @@
+"""Rank layout: where each rank stands in the device matrix, and which ranks hold the same state.
+
+MindSpore's device matrix is (pipeline stage, data parallel, model parallel) with the last dimension fastest:
+``rank = stage * (ranks / stages) + data * model_size + model``. All functions are linear in the number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from chaos.scenario.model import Cluster, Parallel
+from chaos.scenario.parallel import effective_parallel
+from chaos.topology.errors import TopologyError
+
+
+class Position(NamedTuple):
+    """Where a rank stands: pipeline stage, index in the data dimension, index in the model dimension."""
+
+    stage: int
+    data: int
+    model: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parallel sizes that add up. Made by :func:`layout_of`, which checks them.
+
+    ``shards`` is the number of ranks that one copy of the optimizer state is spread over; 1 without optimizer
+    parallelism. ``optimizer_parallel`` tells the two apart where shards is 1.
+    """
+
+    ranks: int
+    nodes: int
+    stages: int
+    data: int
+    model: int
+    shards: int
+    optimizer_parallel: bool
+
+    @property
+    def ranks_per_stage(self) -> int:
+        """Ranks of one pipeline stage."""
+        return self.data * self.model
+
+    @property
+    def ranks_per_node(self) -> int:
+        """Ranks on one node."""
+        return self.ranks // self.nodes
+
+    @property
+    def copies(self) -> int:
+        """Ranks that hold identical weights and optimizer state, the size of every replica group."""
+        return self.data // self.shards
+
+    def position(self, rank: int) -> Position:
+        """Position of a rank in the device matrix."""
+        stage, rest = divmod(rank, self.ranks_per_stage)
+        return Position(stage, *divmod(rest, self.model))
+
+    def node_ranks(self, node: int) -> range:
+        """Ranks of a node: they are spread over the nodes evenly, in order."""
+        return range(node * self.ranks_per_node, (node + 1) * self.ranks_per_node)
+
+    def stage_ranks(self, stage: int) -> range:
+        """Ranks of a pipeline stage."""
+        return range(stage * self.ranks_per_stage, (stage + 1) * self.ranks_per_stage)
+
+
+def layout_of(cluster: Cluster) -> Layout:
+    """Check a cluster's sizes against each other.
+
+    Raises:
+        TopologyError: sizes that do not multiply to the number of ranks, ranks that do not spread evenly over the
+            nodes, an optimizer shard size that does not divide the data-parallel size or that nothing switches on.
+    """
+    parallel = effective_parallel(cluster)
+    data, model, stages = parallel.data_parallel, parallel.model_parallel, parallel.pipeline_stage
+    if data * model * stages != cluster.ranks:
+        raise TopologyError(
+            "parallel",
+            f"data_parallel {data} x model_parallel {model} x pipeline_stage {stages} is {data * model * stages}, "
+            f"but the cluster has {cluster.ranks} ranks",
+            "the three sizes must multiply to the number of ranks",
+        )
+    if cluster.ranks % cluster.nodes:
+        raise TopologyError(
+            "nodes",
+            f"{cluster.ranks} ranks cannot be spread evenly over {cluster.nodes} nodes",
+            "every node must have the same number of ranks",
+        )
+    return Layout(
+        ranks=cluster.ranks,
+        nodes=cluster.nodes,
+        stages=stages,
+        data=data,
+        model=model,
+        shards=_shards(parallel),
+        optimizer_parallel=parallel.enable_parallel_optimizer,
+    )
+
+
+def _shards(parallel: Parallel) -> int:
+    """Ranks that one copy of the optimizer state is spread over. By default the whole data-parallel dimension."""
+    size = parallel.optimizer_weight_shard_size
+    if not parallel.enable_parallel_optimizer:
+        if size is not None:
+            raise TopologyError(
+                "parallel.optimizer_weight_shard_size",
+                f"optimizer_weight_shard_size {size} has no effect while enable_parallel_optimizer is false",
+                "set enable_parallel_optimizer: true or leave the size out",
+            )
+        return 1
+    if size is None:
+        return parallel.data_parallel
+    if parallel.data_parallel % size:
+        raise TopologyError(
+            "parallel.optimizer_weight_shard_size",
+            f"optimizer_weight_shard_size {size} does not divide data_parallel {parallel.data_parallel}",
+            "the number of copies, data_parallel / optimizer_weight_shard_size, must be a whole number",
+        )
+    return size
+
+
+def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
+    """Ranks that hold identical weights and optimizer state, ordered by their first rank.
+
+    Without optimizer parallelism: all ranks of one (stage, model) position across the data dimension. With it, the
+    optimizer state is sliced over ``shards`` consecutive data indices, so replicas are the data indices that are equal
+    modulo ``shards``. Source: MindSpore Transformers, Training High Availability, replica relationships.
+    """
+    return tuple(_groups(layout))
+
+
+def _groups(layout: Layout) -> Iterator[tuple[int, ...]]:
+    stride = layout.shards * layout.model
+    for stage in range(layout.stages):
+        ranks = layout.stage_ranks(stage)
+        for first in ranks[:stride]:
+            yield tuple(range(first, ranks.stop, stride))

@@ -1,0 +1,597 @@
+"""No check passes when its evidence is missing or cannot be believed: it says unknown, and why."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from good_run import FAULT, SAVED, GoodRun, Record, Spoil, good_run, hex_of, loss_after, pid_of, record, written
+from judging import Judge, said
+
+from chaos.checks.finding import Finding
+from chaos.checks.judge import RunUnreadable, judge
+
+VICTIM_FILE = "train-rank_2"
+
+
+def landing(run: GoodRun) -> Record:
+    return run.one("fault.landed")
+
+
+def evidence(run: GoodRun) -> Record:
+    (one,) = landing(run)["evidence"]
+    assert isinstance(one, dict)
+    return one
+
+
+def wrong_rank(run: GoodRun) -> None:
+    """Rank 3 is hit in the place of rank 2."""
+    pid = pid_of("train", 3)
+    run.one("fault.injecting").update(rank=3, pid=pid, target_rank=3, start_time=103)
+    landing(run).update(ranks=[3])
+    evidence(run).update(rank=3, pid=pid)
+    run.one("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
+    run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
+
+
+def one_step_late(run: GoodRun) -> None:
+    late = {"step": SAVED + 1, "phase": "step.end"}
+    landing(run).update(late)
+    evidence(run)["barrier"] = late
+    run.one("barrier.reached").update(late)
+
+
+def other_phase(run: GoodRun) -> None:
+    landing(run).update(phase="forward")
+    evidence(run)["barrier"]["phase"] = "forward"
+    run.one("barrier.reached")["phase"] = "forward"
+
+
+def launcher_hit(run: GoodRun) -> None:
+    run.one("fault.injecting")["pid"] = 900
+    evidence(run)["pid"] = 900
+
+
+def never_made(run: GoodRun) -> None:
+    run.drop("fault.injecting")
+    run.drop("fault.landed")
+    run.drop("fault.healed")
+    run.add("harness", record(10.6, "fault.missed", fault=FAULT, kind="kill", reason="the process was gone"))
+    run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
+
+
+def goes_on_after_the_barrier(run: GoodRun) -> None:
+    place = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}
+    run.add(VICTIM_FILE, record(10.49, "step.begin", step=SAVED + 1, **place))
+
+
+def never_at_that_step(run: GoodRun) -> None:
+    run.drop("step.begin", attempt="train", rank=2, step=SAVED)
+    run.drop("step.end", attempt="train", rank=2, step=SAVED)
+
+
+def unplanned(run: GoodRun) -> None:
+    run.add("harness", {**run.one("fault.injecting"), "fault": "kill-2"})
+
+
+def before_the_other_fault(run: GoodRun) -> None:
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, trigger={"all": [{"step": SAVED, "phase": "step.end"}, {"after": "other"}]}),))
+
+
+def before_the_time(run: GoodRun) -> None:
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, trigger={"elapsed": 3.0}),))
+
+
+def without_the_log_line(run: GoodRun) -> None:
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, trigger={"log": {"contains": "loss scale", "rank": 0}}),))
+
+
+INJECTION: list[tuple[Spoil, str]] = [
+    (never_made, "the fault missed: the process was gone"),
+    (lambda run: run.drop("fault.landed"), "no landing of this fault"),
+    (lambda run: run.drop("fault.injecting"), "no record of the injection into rank 2"),
+    (lambda run: landing(run).update(evidence=[]), "no evidence that rank 2 was hit"),
+    (wrong_rank, "it landed on rank 3: the fault that was planned was not made"),
+    (one_step_late, "rank 2 was at step 6, phase step.end: the fault that was planned was not made"),
+    (other_phase, "rank 2 was at step 5, phase forward"),
+    (launcher_hit, "process 900 was the launcher and not rank 2"),
+    (lambda run: evidence(run).update(pid=4711), "the evidence is of process 4711"),
+    (lambda run: evidence(run).update(signal=15), "shows SIGTERM, not SIGKILL"),
+    (lambda run: evidence(run).update(barrier=None), "no barrier in the evidence for rank 2"),
+    (lambda run: run.drop("barrier.reached"), "rank 2's own history has no barrier of this fault"),
+    (lambda run: run.one("barrier.reached").update(step=4), "rank 2's own history says step 4"),
+    (lambda run: run.one("fault.injecting").update(mono=run.one("barrier.reached")["mono"] - 1), "before it reached"),
+    (lambda run: run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1), "exit code 1, not killed"),
+    (lambda run: run.one("rank.exit", attempt="train", rank=2).update(signal=15), "SIGTERM, not killed by SIGKILL"),
+    (lambda run: run.drop("rank.exit", attempt="train", rank=2), "no exit status of rank 2"),
+    (lambda run: run.one("rank.exit", rank=2, attempt="train").update(mono=1), "had ended before the injection"),
+    (lambda run: run.drop("rank.found", attempt="train", rank=2), "never identified as rank 2"),
+    (lambda run: run.one("fault.injecting").update(start_time=1), "its start time differs"),
+    (lambda run: run.one("fault.injecting").update(target_rank=1), "aimed at rank 1"),
+    (lambda run: run.drop("agent.start", attempt="train", rank=2), "no agent of rank 2"),
+    (lambda run: landing(run).update(mono=run.one("fault.injecting")["mono"] - 1), "landing is recorded before"),
+    (lambda run: landing(run).update(step=4), "the landing says step 4"),
+    (goes_on_after_the_barrier, "rank 2 went on after the barrier: step.begin"),
+    (never_at_that_step, "rank 2 had begun step 4 at the barrier of step 5"),
+    (unplanned, "fault kill-2 was not planned"),
+    (before_the_other_fault, "injected before fault other had landed"),
+    (before_the_time, "injected 0.500 s after the first step"),
+    (without_the_log_line, "no log of the job contains 'loss scale'"),
+]
+
+
+def file_of(run: GoodRun, prefix: str) -> list[Record]:
+    (name,) = [name for name in run.files if name.startswith(prefix)]
+    return run.files[name]
+
+
+def seq_gap(run: GoodRun) -> None:
+    records = file_of(run, "train-rank_1")
+    for number, one in enumerate(records):
+        one["seq"] = number
+    del records[7]
+
+
+def clock_back(run: GoodRun) -> None:
+    file_of(run, "train-rank_1")[9]["mono"] -= 10**10
+
+
+def torn(prefix: str) -> Spoil:
+    def spoil(run: GoodRun) -> None:
+        (name,) = [name for name in run.files if name.startswith(prefix)]
+        content = written(run.files[name])
+        run.raw[name] = content[:-9]
+        del run.files[name]
+
+    return spoil
+
+
+def garbled(run: GoodRun) -> None:
+    (name,) = [name for name in run.files if name.startswith("train-rank_1")]
+    lines = written(run.files.pop(name)).splitlines(keepends=True)
+    lines[6] = lines[6][:30] + b"\n"
+    run.raw[name] = b"".join(lines)
+
+
+def other_boot(run: GoodRun) -> None:
+    run.one("writer.start", attempt="resume", rank=0)["boot"] = "b2"
+
+
+def baseline_gap(run: GoodRun) -> None:
+    assert run.baseline is not None
+    records = run.baseline["train-rank_0-500.jsonl"]
+    for number, one in enumerate(records):
+        one["seq"] = number
+    del records[-2]
+
+
+HISTORY: list[tuple[Spoil, str]] = [
+    (seq_gap, "seq 8 where 7 was expected"),
+    (clock_back, "the monotonic clock runs back"),
+    (torn("train-rank_1"), "the last line is torn"),
+    (torn("resume-rank_2"), "the last line is torn"),
+    (torn("harness"), "the last line is torn"),
+    (garbled, "not an event"),
+    (lambda run: run.drop("writer.start", attempt="train", rank=0), "the first event is agent.start"),
+    (lambda run: run.drop_file("train-rank_0"), "no history of rank 0 in attempt train"),
+    (lambda run: run.drop_file("resume-rank_1"), "no history of rank 1 in attempt resume"),
+    (lambda run: run.drop("run.start"), "no run.start of the harness"),
+    (lambda run: run.drop("attempt.start", attempt="train"), "no start of attempt train"),
+    (other_boot, "2 hosts or boots"),
+    (baseline_gap, "seq "),
+]
+
+
+def ended(**what: object) -> Spoil:
+    return lambda run: run.one("run.end").update(what)
+
+
+def expired(name: str, at: float, attempt: str | None) -> Spoil:
+    event = record(at, "deadline.expired", attempt, name=name, seconds=180, detail="rank 1 has begun no step")
+    return lambda run: run.add("harness", event)
+
+
+RUN: list[tuple[Spoil, str]] = [
+    (lambda run: run.drop("run.end"), "the history has no run.end"),
+    (ended(interrupted=True), "the run was interrupted"),
+    (ended(error="OSError: disk full"), "the harness failed: OSError: disk full"),
+    (expired("start", 8.0, "train"), "deadline start (180 s) is kept"),
+    (expired("fault", 8.0, "train"), "deadline fault (180 s) is kept"),
+    (expired("end", 10.0, "train"), "deadline end (180 s) is kept"),
+    (expired("run", 20.0, "resume"), "deadline run (180 s) is kept"),
+]
+
+
+def no_digest_at_the_saved_step(run: GoodRun) -> None:
+    assert run.baseline is not None
+    for name, records in run.baseline.items():
+        run.baseline[name] = [one for one in records if not (one["event"] == "digest" and one["step"] == SAVED)]
+
+
+def nothing_to_compare_with(run: GoodRun) -> None:
+    run.baseline = None
+    run.replan(baseline="none")
+    run.drop("digest", attempt="train", step=SAVED)
+
+
+def no_names(run: GoodRun) -> None:
+    nothing_to_compare_with(run)
+    run.drop("initial", attempt="train")
+
+
+def tolerance(run: GoodRun) -> None:
+    run.replan(loss_tolerance=1e-3)
+    run.saved[0].state["layer1.bias"] = run.saved[0].state["layer1.bias"] * 2
+
+
+def without_witness(run: GoodRun) -> None:
+    run.drop("handler.enter", name="save_ckpt", rank=1)
+    run.drop("checkpoint.end", rank=1)
+
+
+def forgets_its_steps(run: GoodRun) -> None:
+    run.drop("step.end", attempt="train", rank=0)
+
+
+def unreadable_kind(run: GoodRun) -> None:
+    path = run.saved.pop(0).path
+    # A map parameter (field 3 of a value): the reader does not know it.
+    run.others[path] = b"\x0a\x07\x0a\x01m\x1a\x02\x0a\x00"
+
+
+CHECKPOINT: list[tuple[Spoil, str]] = [
+    (no_digest_at_the_saved_step, "the baseline has no digests of rank 0 at step 5"),
+    (nothing_to_compare_with, "no rank recorded digests at the saved step, and there is no baseline"),
+    (no_names, "no record of which parameters rank 0 has"),
+    (tolerance, "values would be needed for a tolerance"),
+    (without_witness, "there is a file of rank 1, whose history has no save"),
+    (forgets_its_steps, "no step of rank 0 has ended"),
+    (unreadable_kind, "rank 0's file cannot be judged"),
+    (lambda run: setattr(run, "baseline", None), "there is no baseline history"),
+]
+
+
+def files_disagree(run: GoodRun) -> None:
+    run.saved[1].appended["step_num"] = 4
+
+
+def load_of_a_lost_file(run: GoodRun) -> None:
+    for one in run.events("load.begin", rank=2):
+        one["path"] = "/gone/somewhere/else.ckpt"
+
+
+def state_before_the_load(run: GoodRun) -> None:
+    run.one("load.end", rank=2)["mono"] = run.one("initial", attempt="resume", rank=2)["mono"] + 1
+
+
+def no_batches(run: GoodRun) -> None:
+    for one in run.events("digest", attempt="resume", rank=1):
+        one["batch"] = None
+
+
+def resume_skipped(run: GoodRun) -> None:
+    run.drop("attempt.start", attempt="resume")
+    run.add("harness", record(12.4, "resume.skipped", "resume", reason="no checkpoint was saved"))
+
+
+RESUME: list[tuple[Spoil, str]] = [
+    (resume_skipped, "no start of attempt resume: no checkpoint was saved"),
+    (lambda run: run.drop("attempt.start", attempt="resume"), "no start of attempt resume"),
+    (lambda run: run.drop_file("resume-rank_1"), "no history of rank 1 in attempt resume"),
+    (files_disagree, "do not hold one and the same step"),
+    (lambda run: run.drop("load.begin", rank=2), "no load of rank 2 is recorded"),
+    (load_of_a_lost_file, "rank 2 loaded …/gone/somewhere/else.ckpt, which was not kept"),
+    (lambda run: run.drop("initial", attempt="resume", rank=2), "no digests of rank 2 before its first step"),
+    (lambda run: run.one("initial", attempt="resume", rank=2).update(parameters={}), "no parameter of rank 2 can be"),
+    (state_before_the_load, "rank 2 loaded after its state was recorded"),
+    (lambda run: run.drop("step.begin", attempt="resume", rank=1), "no step of rank 1 after the resume"),
+    (lambda run: run.drop("step.begin", attempt="train", rank=1), "no step of rank 1 in attempt train"),
+    (no_batches, "the batch of rank 1 at step 6 was not recorded"),
+    (lambda run: run.drop("digest", attempt="resume", rank=1), "no batch of rank 1 after the resume can be compared"),
+    (lambda run: setattr(run, "baseline", None), "there is no baseline history"),
+]
+
+
+def baseline_events(run: GoodRun, event: str) -> list[Record]:
+    assert run.baseline is not None
+    return [one for records in run.baseline.values() for one in records if one["event"] == event]
+
+
+def baseline_with_a_fault(run: GoodRun) -> None:
+    assert run.baseline is not None
+    run.baseline["harness.jsonl"].insert(3, record(5.0, "fault.landed", fault="f", kind="kill"))
+
+
+def baseline_too_short(run: GoodRun) -> None:
+    assert run.baseline is not None
+    for name, records in run.baseline.items():
+        run.baseline[name] = [one for one in records if one.get("step", 0) <= 9]
+
+
+def baseline_of_more_ranks(run: GoodRun) -> None:
+    assert run.baseline is not None
+    records = copy.deepcopy(run.baseline["train-rank_3-503.jsonl"])
+    run.baseline["train-rank_4-504.jsonl"] = [{**one, "rank": 4, "pid": 504} for one in records]
+
+
+def baseline_of_another_seed(run: GoodRun) -> None:
+    for one in baseline_events(run, "initial"):
+        one["parameters"]["layer1.weight"] = hex_of("another seed")
+
+
+def differs_before_the_fault(run: GoodRun) -> None:
+    run.one("digest", attempt="train", rank=1, step=3)["loss"] = (loss_after(1, 3) * 1.5).hex()
+
+
+def other_data_before_the_fault(run: GoodRun) -> None:
+    run.one("digest", attempt="train", rank=1, step=3)["batch"] = hex_of("other")
+
+
+def baseline_without_losses(run: GoodRun) -> None:
+    for one in baseline_events(run, "digest"):
+        one["loss"] = None
+
+
+def baseline_without_parameters(run: GoodRun) -> None:
+    for one in baseline_events(run, "digest"):
+        one["parameters"] = {}
+
+
+def no_gradients(run: GoodRun) -> None:
+    for one in run.events("digest", attempt="resume"):
+        one["gradients"] = None
+
+
+def one_state(run: GoodRun) -> None:
+    run.drop("initial", attempt="resume", rank=0)
+    for one in run.events("digest", attempt="resume", rank=0):
+        if one["step"] != 12:
+            one["parameters"] = {}
+
+
+def no_losses(run: GoodRun) -> None:
+    for one in run.events("digest"):
+        one["loss"] = None
+
+
+def tolerance_of_weights(run: GoodRun) -> None:
+    run.replan(loss_tolerance=1e-3)
+    run.one("digest", attempt="resume", rank=0, step=12)["parameters"]["layer1.bias"] = hex_of("close by")
+
+
+LOSS: list[tuple[Spoil, str]] = [
+    (lambda run: run.drop("digest", attempt="resume", rank=1, step=9), "no loss of rank 1 at step 9"),
+    (lambda run: run.drop("digest", attempt="train", rank=1, step=3), "no loss of rank 1 at step 3"),
+    (lambda run: run.one("digest", attempt="resume", rank=1, step=9).update(loss=None), "no loss of rank 1 at step 9"),
+    (lambda run: run.drop("digest", attempt="resume", rank=1), "no gradients of rank 1"),
+    (no_losses, "no loss was recorded"),
+    (files_disagree, "the saved step is not known"),
+    (lambda run: setattr(run, "baseline", None), "there is no baseline history"),
+    (baseline_with_a_fault, "the baseline is not fault-free"),
+    (baseline_too_short, "ranks 0, 1, 2, 3 of the baseline did not reach step 12"),
+    (baseline_of_more_ranks, "the baseline has 5 ranks, the plan 4"),
+    (baseline_of_another_seed, "began with another layer1.weight than the baseline"),
+    (differs_before_the_fault, "the loss of rank 1 at step 3, before any fault, differs from the baseline"),
+    (other_data_before_the_fault, "the batch of rank 1 at step 3, before any fault"),
+    (baseline_without_losses, "not one loss can be compared"),
+    (baseline_without_parameters, "the baseline has no parameter digests of rank 0"),
+    (no_gradients, "no gradients of rank 0 were recorded in attempt resume"),
+    (one_state, "fewer than two states of rank 0"),
+    (tolerance_of_weights, "values would be needed for a tolerance"),
+    (
+        lambda run: run.one("digest", attempt="resume", rank=0, step=12).update(parameters={}),
+        "no parameter digests of rank 0 at step 12",
+    ),
+]
+
+CONSISTENCY: list[tuple[Spoil, str]] = [
+    (lambda run: run.drop("digest", attempt="resume", rank=3), "no digests to compare ranks 1, 3 by in attempt resume"),
+    (lambda run: run.drop("digest", attempt="train"), "no digests to compare ranks 0, 2 by in attempt train"),
+]
+
+
+def unheard(run: GoodRun) -> None:
+    run.drop("handler.enter")
+    run.drop("handler.exit")
+    run.log.clear()
+
+
+def nobody_listened(run: GoodRun) -> None:
+    run.log.clear()
+    run.drop("agent.start", attempt="train")
+
+
+def rename_unseen(run: GoodRun) -> None:
+    run.drop("handler.enter", name="rename")
+    run.drop("handler.exit", name="rename")
+    run.log = [(at, text) for at, text in run.log if "rename" not in text]
+
+
+MECHANISM: list[tuple[Spoil, str]] = [
+    (unheard, "there is a checkpoint, but neither a handler's call nor a log line"),
+    (nobody_listened, "neither an agent nor the SDK has recorded anything"),
+    (rename_unseen, "nothing tells of the rename"),
+    (lambda run: run.drop("handler.exit", name="save_ckpt", rank=0), "save_ckpt of rank 0 was called and never ret"),
+    (lambda run: run.drop("rank.exit", attempt="train", rank=3), "no exit of rank 3 was recorded"),
+    (lambda run: run.drop("agent.start", attempt="resume"), "has recorded anything in attempt resume"),
+    (lambda run: run.replan(mechanism="UCE"), "there is no rule by which to tell UCE"),
+]
+
+
+def wall_jump(run: GoodRun) -> None:
+    for records in run.files.values():
+        for one in records:
+            if one["mono"] > run.one("fault.landed")["mono"]:
+                one["wall"] -= 3600 * 10**9
+
+
+def log_runs_back(run: GoodRun) -> None:
+    run.log.insert(1, (15.0, "nextState: STATE_OP_NORMAL"))
+
+
+def no_save_marker(run: GoodRun) -> None:
+    run.drop("handler.enter", name="save_ckpt")
+    run.drop("checkpoint.begin")
+
+
+def no_rename_marker(run: GoodRun) -> None:
+    run.drop("handler.exit", name="rename")
+    run.log = [(at, text) for at, text in run.log if "rename" not in text]
+
+
+def noticed(at: float) -> Spoil:
+    def spoil(run: GoodRun) -> None:
+        run.log = [(at if "ABNORMAL" in text else moment, text) for moment, text in run.log[:2]]
+
+    return spoil
+
+
+RECOVERY: list[tuple[Spoil, str]] = [
+    (lambda run: run.log.pop(1), "detection ≤ 10 s | the controller's change to ABNORMAL is not in the SDK's logs"),
+    (lambda run: run.log.clear(), "detection ≤ 10 s | the controller's change to ABNORMAL is not in the SDK's logs"),
+    (wall_jump, "detection ≤ 10 s | the wall clock jumped by 3600.000 s during the run"),
+    (log_runs_back, "detection ≤ 10 s | the times in logs/train/ttp/ttp_log.log.1000 run back by 3.900 s"),
+    (noticed(9.0), "detection ≤ 10 s | the controller's change to ABNORMAL is logged before the fault"),
+    (noticed(11.4), "stop ≤ 10 s | its end (history/train-rank_0-1000.jsonl:"),
+    (no_save_marker, "save ≤ 10 s | its beginning is not known: the beginning of a save is not in the SDK's logs"),
+    (no_rename_marker, "save ≤ 10 s | the end of the rename is not in the SDK's logs"),
+    (lambda run: run.drop("rank.exit", attempt="train", rank=3), "exit ≤ 10 s | 3 of 4 exits are recorded"),
+    (lambda run: run.drop("agent.start", attempt="resume", rank=3), "relaunch ≤ 10 s | the start in attempt resume"),
+    (lambda run: run.drop("load.end", attempt="resume", rank=3), "load ≤ 10 s | the end of the load is recorded for 3"),
+    (lambda run: run.drop("step.begin", attempt="resume", rank=3), "compile ≤ 10 s | the first step after the resume"),
+    (lambda run: run.drop("step.end", attempt="resume", rank=3), "first step ≤ 10 s | the end of the first step"),
+    (lambda run: run.drop("step.begin", attempt="train"), "caught up ≤ 10 s | no step of the faulted launch"),
+    (lambda run: run.drop("fault.injecting"), "total ≤ 60 s | no fault was injected"),
+]
+
+
+def ledger_damaged(run: GoodRun) -> None:
+    run.others["undo.jsonl"] = b"{not json}\n"
+
+
+HYGIENE: list[tuple[Spoil, str]] = [
+    (lambda run: run.drop("hygiene"), "nobody looked"),
+    (lambda run: run.one("hygiene").pop("orphans"), "it was not looked for orphans"),
+    (lambda run: run.one("hygiene").pop("ports"), "it was not looked for ports"),
+    (lambda run: run.drop("rank.exit", attempt="train", rank=1), "rank 1 of attempt train ends with exit code 1"),
+    (lambda run: run.drop("rank.exit", attempt="resume", rank=1), "rank 1 of attempt resume ends with exit code 0"),
+    (lambda run: run.one("rank.exit", attempt="resume", rank=1).update(pid=7), "no exit status of process 2001"),
+    (lambda run: run.drop("launcher.exit", attempt="resume"), "the launcher of attempt resume exits with 0"),
+    (lambda run: run.drop("fault.healed"), "fault kill-1 has no record of being healed"),
+    (ledger_damaged, "the undo ledger is damaged"),
+]
+
+REMOVED = [
+    pytest.param(check, spoil, reason, id=f"{check}-{getattr(spoil, '__name__', '')}-{number}".replace("<lambda>", ""))
+    for check, cases in {
+        "injection": INJECTION,
+        "history": HISTORY,
+        "run": RUN,
+        "checkpoint": CHECKPOINT,
+        "resume": RESUME,
+        "loss": LOSS,
+        "consistency": CONSISTENCY,
+        "mechanism": MECHANISM,
+        "recovery": RECOVERY,
+        "hygiene": HYGIENE,
+    }.items()
+    for number, (spoil, reason) in enumerate(cases, 1)
+]
+
+
+@pytest.mark.parametrize(("check", "spoil", "reason"), REMOVED)
+def test_missing_evidence_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+    spoil(run)
+    judgement = judged(run)
+    shown = [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+    assert said(judgement, check, "unknown", reason), shown
+    assert judgement.verdict != "pass"
+
+
+@pytest.mark.parametrize("spoil", [spoil for spoil, _ in INJECTION], ids=lambda spoil: getattr(spoil, "__name__", ""))
+def test_without_proof_of_the_fault_nobody_is_blamed(run: GoodRun, judged: Judge, spoil: Spoil) -> None:
+    spoil(run)
+    assert judged(run).verdict == "unknown"
+
+
+def test_a_kill_that_missed_is_unknown_although_nothing_was_saved(run: GoodRun, judged: Judge) -> None:
+    never_made(run)
+    run.saved.clear()
+    judgement = judged(run)
+    assert judgement.verdict == "unknown"
+    assert said(judgement, "checkpoint", "unknown", "a failure if not for the doubts of: injection")
+
+
+# What is in the record for a reader, and not as evidence of anything that a check promises.
+_FOR_READERS = {"agent.cost", "attempt.end", "fault.armed", "launcher.found", "train.begin", "train.end"}
+# The calls of the handler save_ckpt tell of the same save.
+_TOLD_BY_OTHERS = {"checkpoint.begin", "checkpoint.end"}
+
+
+def _event_names() -> list[str]:
+    names = {str(one["event"]) for records in good_run().files.values() for one in records}
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", _event_names())
+def test_no_pass_without_any_kind_of_event(run: GoodRun, judged: Judge, name: str) -> None:
+    run.drop(name)
+    expected = ("pass",) if name in _FOR_READERS | _TOLD_BY_OTHERS else ("unknown", "fail")
+    assert judged(run).verdict in expected
+
+
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.nightly)])
+def test_every_single_lost_line_is_noticed_and_nobody_is_blamed(tmp_path: Path, stride: int) -> None:
+    wrong = []
+    number = 0
+    for name, records in good_run().files.items():
+        for line in range(len(records)):
+            number += 1
+            last = line == len(records) - 1
+            if number % stride and not last:
+                continue
+            run = good_run()
+            lost = run.files[name].pop(line)
+            for later in run.files[name][line:]:
+                later["seq"] = run.files[name].index(later) + 1
+            verdict = judge(run.write(tmp_path / str(number))).verdict
+            # What was lost at the end of a file leaves no gap; then only the events that others wait for are missed.
+            if verdict == "fail" or (verdict == "pass" and not last):
+                wrong.append((name, line, lost["event"], verdict))
+    assert wrong == []
+
+
+def crashing(*_: object) -> list[Finding]:
+    raise KeyError("step")
+
+
+def test_a_check_that_crashes_is_unknown(run: GoodRun, tmp_path: Path) -> None:
+    judgement = judge(run.write(tmp_path), {"fragile": crashing})
+    assert judgement.verdict == "unknown"
+    assert said(judgement, "fragile", "unknown", "the check crashed: KeyError: 'step'")
+
+
+def test_a_check_that_says_nothing_is_unknown(run: GoodRun, tmp_path: Path) -> None:
+    judgement = judge(run.write(tmp_path), {"silent": lambda *_: []})
+    assert said(judgement, "silent", "unknown", "it found nothing to say")
+
+
+def test_no_check_at_all_is_unknown(run: GoodRun, tmp_path: Path) -> None:
+    assert judge(run.write(tmp_path), {}).verdict == "unknown"
+
+
+def test_a_directory_without_a_plan_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(RunUnreadable, match="give the directory of a run"):
+        judge(tmp_path)
+
+
+def test_an_empty_run_is_unknown(run: GoodRun, tmp_path: Path) -> None:
+    run.files.clear()
+    run.saved.clear()
+    run.log.clear()
+    assert judge(run.write(tmp_path)).verdict == "unknown"

@@ -1,0 +1,277 @@
+"""Good recoveries of other shapes pass too: nobody is blamed for what the plan or the vendor allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from good_run import SAVED, GoodRun, Saved, Spoil, loss_after, pid_of, record, state_after, written
+from judging import Judge
+
+from chaos.checks import checkpoint
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.finding import worst
+from chaos.checks.phases import measure
+from chaos.history.reader import read_history
+
+
+def another_entitled_rank_saved(run: GoodRun) -> None:
+    """Rank 3 saves for its group in the place of rank 1."""
+    saved = run.saved.pop(1)
+    path = saved.path.replace("rank_1", "rank_3")
+    run.saved[3] = Saved(path, state_after(3, SAVED), {**saved.appended, "cur_rank": 3})
+    for event in ("checkpoint.begin", "checkpoint.end", "handler.enter", "handler.exit"):
+        moved = [one for one in run.events(event, rank=1) if one.get("name") != "exit"]
+        for one in moved:
+            run.files["train-rank_1-1001.jsonl"].remove(one)
+            changed = {**one, "rank": 3, "pid": pid_of("train", 3)}
+            run.add("train-rank_3", changed)
+    for one in [*run.events("load.begin"), *run.events("load.end")]:
+        one["path"] = one["path"].replace("rank_1", "rank_3")
+
+
+def older_directory_name(run: GoodRun) -> None:
+    """MindSpore before 2.7 writes tft_saved_checkpoints."""
+    assert run.plan.checkpoint is not None
+    for saved in run.saved.values():
+        saved.path = saved.path.replace("ttp_saved", "tft_saved")
+    for one in [*run.events("load.begin"), *run.events("load.end")]:
+        one["path"] = one["path"].replace("ttp_saved", "tft_saved")
+    run.replan(checkpoint=replace(run.plan.checkpoint, files={}, directory=None))
+
+
+def every_step_an_epoch(run: GoodRun) -> None:
+    """``5_1`` is step 5 at sink size 1."""
+    assert run.plan.checkpoint is not None
+    for saved in run.saved.values():
+        saved.path = saved.path.replace("-1_5", "-5_1")
+        saved.appended.update(epoch_num=SAVED, batch_num=1)
+    for one in [*run.events("load.begin"), *run.events("load.end")]:
+        one["path"] = one["path"].replace("-1_5", "-5_1")
+    run.replan(checkpoint=replace(run.plan.checkpoint, files={}), steps_per_epoch=1)
+
+
+def open_step(run: GoodRun) -> None:
+    """The trigger leaves the step open; the saved one decides."""
+    assert run.plan.checkpoint is not None
+    (fault,) = run.plan.faults
+    run.replan(
+        faults=(replace(fault, trigger={"elapsed": 0.4}),),
+        checkpoint=replace(run.plan.checkpoint, step=None, files={}, directory=None),
+        resume_step=None,
+    )
+    run.drop("barrier.reached")
+    run.one("fault.landed").update(step=None, phase=None)
+    run.one("fault.landed")["evidence"][0]["barrier"] = None
+
+
+def torn_line_of_the_killed_rank(run: GoodRun) -> None:
+    name = "train-rank_2-1002.jsonl"
+    run.raw[name] = written(run.files.pop(name)) + b'{"seq":19,"mono":5010'
+
+
+def without_a_resume(run: GoodRun) -> None:
+    run.without_resume()
+    run.replan(budget=replace(run.plan.budget, phases={"detection": 1.0}))
+
+
+def without_a_baseline(run: GoodRun) -> None:
+    run.baseline = None
+    run.replan(baseline="none")
+
+
+def within_the_tolerance(run: GoodRun) -> None:
+    run.replan(loss_tolerance=1e-3)
+    for one in run.events("digest", attempt="resume", rank=1):
+        one["loss"] = (loss_after(1, one["step"]) * (1 + 1e-5)).hex()
+
+
+def thinned_out(run: GoodRun) -> None:
+    """Digests at every fifth step only, the last one included."""
+    assert run.baseline is not None
+    for files in (run.files, run.baseline):
+        for name, records in files.items():
+            files[name] = [one for one in records if one["event"] != "digest" or one["step"] in (5, 10, 12)]
+
+
+def loss_on_the_last_stage_only(run: GoodRun) -> None:
+    assert run.baseline is not None
+    for files in (run.files, run.baseline):
+        for one in (one for records in files.values() for one in records):
+            if one["event"] == "digest" and one["rank"] in (0, 2):
+                one["loss"] = None
+
+
+def running_statistics(run: GoodRun) -> None:
+    """Each rank's own data moves them, so replicas differ in them."""
+    assert run.baseline is not None
+    for files in (run.files, run.baseline):
+        for one in (one for records in files.values() for one in records):
+            if one["event"] in ("initial", "digest") and one.get("step", 0) == SAVED + 2:
+                one["parameters"]["bn.moving_mean"] = f"{one['rank']:032x}"
+
+
+def consistency_flag(run: GoodRun) -> None:
+    for saved in run.saved.values():
+        saved.state["tft_g_one_flag"] = np.array([1], np.int32)
+
+
+def the_teardown_had_to_kill(run: GoodRun) -> None:
+    run.add("harness", record(25.5, "deadline.expired", name="stop", seconds=15, detail="rank 0 ignores SIGTERM"))
+
+
+def caught_up_later(run: GoodRun) -> None:
+    """A survivor had begun one more step: two steps are trained again."""
+    place = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
+    run.drop("step.begin", attempt="train", rank=0, step=SAVED + 1)
+    run.add("train-rank_0", record(10.5, "step.begin", step=SAVED + 1, **place))
+
+
+def also_periodic_checkpoints(run: GoodRun) -> None:
+    run.saved[7] = Saved("job/checkpoints/rank_0/net-1_4.ckpt", state_after(0, 4), {})
+
+
+def finished_with_the_undo(run: GoodRun) -> None:
+    step = b'{"record":"step","id":"job","fault":null,"action":"end","arguments":{},"note":"end the job"}\n'
+    run.others["undo.jsonl"] = step + b'{"record":"close","id":"job","outcome":"done"}\n'
+
+
+def suspended(run: GoodRun) -> None:
+    """The rank is stopped, not killed; the others save, and the teardown ends it."""
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, kind="suspend"),))
+    run.one("fault.injecting").update(signal=19, kind="suspend")
+    run.one("fault.landed").update(kind="suspend")
+    run.one("fault.landed")["evidence"][0]["signal"] = 19
+    run.drop("rank.exit", attempt="train", rank=2)
+    late = record(11.99, "rank.exit", "train", 2, pid_of("train", 2), signal=9, code=None)
+    run.add("harness", late)
+
+
+def launcher_lingers(run: GoodRun) -> None:
+    orphans = [{"pid": 901, "cmdline": ["python", "train.py"]}]
+    run.add("harness", record(11.95, "job.leftovers", "train", orphans=orphans))
+
+
+GOOD: list[Spoil] = [
+    suspended,
+    launcher_lingers,
+    another_entitled_rank_saved,
+    older_directory_name,
+    every_step_an_epoch,
+    open_step,
+    torn_line_of_the_killed_rank,
+    without_a_resume,
+    without_a_baseline,
+    within_the_tolerance,
+    thinned_out,
+    loss_on_the_last_stage_only,
+    running_statistics,
+    consistency_flag,
+    the_teardown_had_to_kill,
+    caught_up_later,
+    also_periodic_checkpoints,
+    finished_with_the_undo,
+]
+
+
+@pytest.mark.parametrize("shape", GOOD, ids=lambda shape: str(shape.__name__))
+def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None:
+    shape(run)
+    judgement = judged(run)
+    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert judgement.verdict == "pass"
+
+
+def nothing_can_be_saved(run: GoodRun) -> None:
+    """Both ranks of a group are gone: the plan says that no mechanism acts and nothing is saved."""
+    run.without_resume()
+    run.replan(mechanism="none", checkpoint=None)
+    run.saved.clear()
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        run.drop(event)
+    for name in ("save_ckpt", "rename"):
+        run.drop("handler.enter", name=name)
+        run.drop("handler.exit", name=name)
+    run.log = [(at, text) for at, text in run.log if "rename" not in text and "Dump" not in text]
+    run.others["job/checkpoints/ttp_saved_checkpoints-step_5_tmp/rank_0/half.ckpt"] = b"half"
+
+
+def nothing_happens(run: GoodRun) -> None:
+    """A run without any fault."""
+    assert run.baseline is not None
+    run.replan(mechanism=None, checkpoint=None, faults=(), resumes=False, resume_step=None)
+    run.saved.clear()
+    run.log = run.log[:1]
+    started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]
+    found = list(run.events("rank.found", attempt="train"))
+    run.files = {name: records for name, records in run.baseline.items() if name != "harness.jsonl"}
+    run.files["harness.jsonl"] = [*run.baseline["harness.jsonl"][:3], *found]
+    for rank, one in enumerate(found):
+        one["pid"] = 500 + rank
+        code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)
+        run.files["harness.jsonl"].append(code)
+    run.files["harness.jsonl"].extend(one for one in started if one["event"] != "run.start")
+
+
+@pytest.mark.parametrize("shape", [nothing_can_be_saved, nothing_happens], ids=lambda shape: str(shape.__name__))
+def test_run_without_a_recovery_passes_and_says_that_none_was_measured(
+    run: GoodRun, judged: Judge, shape: Spoil
+) -> None:
+    shape(run)
+    judgement = judged(run)
+    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [one.check for one in judgement.not_checked] == ["recovery"]
+
+
+def test_without_a_baseline_what_was_not_compared_is_listed(run: GoodRun, judged: Judge) -> None:
+    without_a_baseline(run)
+    assert [(one.check, one.reason) for one in judged(run).not_checked] == [
+        ("checkpoint", "baseline: none"),
+        ("resume", "baseline: none"),
+        ("loss", "baseline: none"),
+    ]
+
+
+def test_without_a_baseline_a_spoilt_value_is_still_caught_by_the_ranks_own_digests(
+    run: GoodRun, judged: Judge
+) -> None:
+    without_a_baseline(run)
+    run.saved[0].state["layer1.bias"] = run.saved[0].state["layer1.bias"] * 2
+    assert judged(run).verdict == "fail"
+
+
+def test_phases_add_up_to_the_total_exactly(run: GoodRun, judged: Judge) -> None:
+    recovery = judged(run).recovery
+    lengths = [phase.nanoseconds for phase in recovery.phases]
+    assert None not in lengths
+    assert sum(length for length in lengths if length is not None) == recovery.total == 11_830_000_000
+
+
+@pytest.mark.parametrize("zone_hours", [-12, -3.5, 0, 5.75, 14])
+def test_the_time_zone_of_the_log_does_not_matter(run: GoodRun, tmp_path: Path, zone_hours: float) -> None:
+    run.log_zone_s = int(zone_hours * 3600)
+    directory = run.write(tmp_path)
+    history = read_history(directory / "history")
+    recovery = measure(run.plan, history, Artifacts(directory, None))
+    assert recovery.phases[0].name == "detection"
+    assert recovery.phases[0].nanoseconds == 600_000_000
+
+
+def test_every_flipped_bit_of_a_checkpoint_is_noticed(run: GoodRun, tmp_path: Path) -> None:
+    directory = run.write(tmp_path)
+    history = read_history(directory / "history")
+    baseline = read_history(directory / "baseline" / "history")
+    path = directory / run.saved[0].path
+    good = path.read_bytes()
+    missed = []
+    for place in range(len(good)):
+        spoilt = bytearray(good)
+        spoilt[place] ^= 1 << place % 8
+        path.write_bytes(bytes(spoilt))
+        findings = checkpoint.check(run.plan, history, Artifacts(directory, baseline))
+        if worst([one.verdict for one in findings]) == "pass":
+            missed.append(place)
+    assert missed == []

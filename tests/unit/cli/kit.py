@@ -1,0 +1,49 @@
+"""A scenario, and one kind of each registry, for tests of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Phase
+
+SCENARIO = """\
+chaos: 1
+name: kill-rank
+description: A rank dies.
+tags: [ttp]
+variables: {victim: 1}
+cluster: {ranks: 4, parallel: {data_parallel: 4}}
+job: {steps: 12, protection: [TTP]}
+faults:
+  - kind: kill
+    target: {rank: "${victim}"}
+    trigger: {step: 6, phase: optimizer.update}
+"""
+
+
+class FakeJob:
+    """A job kind that can observe every phase."""
+
+    traits = JobTraits(observable=frozenset(get_args(Phase)), checkpoint_form="mindspore")
+    needs = ("cores",)
+
+
+class FakeFault:
+    """A fault kind that ends a process."""
+
+    effect = "death"
+
+
+class FakePlatform:
+    """A platform that needs nothing."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What one call of the command line came to."""
+
+    code: int
+    out: str
+    err: str

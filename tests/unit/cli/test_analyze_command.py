@@ -1,0 +1,39 @@
+"""`chaos analyze` on a run's directory, and what it writes against its documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.unit.cli.kit import Ended
+from tests.unit.good_run import good_run
+
+Call = Callable[..., Ended]
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "result-format.md"
+
+
+def test_a_good_run_passes_again(chaos: Call, tmp_path: Path) -> None:
+    run = good_run().write(tmp_path / "reports" / "kill-rank-1")
+    ended = chaos("analyze", "kill-rank-1", "--reports", str(tmp_path / "reports"), "--json")
+    assert ended.code == 0, ended.out
+    assert json.loads(ended.out) == json.loads((run / "result.json").read_text())
+    shown = chaos("analyze", str(run))
+    assert (shown.code, "pass" in shown.out) == (0, True)
+
+
+def test_a_run_without_its_plan_is_bad_usage(chaos: Call, tmp_path: Path) -> None:
+    run = good_run().write(tmp_path / "run")
+    (run / "plan.json").unlink()
+    ended = chaos("analyze", str(run))
+    assert ended.code == 64
+
+
+def test_every_key_of_a_result_is_documented(chaos: Call, tmp_path: Path) -> None:
+    result = json.loads(chaos("analyze", str(good_run().write(tmp_path / "run")), "--json").out)
+    keys = {f"{part}.{key}" for part in ("recovery",) for key in result[part]} | set(result)
+    keys |= {f"{part}[].{key}" for part in ("faults", "checks") for entry in result[part] for key in entry}
+    section = DOCUMENT.read_text().split("## result.json")[1].split("## summary.json")[0]
+    assert set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)) == keys

@@ -1,0 +1,197 @@
+"""The set-up of a fresh machine: once, safely, and again only when something has changed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chaos
+from chaos import bootstrap
+
+
+class Setup:
+    """A repository in which making the environment and running pip are recorded instead of done."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.venv = root / ".venv"
+        self.done: list[str] = []
+        self.status: int | BaseException = 0
+        (root / "pyproject.toml").write_text("[project]\n")
+        monkeypatch.setattr(bootstrap, "_make_venv", self._make)
+        monkeypatch.setattr(bootstrap, "_has_pip", lambda venv: (venv / "made").exists())
+        monkeypatch.setattr(bootstrap, "_pip_install", self._install)
+
+    def _make(self, venv: Path) -> None:
+        self.done.append("venv")
+        (venv / "made").touch()
+        (venv / "bootstrap.installing").unlink(missing_ok=True)
+
+    def _install(self, root: Path, venv: Path, extras: list[str]) -> int:
+        self.done.append(",".join(extras))
+        if isinstance(self.status, BaseException):
+            raise self.status
+        return self.status
+
+    def prepare(self, *extras: str) -> list[str]:
+        """Prepare, and return what that took."""
+        self.done = []
+        assert bootstrap.prepare(self.root, set(extras)) == self.venv / "bin"
+        return self.done
+
+
+@pytest.fixture
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
+    """A fresh repository."""
+    return Setup(tmp_path, monkeypatch)
+
+
+def test_the_second_call_does_nothing(setup: Setup) -> None:
+    assert setup.prepare("mindspore") == ["venv", "mindspore"]
+    assert setup.prepare("mindspore") == []
+
+
+def test_more_extras_are_added_and_then_kept(setup: Setup) -> None:
+    setup.prepare("mindspore")
+    assert setup.prepare("mindspore", "test") == ["mindspore,test"]
+    assert setup.prepare("mindspore") == []
+    (setup.root / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert setup.prepare("mindspore") == ["mindspore,test"]
+
+
+def test_an_installation_that_was_cut_off_is_made_anew(setup: Setup) -> None:
+    setup.status = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        setup.prepare("mindspore")
+    setup.status = 0
+    assert setup.prepare("mindspore") == ["venv", "mindspore"]
+
+
+def test_pip_that_says_no_leaves_an_environment_to_go_on_with(setup: Setup) -> None:
+    setup.status = 1
+    with pytest.raises(bootstrap.SetupFailed, match="pip failed with status 1"):
+        setup.prepare("mindspore")
+    setup.status = 0
+    assert setup.prepare("mindspore") == ["mindspore"]
+
+
+def test_pip_that_was_killed_does_not(setup: Setup) -> None:
+    setup.status = -9
+    with pytest.raises(bootstrap.SetupFailed, match="pip failed with status -9"):
+        setup.prepare("mindspore")
+    setup.status = 0
+    assert setup.prepare("mindspore") == ["venv", "mindspore"]
+
+
+@pytest.mark.parametrize("key", ["python", "place"])
+def test_another_python_or_place_needs_another_environment(setup: Setup, key: str) -> None:
+    setup.prepare("mindspore")
+    stamp = setup.venv / "bootstrap.stamp"
+    stamp.write_text(stamp.read_text().replace(str(bootstrap.read_stamp(stamp)[key]), "other"))
+    assert setup.prepare("mindspore") == ["venv", "mindspore"]
+
+
+def test_a_damaged_stamp_means_pip_runs_again(setup: Setup) -> None:
+    setup.prepare("mindspore")
+    (setup.venv / "bootstrap.stamp").write_text("{")
+    assert setup.prepare("mindspore") == ["mindspore"]
+
+
+def test_a_second_bootstrap_waits_for_the_first(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.prepare("mindspore")
+    held = (setup.venv / "bootstrap.lock").open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        held.close()
+
+    monkeypatch.setattr(bootstrap, "say", say)
+    assert setup.prepare("mindspore") == []
+    assert said == ["another bootstrap is at work here; waiting for it"]
+
+
+def test_a_real_environment_keeps_the_lock_and_loses_the_rest(tmp_path: Path) -> None:
+    venv = tmp_path / ".venv"
+    (venv / "lib").mkdir(parents=True)
+    (venv / "lib" / "half.py").touch()
+    (venv / "bootstrap.lock").touch()
+    bootstrap._make_venv(venv)
+    assert bootstrap._has_pip(venv)
+    assert (venv / "bootstrap.lock").exists()
+    assert not (venv / "lib" / "half.py").exists()
+
+
+def test_without_ensurepip_the_package_to_install_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(bootstrap.SetupFailed, match=rf"apt install python3\.{sys.version_info[1]}-venv"):
+        bootstrap._make_venv(tmp_path)
+
+
+def phases(*codes: str) -> list[tuple[str, list[str]]]:
+    """Phases that run Python code; the program is called pytest."""
+    return [(f"phase {number}", ["pytest", "-c", code]) for number, code in enumerate(codes, 1)]
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A directory of programs in which pytest is Python."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pytest").symlink_to(sys.executable)
+    return tmp_path / "bin"
+
+
+def test_the_tests_end_with_the_closing_lines_of_pytest(
+    tmp_path: Path, programs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = bootstrap.run_tests(tmp_path, programs, phases("print('a\\n== 2 passed ==')", "print('== 3 passed ==')"))
+    lines = capfd.readouterr().out.splitlines()
+    assert (code, lines[-2:]) == (0, ["== 2 passed ==", "== 3 passed =="])
+    assert "phase 1 " in lines[-3] and "phase 2 " in lines[-3]
+
+
+def test_the_first_phase_that_fails_ends_the_tests(
+    tmp_path: Path, programs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = bootstrap.run_tests(tmp_path, programs, phases("print('== 1 failed =='); exit(1)", "print('never')"))
+    output = capfd.readouterr().out
+    assert (code, output.splitlines()[-1]) == (1, "== 1 failed ==")
+    assert "FAILED" in output and "== never" not in output
+
+
+def test_programs_of_the_environment_come_first_on_the_path(tmp_path: Path) -> None:
+    variables = bootstrap.environment(tmp_path / ".venv" / "bin")
+    assert variables["PATH"].split(os.pathsep)[0] == str(tmp_path / ".venv" / "bin")
+    assert variables["VIRTUAL_ENV"] == str(tmp_path / ".venv")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 64), (["--help"], 0), (["test", "tests/unit"], 64)])
+def test_bad_usage_does_not_start_a_set_up(arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "prepare", lambda root, extras: pytest.fail("it was started"))
+    assert bootstrap.main(arguments) == code
+
+
+def test_a_python_that_is_too_old_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bootstrap, "OLDEST", (99, 0))
+    assert bootstrap.main(["test"]) == bootstrap.FAILED
+    assert "Python 99.0 or later is needed" in capsys.readouterr().out
+
+
+def test_it_needs_the_standard_library_only() -> None:
+    code = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]; import bootstrap"
+    directory = Path(bootstrap.__file__).parent
+    assert subprocess.run([sys.executable, "-S", "-c", code], cwd=directory).returncode == 0
+
+
+def test_no_part_of_chaos_hides_a_standard_module_from_it() -> None:
+    # As a script, bootstrap.py has the directory chaos/ at the head of its module path.
+    names = {path.stem for path in Path(chaos.__file__).parent.iterdir()}
+    assert names & sys.stdlib_module_names == set()

@@ -1,0 +1,141 @@
+"""What the commands print and find, without a job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.places import find_run, run_names, scenario_directories
+from tests.unit.cli.kit import SCENARIO, Ended
+
+Call = Callable[..., Ended]
+
+
+def test_plan_prints_what_should_happen(chaos: Call, place: Path) -> None:
+    ended = chaos("plan", "kill-rank")
+    assert ended.code == 0, ended.err
+    assert "TTP" in ended.out
+
+
+def test_plan_as_json_takes_settings_and_the_seed(chaos: Call, place: Path) -> None:
+    (plan,) = json.loads(chaos("plan", "kill-rank.yaml", "--set", "victim=2", "--json").out)["plans"]
+    assert plan["faults"][0]["ranks"] == [2]
+    drawn = SCENARIO.replace('{rank: "${victim}"}', "{random: {among: [1, 2, 3]}}").replace(
+        "variables: {victim: 1}\n", ""
+    )
+    (place / "scenarios" / "drawn.yaml").write_text(drawn)
+    (plan,) = json.loads(chaos("plan", "drawn", "--seed", "7", "--json").out)["plans"]
+    assert plan["faults"][0]["seed"] == 7
+    assert chaos("plan", "drawn", "--seed", "7", "--json").out == chaos("plan", "drawn", "--seed", "7", "--json").out
+
+
+def test_an_unknown_cell_is_told_what_was_meant(chaos: Call, place: Path) -> None:
+    file = place / "scenarios" / "kill-rank.yaml"
+    file.write_text(SCENARIO.replace("variables: {victim: 1}", "matrix: {victim: [1, 2]}"))
+    ended = chaos("plan", "kill-rank", "--cell", "victm=2")
+    assert ended.code == 64
+    assert "did you mean 'victim=2'?" in ended.err
+    assert len(json.loads(chaos("plan", "kill-rank", "--cell", "victim=2", "--json").out)["plans"]) == 1
+
+
+def test_a_scenario_is_found_from_a_directory_below(place: Path) -> None:
+    below = place / "a" / "b"
+    below.mkdir(parents=True)
+    assert scenario_directories(below)[0] == place / "scenarios"
+
+
+def test_validate_prints_every_problem_of_every_file(chaos: Call, place: Path) -> None:
+    assert chaos("validate", "scenarios").code == 0
+    (place / "scenarios" / "one.yaml").write_text(SCENARIO.replace("steps: 12", "steps: 0"))
+    (place / "scenarios" / "two.yaml").write_text(SCENARIO.replace("kind: kill", "kind: kil") + "colour: red\n")
+    ended = chaos("validate", "scenarios", "--json")
+    assert ended.code == 64
+    found = json.loads(ended.out)
+    assert found["files"] == 3
+    assert [(Path(one["file"]).name, one["line"]) for one in found["problems"]] == [
+        ("one.yaml", 7),
+        ("two.yaml", 9),
+        ("two.yaml", 12),
+    ]
+    plain = chaos("validate", "scenarios")
+    assert plain.code == 64
+    assert plain.out.endswith("3 problems in 3 files\n")
+
+
+def test_validate_finds_an_expectation_that_the_plan_shows_to_be_impossible(chaos: Call, place: Path) -> None:
+    file = place / "scenarios" / "kill-rank.yaml"
+    file.write_text(SCENARIO + "expect: {checkpoint: {step: 11}}\n")
+    ended = chaos("validate", str(file))
+    assert ended.code == 64
+    assert "kill-rank.yaml:12" in ended.out
+
+
+def test_list_shows_names_tags_and_cells(chaos: Call, place: Path) -> None:
+    ended = chaos("list", "scenarios", "--json")
+    (row,) = json.loads(ended.out)["scenarios"]
+    assert (row["name"], row["tags"], row["cells"], row["description"]) == ("kill-rank", ["ttp"], [""], "A rank dies.")
+    assert "kill-rank  " in chaos("list", "scenarios").out
+
+
+def test_schema_is_the_schema_of_what_is_registered(chaos: Call, place: Path) -> None:
+    schema = json.loads(chaos("schema").out)
+    assert schema["$schema"].startswith("http://json-schema.org/draft-07/")
+
+
+def test_the_reference_of_the_language_is_up_to_date(chaos: Call) -> None:
+    written = Path(__file__).parents[3] / "docs" / "scenario.md"
+    assert chaos("schema", "--markdown").out == written.read_text(), "run: chaos schema --markdown > docs/scenario.md"
+
+
+def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path) -> None:
+    asked = json.loads(chaos("doctor", "kill-rank", "--json").out)
+    assert "cores" in next(iter(asked["asked"].values()))
+    missing = chaos("doctor", "--for", "docker", "--json")
+    assert missing.code == 2
+    assert json.loads(missing.out)["missing"] == ["docker"]
+    assert chaos("doctor", "--for", "dokcer").code == 64
+    assert "not in this version" in chaos("doctor").out
+
+
+def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:
+    run = tmp_path / "reports" / "kill-rank-1"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    (tmp_path / "reports" / "latest").symlink_to("kill-rank-1")
+    found = [find_run(text, tmp_path / "reports") for text in (str(run), "kill-rank-1", "latest")]
+    assert found == [run, run, run]
+    assert run_names(tmp_path / "reports") == ["kill-rank-1"]
+
+
+def test_a_run_that_is_not_there_is_bad_usage(chaos: Call, place: Path) -> None:
+    assert "there are no runs in" in chaos("analyze").err
+    run = place / "reports" / "kill-rank-1"
+    run.mkdir(parents=True)
+    assert "is not the directory of a run" in chaos("analyze", "kill-rank-1").err
+    (run / "run.json").write_text("{}")
+    ended = chaos("heal", "kill-rnak-1")
+    assert (ended.code, "did you mean 'kill-rank-1'?" in ended.err) == (64, True)
+
+
+def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:
+    assert chaos("heal").out == "nothing to heal in reports\n"
+    assert json.loads(chaos("heal", "--json").out) == {"schema_version": 1, "healed": True, "runs": []}
+
+
+def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from chaos.run.heal import HealReport
+
+    monkeypatch.setattr("chaos.run.heal.heal_all", lambda reports: [HealReport("r", failed=["rank 2: still there"])])
+    ended = chaos("heal")
+    assert ended.code == 3
+    assert "rank 2: still there" in ended.out
+
+
+def test_heal_leaves_a_live_run_alone(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from chaos.run.heal import HealReport
+
+    monkeypatch.setattr("chaos.run.heal.heal_all", lambda reports: [HealReport("r", live=True)])
+    assert chaos("heal").code == 0

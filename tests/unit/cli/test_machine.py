@@ -1,0 +1,83 @@
+"""Probes say what a machine lacks, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.run.machine import BASE, PROBES, Machine, import_mindspore, needs_of, probe
+
+
+def machine(tmp_path: Path, **changes: object) -> Machine:
+    """A machine with nothing installed."""
+    bare: dict[str, object] = {
+        "executable": tmp_path / "bin" / "python",
+        "reports": tmp_path / "reports",
+        "version": lambda name: None,
+        "has_module": lambda name: False,
+        "which": lambda name, path=None: None,
+        "cores": lambda: 4,
+        "memory": lambda: 8 * 1024**3,
+        "shared_memory": tmp_path,
+    }
+    return Machine(**{**bare, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("version", "ok"), [("2.6.0", False), ("2.7.0", True), ("2.10.0", True), ("2.11.0", False), ("2.7.1rc1", True)]
+)
+def test_mindspore_is_wanted_from_2_7_to_2_10(tmp_path: Path, version: str, ok: bool) -> None:
+    (found,) = probe(["mindspore"], machine(tmp_path, version=lambda name: version))
+    assert (found.ok, found.seen, bool(found.advice)) == (ok, version, not ok)
+
+
+@pytest.mark.parametrize(("version", "ok"), [("1.26.4", True), ("2.1.0", False)])
+def test_numpy_2_is_refused(tmp_path: Path, version: str, ok: bool) -> None:
+    (found,) = probe(["numpy"], machine(tmp_path, version=lambda name: version))
+    assert found.ok is ok
+
+
+def test_msrun_of_another_environment_does_not_count(tmp_path: Path) -> None:
+    (found,) = probe(["msrun"], machine(tmp_path, which=lambda name, path=None: None if path else "/usr/bin/msrun"))
+    assert not found.ok
+    assert "/usr/bin/msrun" in found.seen
+
+
+def test_everything_missing_has_advice(tmp_path: Path) -> None:
+    found = probe(PROBES, machine(tmp_path, cores=lambda: 1, memory=lambda: 1, python=(3, 9, 1)))
+    assert [one.need for one in found] == list(PROBES)
+    assert all(one.ok is not bool(one.advice) for one in found)
+    missing = {one.need for one in found if not one.ok}
+    assert missing >= {"python", "cores", "memory", "mindspore", "numpy", "msrun", "mindio_ttp", "docker"}
+
+
+def test_this_machine_can_do_what_every_run_needs(tmp_path: Path) -> None:
+    assert [one.need for one in probe(BASE, Machine(reports=tmp_path / "new" / "reports")) if not one.ok] == []
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_reports_directory_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (found,) = probe(["reports"], machine(tmp_path, reports=tmp_path / "file" / "reports"))
+    assert not found.ok
+
+
+def test_an_unknown_need_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="no probe for gpu"):
+        probe(["gpu"], machine(tmp_path))
+
+
+def test_needs_are_those_of_all_parts_after_the_base() -> None:
+    class Kind:
+        needs = ("mindspore",)
+
+    assert needs_of(Kind(), object()) == (*BASE, "mindspore")
+
+
+def test_the_deep_probe_reports_what_the_import_says(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ImportError: libnpu.so' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    found = import_mindspore(machine(tmp_path, executable=broken))
+    assert (found.ok, found.seen) == (False, "ImportError: libnpu.so")

@@ -1,0 +1,91 @@
+"""What a watcher sees: plain lines, without colours, and never a failure of the run because nobody looks."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from chaos.cli.progress import LiveProgress, PlainProgress, headline, open_progress
+from chaos.history.event import Event
+
+SECOND = 1_000_000_000
+
+
+def event(_event: str, mono: float = 0, rank: int | None = None, **data: Any) -> Event:
+    """An event of the faulted launch."""
+    return Event(_event, int(mono * SECOND), 0, "harness", 0, attempt="train", rank=rank, data=data)
+
+
+def test_plain_lines_tell_what_matters_with_its_time() -> None:
+    stream = io.StringIO()
+    with open_progress(stream=stream) as progress:
+        progress.note("seed 5")
+        progress.event(event("run.start", 10, run="r1", seed=1))
+        progress.event(event("step.begin", 11, rank=0, step=1))
+        progress.event(event("fault.landed", 12.5, fault="kill-1", ranks=[2], step=6, phase="forward"))
+        progress.event(event("rank.exit", 13, rank=2, signal=9, code=None))
+    assert stream.getvalue().splitlines() == [
+        "seed 5",
+        "   0.0 s  run r1, seed 1",
+        "   2.5 s  fault kill-1: landed on ranks 2 at step 6, forward",
+        "   3.0 s  train: rank 2 ended with signal 9",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (event("attempt.start"), "train: started"),
+        (event("attempt.end"), "train: ended"),
+        (event("train.begin", rank=1, initial_step=0), "train: rank 1 begins to train after step 0"),
+        (event("fault.armed", fault="k", ranks=[1, 2]), "fault k: armed for ranks 1, 2"),
+        (event("fault.missed", fault="k", reason="too late"), "fault k: missed, too late"),
+        (event("fault.healed", fault="k", how="continued"), "fault k: undone, continued"),
+        (
+            event("checkpoint.end", rank=0, kind="end-of-life", step=5),
+            "train: rank 0 has saved its end-of-life checkpoint of step 5",
+        ),
+        (event("checkpoint.end", rank=0, kind="periodic", step=5), None),
+        (
+            event("deadline.expired", name="start", seconds=180, detail="rank 3 is missing"),
+            "deadline start of 180 s has passed: rank 3 is missing",
+        ),
+        (event("run.end", interrupted=False, error=None), "run ended"),
+        (event("digest", rank=0), None),
+    ],
+)
+def test_events_have_headlines(one: Event, text: str | None) -> None:
+    assert headline(one) == text
+
+
+def test_a_reader_that_leaves_does_not_end_the_run() -> None:
+    class Closed(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            raise BrokenPipeError
+
+    stream = Closed()
+    progress = PlainProgress(stream)
+    progress.note("one")
+    progress.note("two")
+    assert stream.writes == 1
+
+
+def test_the_table_has_a_row_for_each_rank_and_an_end() -> None:
+    view = LiveProgress()
+    for rank in range(40):
+        view.event(event("rank.found", rank=rank))
+    view.event(event("step.begin", rank=1, step=6))
+    view.event(event("barrier.reached", rank=1, phase="forward"))
+    view.event(event("rank.exit", rank=2, signal=9, code=None))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view.table())
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert rows[:4] == ["rank attempt step state", "0 train starting", "1 train 6 held at forward", "2 train dead"]
+    assert rows[-1] == "… 8 more ranks"

@@ -1,0 +1,26 @@
+"""A result that nobody reads is still a result."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+CODE = """
+from chaos.cli.show import show
+from chaos.report.result import RecoveryResult, Result
+show(Result("s", "", 1, "unknown", {}, (), (), RecoveryResult(None, {}, None), {}, {}, (), ()))
+import sys; sys.exit(2)
+"""
+
+
+def test_the_exit_code_is_the_verdict_although_the_reader_has_gone() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", CODE], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "")
+    shown = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    assert shown.returncode == 2
+    assert "unknown" in shown.stdout
+    assert "\x1b" not in shown.stdout

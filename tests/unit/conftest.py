@@ -1,0 +1,79 @@
+"""Fixtures that several rooms' tests use."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.platforms.ending import end_processes
+from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+
+
+class FakeClock:
+    """Time that passes only when somebody sleeps, and a nanosecond for every look at it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000_000_000
+
+    def mono(self) -> int:
+        self.now += 1
+        return self.now
+
+    def wall(self) -> int:
+        return 1_700_000_000_000_000_000 + self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += int(seconds * 1e9)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return FakeClock()
+
+
+@pytest.fixture
+def token() -> Iterator[str]:
+    """A CHAOS_RUN value of this test's own. Whatever carries it is ended afterwards."""
+    yield from _own_run()
+
+
+@pytest.fixture
+def other_token() -> Iterator[str]:
+    """Another run's CHAOS_RUN value, ended afterwards too."""
+    yield from _own_run()
+
+
+def _own_run() -> Iterator[str]:
+    value = f"unit-{os.getpid()}-{secrets.token_hex(8)}"
+    yield value
+    end_processes(lambda: find_run_processes(value), grace_seconds=0, clock=SYSTEM_CLOCK)
+
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a process: ``start("sleep", "1000", run=token, MS_ROLE="MS_SCHED")``. It is ended after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*argv: str, run: str | None = None, session: bool = True, **variables: str) -> subprocess.Popen[bytes]:
+        environment = {"PATH": os.environ["PATH"], **variables}
+        if run is not None:
+            environment[RUN_VARIABLE] = run
+        process = subprocess.Popen(
+            argv, env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL, start_new_session=session
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

@@ -1,0 +1,203 @@
+"""Lines of msrun, the scheduler, MindSpore and MindFormers. The files in data/ are excerpts of real logs on a CPU."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.observe.log_event import LogEvent
+from chaos.observe.mindspore_log import MindSporeLogReader
+from chaos.observe.msrun_log import MsrunLogReader
+from chaos.observe.reader import read_log
+
+UTC = timezone.utc
+ME = "[ERROR] ME(5903:139725708582976,MainProcess):2026-11-21-06:03:20.673.000 [mindspore/train/model.py:192] "
+
+
+def msrun(line: str) -> LogEvent:
+    event = MsrunLogReader(UTC).read(line)
+    assert event is not None, line
+    return event
+
+
+def mindspore(line: str) -> LogEvent:
+    event = MindSporeLogReader(UTC).read(line)
+    assert event is not None, line
+    return event
+
+
+def nanoseconds(text: str) -> int:
+    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+
+
+def test_the_end_of_a_job_is_read_from_msruns_output(data: Path) -> None:
+    events = list(read_log(data / "msrun.txt", [MsrunLogReader(UTC)], name="logs/train/msrun.log"))
+    by_kind = {event.kind: event for event in events}
+    assert [event.rank for event in events if event.kind == "msrun.worker_start"] == [0, 1]
+    exited = by_kind["msrun.worker_exit"]
+    assert (exited.fields, exited.pid) == ({"worker_pid": 5920, "code": -9}, 5903)
+    assert exited.wall_ns == nanoseconds("2026-11-21 06:03:20.673")
+    assert exited.source == "logs/train/msrun.log:5"
+    assert by_kind["msrun.scheduler_exit"].fields == {"scheduler_pid": 5918}
+    assert by_kind["msrun.failed"].fields == {"directory": "logs/train"}
+    assert {"msrun.scheduler_start", "msrun.spawned", "msrun.kill_workers"} <= set(by_kind)
+
+
+def test_a_node_that_the_scheduler_blames_is_not_taken_for_the_rank_that_failed(data: Path) -> None:
+    """In this run rank 1 was killed, and the scheduler named node 0."""
+    events = list(read_log(data / "scheduler.txt", [MsrunLogReader(UTC)]))
+    lost = [event for event in events if event.kind in ("cluster.node_lost", "cluster.nodes_lost")]
+    assert [(event.rank, event.fields) for event in lost] == [
+        (None, {"node": 0}),
+        (None, {"count": 1, "nodes": [0], "first": 0}),
+    ]
+    assert lost[0].wall_ns == nanoseconds("2026-11-21 06:03:48.287665")
+    assert [event.rank for event in events if event.kind == "cluster.registered"] == [0, 1]
+    assert [event.kind for event in events][:2] == ["cluster.waiting", "cluster.registered"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "fields"),
+    [
+        ("Repeated registration node: 1 to the scheduler", "cluster.refused", {"node": 1}),
+        ("The node: 1 have been recovered", "cluster.recovered", {"node": 1}),
+        ("Cluster currently has 2 alive nodes.", "cluster.alive", {"nodes": 2}),
+        ("Topology build timed out., retry(1/240).", "cluster.waiting", {"tries": 1, "of": 240}),
+        (
+            "The total number of timed out node is 2. Timed out node list is: [const vector]{1, 3}, worker 1 is the "
+            "first one timed out",
+            "cluster.nodes_lost",
+            {"count": 2, "nodes": [1, 3], "first": 1},
+        ),
+        ("All workers successfully exit!", "msrun.workers_done", {}),
+        ("msrun process received SIGINT (Ctrl+C), terminating all workers.", "msrun.interrupted", {}),
+    ],
+)
+def test_a_line_of_the_cluster_becomes_an_event(line: str, kind: str, fields: dict[str, Any]) -> None:
+    for form in (line, ME + line, ME + "UpdateTopoState] " + line):
+        event = msrun(form)
+        assert (event.kind, event.fields) == (kind, fields)
+
+
+@pytest.mark.parametrize(("digits", "expected"), [("900.00", 90), ("500.0", 5), ("0.", 0), ("673.000", 673)])
+def test_leading_zeros_that_mindspore_drops_are_put_back(digits: str, expected: int) -> None:
+    """MindSpore's Python log writes 90 ms as .900.00 and 5 ms as .500.0."""
+    event = msrun(ME.replace("673.000", digits) + "There's worker exits with exception, kill all other workers.")
+    assert event.wall_ns == nanoseconds("2026-11-21 06:03:20") + expected * 10**6
+
+
+def test_losses_are_read_as_printed_and_as_numbers(data: Path) -> None:
+    losses = [e for e in read_log(data / "worker.txt", [MindSporeLogReader(UTC)]) if e.kind == "train.loss"]
+    assert [event.fields["step_in_epoch"] for event in losses] == [1, 2, 3, 4, 5]
+    assert losses[0].fields["loss"] == 0.4188555181026459
+    assert losses[0].fields["loss_text"] == "0.4188555181026459"
+    assert (losses[0].wall_ns, losses[0].step) == (None, None)
+    assert math.isnan(mindspore("epoch: 1 step: 77, loss is nan").fields["loss"])
+    assert mindspore("epoch: 1 step: 77, loss is None").fields["loss"] is None
+
+
+def test_lines_of_mindformers_are_read_with_their_time(data: Path) -> None:
+    events = list(read_log(data / "mindformers.txt", [MindSporeLogReader(UTC)]))
+    saved = [event for event in events if event.kind == "checkpoint.saved"]
+    assert [event.fields["step_in_epoch"] for event in saved] == [2, 4, 6]
+    assert saved[0].wall_ns == nanoseconds("2026-11-21 01:28:54.587")
+    # The source line of a traceback, which shows the same words, is not the error.
+    assert [event.fields for event in events if event.kind == "error.classified"] == [{"error": "TREError"}]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "step", "fields"),
+    [
+        (
+            ME + "Enter _save_checkpoint_on_failure function",
+            "tft.handler_begin",
+            None,
+            {"handler": "save_checkpoint_on_failure"},
+        ),
+        (
+            ME + "Finish _save_checkpoint_on_failure function",
+            "tft.handler_end",
+            None,
+            {"handler": "save_checkpoint_on_failure"},
+        ),
+        (ME + "Enter _tft_stop_callback device_id: 0", "tft.handler_begin", None, {"handler": "tft_stop_callback"}),
+        (ME + "Enter _tft_stop_callback", "tft.handler_begin", None, {"handler": "tft_stop_callback"}),
+        (ME + "Finish _tft_clean_callback, ret: 0", "tft.handler_end", None, {"handler": "tft_clean_callback"}),
+        (
+            ME + "Enter _tft_rebuild_groups, device id: 0",
+            "tft.handler_begin",
+            None,
+            {"handler": "tft_rebuild_groups"},
+        ),
+        (ME + "Enter _tft_rebuild_groups ok ", "tft.handler_end", None, {"handler": "tft_rebuild_groups"}),
+        (
+            ME + "Enter mindio ttp exit process, which means other ranks occur exception, check other ranks' logs!",
+            "tft.exit",
+            None,
+            {},
+        ),
+        (
+            ME + "uce wrapper caught repair finish REPAIR STEP: 9 batch_num:4",
+            "tft.repaired",
+            9,
+            {"batch_num": 4},
+        ),
+        (ME + "Resume training after TREError from step 14.", "tft.resumed", 14, {}),
+        (
+            "RuntimeError: UCEError error occurs when execute, error_code=507054",
+            "error.classified",
+            None,
+            {"error": "UCEError", "code": 507054},
+        ),
+        ("RuntimeError: ARF FINISH , do next step repair weight.", "error.classified", None, {"error": "ARF FINISH"}),
+        (
+            ME + "Use the compilation cache and execute the backend actions only. Be aware of correctness risks.",
+            "compile.cache_hit",
+            None,
+            {},
+        ),
+        (
+            ME + "Failed to find cache file, execute all the compilation actions.",
+            "compile.cache_miss",
+            None,
+            {},
+        ),
+        (
+            ME + "HcclWatchdogThread catch an error: link down, rank id: 3, group name: dp",
+            "watchdog.error",
+            None,
+            {"text": "link down", "group": "dp"},
+        ),
+        (
+            ME + "Ring ReduceScatter wait receiving [2,17] failed",
+            "collective.wait_failed",
+            None,
+            {"peer": 2, "request": 17},
+        ),
+        ("Train epoch time: 1060.460 ms, per step time: 132.557 ms", "train.epoch_time", None, None),
+    ],
+)
+def test_a_line_of_a_worker_becomes_an_event(
+    line: str, kind: str, step: int | None, fields: dict[str, Any] | None
+) -> None:
+    event = mindspore(line)
+    assert (event.kind, event.step) == (kind, step)
+    assert event.fields == ({"epoch_ms": 1060.46, "step_ms": 132.557} if fields is None else fields)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ME + "Enter _tft_clean_callback resume_hccl_comm",
+        ME + "Enter _tft_repair_callback SEND_RECV repair type:0, src_rank:1, dst_rank: 2",
+        '    raise RuntimeError("STEP FINISH")',
+        "the epoch: 1 step: 2, loss is 3",
+    ],
+)
+def test_a_line_that_only_looks_alike_is_no_event(line: str) -> None:
+    assert MindSporeLogReader(UTC).read(line) is None

@@ -1,0 +1,97 @@
+"""Shared by the tests of the plan: builds plans from short descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from chaos.plan.build import build_plan
+from chaos.plan.model import Plan
+from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.traits import JobTraits
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.model import Scenario
+
+EFFECTS = {"kill": "death", "stop": "suspension", "mark": "none", "corrupt": "memory error"}
+
+
+class KnownLines:
+    """Positions from a table; a path that is not in it has that of the nearest path around it."""
+
+    def __init__(self, table: Mapping[str, int]) -> None:
+        self._table = table
+
+    def nearest(self, path: str) -> tuple[int, int] | None:
+        words = path.split(".")
+        paths = (".".join(words[:length]) for length in range(len(words), 0, -1))
+        return next(((self._table[known], 3) for known in paths if known in self._table), None)
+
+
+@dataclass
+class Planner:
+    """Builds plans. What is not given is a sound job of 4 data-parallel ranks that trains 10 steps under TTP."""
+
+    traits: JobTraits = field(default_factory=lambda: JobTraits(frozenset(PHASE_ORDER), "mindspore"))
+    lines: Mapping[str, int] = field(default_factory=dict)
+    drawn: list[int] = field(default_factory=list)
+
+    def __call__(
+        self,
+        *faults: Mapping[str, Any],
+        cluster: Mapping[str, Any] | None = None,
+        job: Mapping[str, Any] | None = None,
+        expect: Mapping[str, Any] | None = None,
+        **other: Any,
+    ) -> Plan:
+        scenario = Scenario.model_validate(
+            {
+                "chaos": 1,
+                "name": "example",
+                "cluster": {"ranks": 4} if cluster is None else cluster,
+                "job": {"steps": 10, "protection": ("TTP",), **(job or {})},
+                "faults": faults,
+                "expect": expect or {},
+                **other,
+            }
+        )
+        return build_plan(
+            scenario,
+            KnownLines(self.lines),
+            source="example.yaml",
+            cell="",
+            traits=self.traits,
+            effects=EFFECTS,
+            draw_seed=self._draw_seed,
+        )
+
+    def refused(self, *faults: Mapping[str, Any], **rest: Any) -> str:
+        """The text of the error that a scenario ends with."""
+        with pytest.raises(ScenarioError) as error:
+            self(*faults, **rest)
+        return str(error.value)
+
+    def _draw_seed(self) -> int:
+        self.drawn.append(len(self.drawn) + 7)
+        return self.drawn[-1]
+
+
+@pytest.fixture
+def plan() -> Planner:
+    """A planner with every phase observable and no known lines."""
+    return Planner()
+
+
+SHARDED = {
+    "ranks": 8,
+    "parallel": {"data_parallel": 8, "enable_parallel_optimizer": True, "optimizer_weight_shard_size": 4},
+}
+"""The vendor's example: eight workers, the optimizer state sliced over four."""
+
+
+@pytest.fixture
+def sharded() -> dict[str, Any]:
+    """The cluster of the vendor's example with eight workers."""
+    return dict(SHARDED)

@@ -1,0 +1,139 @@
+"""A plan survives its way through JSON unchanged, and text that is no plan is refused with the place that is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaos.plan.io import PlanFormatError, as_data, dumps, loads
+from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+KILL = {
+    "kind": "kill",
+    "target": {"random": {"among": (1, 2)}},
+    "trigger": {"any": ({"step": 6}, {"all": ({"elapsed": "1500ms"}, {"log": {"contains": "Zürich \x1b"}})})},
+    "parameters": {"nested": [1, 2.5, {"a": None, "b": [True, "x"]}]},
+}
+
+ranks = st.lists(st.integers(0, 2**31), max_size=4).map(tuple)
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+numbers = st.floats(0, 1e6)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+faults = st.builds(
+    PlannedFault,
+    id=names,
+    kind=names,
+    ranks=ranks,
+    trigger=st.dictionaries(names, plain, max_size=2),
+    parameters=st.dictionaries(names, plain, max_size=2),
+    seed=st.none() | st.integers(0, 2**63),
+    line=st.none() | st.integers(1, 99),
+)
+checkpoints = st.builds(
+    PlannedCheckpoint,
+    step=st.none() | st.integers(0, 9),
+    savers=ranks,
+    entitled=st.dictionaries(st.integers(0, 99), ranks, max_size=3),
+    directory=st.none() | names,
+    files=st.dictionaries(st.integers(0, 99), names, max_size=3),
+)
+plans = st.builds(
+    Plan,
+    replica_groups=st.lists(ranks, max_size=3).map(tuple),
+    faults=st.lists(faults, max_size=2).map(tuple),
+    checkpoint=st.none() | checkpoints,
+    protection=st.lists(names, max_size=2).map(tuple),
+    budget=st.builds(Budget, total=st.none() | numbers, phases=st.dictionaries(names, numbers, max_size=2)),
+    loss_tolerance=numbers,
+    reasons=st.lists(names, max_size=2).map(tuple),
+    lines=st.dictionaries(names, st.integers(1, 99), max_size=2),
+    **dict.fromkeys(("scenario", "source", "cell", "baseline", "timings"), names),
+)
+
+
+@given(plan=plans)
+def test_any_plan_comes_back_equal(plan: Plan) -> None:
+    assert loads(dumps(plan)) == plan
+
+
+def test_a_built_plan_comes_back_equal_down_to_the_types(plan: Planner, sharded: dict[str, Any]) -> None:
+    built = plan({**KILL}, cluster=sharded, expect={"checkpoint": {"step": 4}})
+    again = loads(dumps(built).encode())
+    assert again == built
+    assert repr(again) == repr(built)
+    assert json.loads(dumps(built)) == json.loads(json.dumps(as_data(built)))
+
+
+def test_a_plan_without_checkpoint_comes_back_equal(plan: Planner) -> None:
+    built = plan()
+    assert loads(dumps(built)) == built
+
+
+def changed(plan: Planner, **changes: Any) -> str:
+    data = json.loads(dumps(plan({"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 6}})))
+    for path, value in changes.items():
+        part = data
+        *way, last = path.split("__")
+        for key in way:
+            part = part[int(key) if key.isdecimal() else key]
+        part[last] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ranks": "4"}, "ranks: Input should be a valid integer"),
+        ({"ranks": 4.5}, "ranks: Input should be a valid integer"),
+        ({"resumes": 1}, "resumes: Input should be a valid boolean"),
+        ({"replica_groups": [[0, "1"]]}, "replica_groups.0.1: Input should be a valid integer"),
+        ({"checkpoint__files": {"a": "x"}}, "checkpoint.files.a.[key]: Input should be a valid integer"),
+        ({"faults__0__kind": None}, "faults.0.kind: Input should be a valid string"),
+        ({"extra": 1}, "extra: unknown key"),
+        ({"checkpoint__extra": 1}, "checkpoint.extra: unknown key"),
+        ({"faults__0__extra": 1}, "faults.0.extra: unknown key"),
+        ({"budget__extra": 1}, "budget.extra: unknown key"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_place(plan: Planner, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanFormatError) as error:
+        loads(changed(plan, **changes))
+    assert str(error.value).startswith("not a plan: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '"plan"', "{}", '{"ranks": 4}', "[" * 100_000, b"\xff"])
+def test_what_is_not_a_plan_is_refused(text: str | bytes) -> None:
+    with pytest.raises(PlanFormatError, match=r"^not a plan: "):
+        loads(text)
+
+
+def test_a_missing_key_is_named(plan: Planner) -> None:
+    data = json.loads(changed(plan))
+    del data["mechanism"]
+    with pytest.raises(PlanFormatError, match="mechanism: Field required"):
+        loads(json.dumps(data))
+
+
+def test_many_problems_are_shortened() -> None:
+    with pytest.raises(PlanFormatError, match=r"and [0-9]+ more"):
+        loads("{}")
+
+
+@pytest.mark.parametrize("parameters", [{"a": (1, 2)}, {"a": {1: "x"}}, {"a": {1, 2}}, {"a": float("inf")}])
+def test_parameters_that_json_would_change_are_refused_while_planning(
+    plan: Planner, parameters: dict[str, Any]
+) -> None:
+    fault = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 6}, "parameters": parameters}
+    assert "parameters must be plain data" in plan.refused(fault)

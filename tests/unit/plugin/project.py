@@ -1,0 +1,106 @@
+"""A project with a scenario and a command in the place of ``chaos`` that starts no job."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+SCENARIO = """\
+chaos: 1
+name: {name}
+{head}
+cluster: {{ranks: 4, parallel: {{data_parallel: 4}}}}
+job: {{steps: 12, protection: [TTP]}}
+faults:
+  - kind: kill
+    target: {{rank: {victim}}}
+    trigger: {{step: 6}}
+"""
+
+# Any kinds are taken, and the machine is said to have everything: this is about the plugin, not about the registries.
+CONFTEST = """\
+import chaos.pytest_plugin
+import chaos.run.prepare
+from chaos.scenario.names import KnownNames
+
+chaos.run.prepare.known_names = KnownNames
+chaos.pytest_plugin.lacking = lambda scenario, reports: {lacking!r}
+"""
+
+FAKE = """\
+import json, os, pathlib, signal, sys, time
+
+answers = json.loads(pathlib.Path(r"{answers}").read_text())
+arguments = sys.argv[1:]
+with open(r"{calls}", "a") as calls:
+    calls.write(json.dumps(arguments) + "\\n")
+cell = arguments[arguments.index("--cell") + 1] if "--cell" in arguments else ""
+answer = answers.get(cell) or answers["*"]
+sys.stderr.write(answer.get("errors", ""))
+if answer.get("hang"):
+    def interrupted(*_):
+        pathlib.Path(r"{calls}").with_name("interrupted").touch()
+        sys.exit(130)
+    signal.signal(signal.SIGINT, interrupted)
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
+if answer.get("result"):
+    entry = {{"scenario": "x", "cell": cell, "run": "run-1", "directory": "/r/run-1", "result": answer["result"]}}
+    print(json.dumps({{"cells": [entry]}}))
+sys.exit(answer["status"])
+"""
+
+CHECK = {
+    "name": "checkpoint",
+    "expected": "the checkpoint holds step 5",
+    "seen": "it holds step 4",
+    "where": ["scenario.yaml:7", "job/checkpoints/ttp_rank_0-1_5.ckpt"],
+}
+
+
+class Project:
+    """A directory with a scenario, and what its fake ``chaos`` answers."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.calls_file = pytester.path / "calls.jsonl"
+        answers = pytester.path / "answers.json"
+        fake = pytester.path / "fake_chaos.py"
+        fake.write_text(FAKE.format(answers=answers, calls=self.calls_file))
+        pytester.makeini(f"[pytest]\naddopts = --strict-markers\nchaos_command = {sys.executable} {fake}\n")
+        self.machine_lacks([])
+        self._answers = answers
+
+    def machine_lacks(self, what: list[str]) -> None:
+        """Make the machine lack something."""
+        self.pytester.makeconftest(CONFTEST.format(lacking=what))
+
+    def scenario(self, name: str = "kill-rank", head: str = "", victim: str = "1") -> None:
+        """Write scenarios/<name>.yaml."""
+        folder = self.pytester.path / "scenarios"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.yaml").write_text(SCENARIO.format(name=name, head=head, victim=victim))
+
+    def answer(self, verdict: str | None, status: int, cell: str = "*", **more: Any) -> None:
+        """Say how a cell ends; ``*`` is for all that are not named."""
+        answers = json.loads(self._answers.read_text()) if self._answers.exists() else {}
+        result = None
+        if verdict is not None:
+            result = {
+                "verdict": verdict,
+                "checks": [{**CHECK, "verdict": verdict}],
+                "recovery": {"mechanism": "TTP", "phases": {"detection": 0.51234, "load": None}, "total": 9.5},
+            }
+        answers[cell] = {"status": status, "result": result, **more}
+        self._answers.write_text(json.dumps(answers))
+
+    def calls(self) -> list[list[str]]:
+        """Arguments of every call of the fake so far."""
+        return [json.loads(line) for line in self.calls_file.read_text().splitlines()]
+
+    def run(self, *arguments: str) -> pytest.RunResult:
+        """Run pytest on scenarios/ in a process of its own."""
+        return self.pytester.runpytest_subprocess("scenarios", "-p", "no:cacheprovider", *arguments)

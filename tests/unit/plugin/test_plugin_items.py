@@ -1,0 +1,185 @@
+"""What is collected, and how each end of a run is shown."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from chaos.pytest_plugin import ScenarioItem
+from chaos.scenario.names import KnownNames
+from tests.unit.plugin.project import Project
+
+AXIS = '"${victim}"'
+MATRIX = "tags: [slow-one, ttp]\nmatrix: {victim: [1, 2]}"
+
+
+def test_every_cell_is_an_item_and_other_yaml_files_are_none(project: Project) -> None:
+    project.scenario(head=MATRIX, victim=AXIS)
+    (project.pytester.path / "scenarios" / "values.yaml").write_text("replicas: 3\n")
+    result = project.run("--collect-only", "-q")
+    items = [line for line in result.outlines if "::" in line]
+    assert items == ["scenarios/kill-rank.yaml::kill-rank[victim=1]", "scenarios/kill-rank.yaml::kill-rank[victim=2]"]
+
+
+def test_a_pass_passes_and_the_command_names_cell_and_reports(project: Project) -> None:
+    project.scenario(head=MATRIX, victim=AXIS)
+    project.answer("pass", 0)
+    result = project.run("--chaos-reports", "elsewhere")
+    result.assert_outcomes(passed=2)
+    root = project.pytester.path
+    (first, second) = project.calls()
+    assert first[:2] == ["run", str(root / "scenarios" / "kill-rank.yaml")]
+    assert first[first.index("--reports") + 1] == str(root / "elsewhere")
+    assert (first[-1], second[-1]) == ("victim=1", "victim=2")
+    assert "--json" in first
+
+
+def test_tags_are_markers_and_names_can_be_selected(project: Project) -> None:
+    project.scenario(head=MATRIX, victim=AXIS)
+    project.scenario("plain")
+    project.answer("pass", 0)
+    project.run("-m", "slow-one").assert_outcomes(passed=2, deselected=1)
+    project.run("-k", "victim-2 or plain").assert_outcomes(passed=2, deselected=1)
+
+
+def test_a_fail_shows_expectation_line_and_evidence_but_no_traceback(project: Project) -> None:
+    project.answer("fail", 1)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "kill-rank: fail, 1 expectation (run run-1)",
+            "*checkpoint",
+            "*expected  the checkpoint holds step 5",
+            "*seen      it holds step 4",
+            "*where     scenarios/kill-rank.yaml:7",
+            "*where     /r/run-1/job/checkpoints/ttp_rank_0-1_5.ckpt",
+            "FAILED scenarios/kill-rank.yaml::kill-rank*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "errors", "shown"),
+    [
+        ("unknown", 2, "", "*kill-rank: unknown, 1 expectation (run run-1)*"),
+        (None, 3, "ValueError: broken harness\n", "*the harness failed*"),
+        (None, 64, "kill-rank.yaml:3:1: rank 9 of 4\n", "*rank 9 of 4*"),
+        (None, 0, "", "*ended with status 0 and no result*"),
+        (None, 7, "", "*ended with status 7 and no result*"),
+    ],
+)
+def test_whatever_is_no_verdict_is_an_error_and_not_a_failure(
+    project: Project, verdict: str | None, status: int, errors: str, shown: str
+) -> None:
+    project.answer(verdict, status, errors=errors)
+    result = project.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([shown])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_what_the_machine_lacks_is_the_reason_of_a_skip(project: Project) -> None:
+    project.machine_lacks(["mindspore: not installed; install it"])
+    result = project.run("-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*this machine lacks mindspore: not installed; install it*"])
+    assert not project.calls_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "outcome"), [("fail", 1, "xfailed"), ("pass", 0, "failed"), ("unknown", 2, "errors")]
+)
+def test_a_finding_is_a_strict_expected_failure(project: Project, verdict: str, status: int, outcome: str) -> None:
+    project.scenario(head="finding: F-01")
+    project.answer(verdict, status)
+    result = project.run("-rx")
+    result.assert_outcomes(**{outcome: 1})
+    if outcome == "xfailed":
+        result.stdout.fnmatch_lines(["XFAIL*F-01*"])
+    elif outcome == "failed":
+        result.stdout.fnmatch_lines(["*XPASS(strict)*F-01*"])
+
+
+def test_a_broken_scenario_is_a_collection_error_with_its_place(project: Project) -> None:
+    project.scenario("broken", head="colour: red")
+    result = project.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*broken.yaml:3:1: *"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*load.py*")
+
+
+def test_a_setting_reaches_the_scenarios_that_have_the_variable(project: Project) -> None:
+    project.scenario(head="variables: {victim: 1}", victim=AXIS)
+    project.scenario("plain")
+    project.answer("pass", 0)
+    project.run("--chaos-set", "victim=2").assert_outcomes(passed=2)
+    assert [call[-2:] for call in project.calls() if "--set" in call] == [["--set", "victim=2"]]
+
+
+def test_a_setting_that_no_scenario_has_is_a_usage_error(project: Project) -> None:
+    result = project.run("--chaos-set", "victm=2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*no collected scenario has a variable victm*"])
+
+
+def test_a_setting_without_a_value_is_a_usage_error(project: Project) -> None:
+    result = project.run("--chaos-set", "victim")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project) -> None:
+    project.scenario(head="matrix: {victim: [1, 2, 3]}", victim=AXIS)
+    project.answer("pass", 0, cell="victim=1")
+    project.answer("fail", 1, cell="victim=2")
+    project.answer("unknown", 2, cell="victim=3")
+    project.run("--junitxml=junit.xml").assert_outcomes(passed=1, failed=1, errors=1)
+    cases = ET.parse(project.pytester.path / "junit.xml").getroot().findall(".//testcase")
+    assert [[child.tag for child in case if child.tag != "properties"] for case in cases] == [
+        [],
+        ["failure"],
+        ["error"],
+    ]
+    for case, verdict in zip(cases, ["pass", "fail", "unknown"], strict=True):
+        found = {one.get("name"): one.get("value") for one in case.findall("properties/property")}
+        assert found == {
+            "run": "run-1",
+            "verdict": verdict,
+            "recovery.mechanism": "TTP",
+            "recovery.detection": "0.512",
+            "recovery.total": "9.5",
+        }
+    assert "seen      it holds step 4" in (cases[1].findtext("failure") or "")
+
+
+def test_two_workers_give_the_same_outcomes(project: Project) -> None:
+    project.scenario(head="matrix: {victim: [1, 2, 3]}", victim=AXIS)
+    project.answer("pass", 0, cell="victim=1")
+    project.answer("fail", 1, cell="victim=2")
+    project.answer("unknown", 2, cell="victim=3")
+    result = project.run("-n", "2")
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*expected  the checkpoint holds step 5"])
+
+
+def test_an_interrupt_of_pytest_alone_reaches_the_run_and_is_waited_for(project: Project) -> None:
+    project.answer(None, 130, hang=True)
+    result = project.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert (project.pytester.path / "interrupted").exists()
+
+
+def test_without_a_setting_the_command_is_this_python(
+    project: Project, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.run.prepare.known_names", KnownNames)
+    (pytester.path / "conftest.py").unlink()
+    pytester.makeini("[pytest]\n")
+    (item,) = pytester.inline_genitems("scenarios")[0]
+    assert isinstance(item, ScenarioItem)
+    assert item.command()[:4] == [sys.executable, "-m", "chaos", "run"]

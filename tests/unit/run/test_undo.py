@@ -1,0 +1,256 @@
+"""Undo actions work on what is the run's own and on nothing else, and can be repeated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import Ledger, UndoStep
+from chaos.platforms.find import find_run_processes
+from chaos.platforms.process import identify, send_signal, state
+from chaos.run.directory import MARKER
+from chaos.run.undo import (
+    UNDO_ACTIONS,
+    CannotUndo,
+    UndoContext,
+    end_job,
+    remove_directory,
+    resume_process,
+    undo_open_steps,
+)
+from chaos.run.wait import wait_for
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def context(token: str) -> UndoContext:
+    return UndoContext(token, SYSTEM_CLOCK)
+
+
+def step(action: str, **arguments: Any) -> UndoStep:
+    return UndoStep("u1", "stop-1", action, arguments, "a note")
+
+
+def test_steps_are_undone_in_reverse_and_one_that_fails_stays_open(tmp_path: Path, context: UndoContext) -> None:
+    ledger = Ledger(tmp_path / "undo.jsonl")
+    order: list[str] = []
+
+    def good(undo: UndoStep, _: UndoContext) -> str:
+        order.append(undo.id)
+        return f"did {undo.id}"
+
+    def bad(undo: UndoStep, _: UndoContext) -> str:
+        order.append(undo.id)
+        raise CannotUndo("no")
+
+    def broken(undo: UndoStep, _: UndoContext) -> str:
+        raise PermissionError(1, "Operation not permitted")
+
+    for key, action in (("a", "good"), ("b", "bad"), ("c", "missing"), ("d", "broken"), ("e", "good")):
+        ledger.record(UndoStep(key, None, action, {}, "by hand"))
+    undone = undo_open_steps(ledger, {"good": good, "bad": bad, "broken": broken}, context)
+    assert order == ["e", "b", "a"]
+    assert [(item.step.id, item.ok) for item in undone] == [
+        ("e", True),
+        ("d", False),
+        ("c", False),
+        ("b", False),
+        ("a", True),
+    ]
+    assert undone[2].how == "there is no undo action 'missing' in this version; by hand"
+    assert [open_step.id for open_step in ledger.open_steps()] == ["d", "c", "b"]
+    assert ledger.read().closed == {"e": "did e", "a": "did a"}
+
+
+def test_a_stopped_process_of_the_run_goes_on(start: Start, token: str, context: UndoContext) -> None:
+    identity = identify(start("sleep", "1000", run=token).pid)
+    send_signal(identity, signal.SIGSTOP)
+    wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+    undo = step("resume-process", **asdict(identity))
+    assert resume_process(undo, context) == f"continued {identity}"
+    wait_for("running", lambda: state(identity) == "alive", seconds=20)
+    assert resume_process(undo, context) == f"continued {identity}"
+
+
+def test_a_process_that_has_ended_needs_no_undoing_and_the_next_with_its_pid_is_left_alone(
+    start: Start, token: str, context: UndoContext
+) -> None:
+    other = start("sleep", "1000", run=token)
+    now = identify(other.pid)
+    send_signal(now, signal.SIGSTOP)
+    wait_for("stopped", lambda: state(now) == "stopped", seconds=20)
+    for earlier in (replace(now, start_time=now.start_time - 1), replace(now, boot="earlier")):
+        assert "has ended" in resume_process(step("resume-process", **asdict(earlier)), context)
+    assert state(now) == "stopped"
+
+
+def test_a_process_of_another_run_is_not_signalled(start: Start, token: str, context: UndoContext) -> None:
+    for child in (start("sleep", "1000", run=token + "-other"), start("sleep", "1000")):
+        identity = identify(child.pid)
+        send_signal(identity, signal.SIGSTOP)
+        wait_for("stopped", lambda identity=identity: state(identity) == "stopped", seconds=20)  # type: ignore[misc]
+        with pytest.raises(CannotUndo, match="nothing was sent"):
+            resume_process(step("resume-process", **asdict(identity)), context)
+        assert state(identity) == "stopped"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"pid": "5", "start_time": 1, "boot": "b"}, {"pid": 5}])
+def test_a_step_that_does_not_say_which_process_is_refused(context: UndoContext, arguments: dict[str, Any]) -> None:
+    with pytest.raises(CannotUndo, match="does not say which process"):
+        resume_process(step("resume-process", **arguments), context)
+
+
+def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, context: UndoContext) -> None:
+    other = start("sleep", "1000", run=token + "-other")
+    start(
+        "sh", "-c", "trap '' TERM; sleep 1000 & env -i sleep 1001 & wait", run=token, MS_ROLE="MS_WORKER", RANK_ID="3"
+    )
+    wait_for("three processes", lambda: len(find_run_processes(token)) == 3, seconds=20)
+    assert end_job(step("end-job", run=token), context).startswith("ended rank 3 ")
+    assert find_run_processes(token) == []
+    assert other.poll() is None
+    assert end_job(step("end-job", run=token), context) == "no process of the run was left"
+
+
+def test_the_job_of_another_run_is_not_ended(start: Start, token: str, context: UndoContext) -> None:
+    other = start("sleep", "1000", run=token + "-other")
+    with pytest.raises(CannotUndo, match="nothing was ended"):
+        end_job(step("end-job", run=token + "-other"), context)
+    assert other.poll() is None
+
+
+@pytest.fixture
+def private(tmp_path: Path, token: str) -> Path:
+    """A private directory of the run, with files, a tree, and a link that leads out of it."""
+    path = tmp_path / "private"
+    (path / "deep" / "er").mkdir(parents=True)
+    (path / "deep" / "er" / "file").write_text("x")
+    (path / "agent.sock").write_text("")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("keep")
+    (path / "link").symlink_to(outside)
+    (path / "deep" / "link").symlink_to(outside)
+    (path / MARKER).write_text(token)
+    return path
+
+
+def test_a_private_directory_is_removed_and_no_link_is_followed(
+    private: Path, tmp_path: Path, context: UndoContext
+) -> None:
+    undo = step("remove-directory", path=str(private))
+    assert remove_directory(undo, context) == f"removed {private}"
+    assert not private.exists()
+    assert (tmp_path / "outside" / "precious").read_text() == "keep"
+    assert remove_directory(undo, context) == f"{private} does not exist"
+
+
+def test_a_removal_that_was_cut_off_is_completed(
+    private: Path, context: UndoContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undo = step("remove-directory", path=str(private))
+    steps = 0
+    while True:
+        budget, left = steps, steps
+
+        class Killed(BaseException):
+            pass
+
+        def cut(real: Callable[..., None]) -> Callable[..., None]:
+            def act(*arguments: Any, **more: Any) -> None:
+                nonlocal left
+                if left == 0:
+                    raise Killed
+                left -= 1
+                real(*arguments, **more)
+
+            return act
+
+        copy = private.with_name(f"copy-{budget}")
+        shutil.copytree(private, copy, symlinks=True)
+        undo = step("remove-directory", path=str(copy))
+        with monkeypatch.context() as patch:
+            for name in ("unlink", "rmdir"):
+                patch.setattr(os, name, cut(getattr(os, name)))
+            try:
+                remove_directory(undo, context)
+                finished = True
+            except Killed:
+                finished = False
+        remove_directory(undo, context)
+        assert not copy.exists()
+        if finished:
+            break
+        steps += 1
+    assert steps > 5
+
+
+@pytest.mark.parametrize("marker", [None, "another-run", "", "x" * 10_000])
+def test_a_directory_without_this_runs_marker_is_left_alone(
+    private: Path, context: UndoContext, marker: str | None
+) -> None:
+    (private / MARKER).unlink()
+    if marker is not None:
+        (private / MARKER).write_text(marker)
+    with pytest.raises(CannotUndo, match="does not carry this run's marker"):
+        remove_directory(step("remove-directory", path=str(private)), context)
+    assert (private / "deep" / "er" / "file").exists()
+
+
+def test_a_marker_that_is_a_link_proves_nothing(
+    private: Path, tmp_path: Path, context: UndoContext, token: str
+) -> None:
+    (private / MARKER).unlink()
+    (tmp_path / "forged").write_text(token)
+    (private / MARKER).symlink_to(tmp_path / "forged")
+    with pytest.raises(CannotUndo, match="cannot be read"):
+        remove_directory(step("remove-directory", path=str(private)), context)
+    assert (private / "agent.sock").exists()
+
+
+def test_a_directory_whose_making_was_cut_off_is_removed(tmp_path: Path, context: UndoContext) -> None:
+    for marker in (None, ""):
+        path = tmp_path / "empty"
+        path.mkdir()
+        if marker is not None:
+            (path / MARKER).write_text(marker)
+        assert remove_directory(step("remove-directory", path=str(path)), context) == f"removed {path}"
+        assert not path.exists()
+
+
+def test_an_empty_directory_of_another_run_is_left_alone(tmp_path: Path, context: UndoContext) -> None:
+    (tmp_path / MARKER).write_text("another-run")
+    with pytest.raises(CannotUndo, match="another run's marker"):
+        remove_directory(step("remove-directory", path=str(tmp_path)), context)
+    assert (tmp_path / MARKER).exists()
+
+
+def test_what_is_no_directory_of_this_user_is_left_alone(
+    private: Path, tmp_path: Path, context: UndoContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "alias").symlink_to(private)
+    (tmp_path / "file").write_text("")
+    for name in ("alias", "file"):
+        with pytest.raises(CannotUndo, match="is not a directory"):
+            remove_directory(step("remove-directory", path=str(tmp_path / name)), context)
+    for path in ("relative/path", ""):
+        with pytest.raises(CannotUndo, match="absolute path"):
+            remove_directory(step("remove-directory", path=path), context)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(CannotUndo, match="belongs to user"):
+        remove_directory(step("remove-directory", path=str(private)), context)
+    assert (private / "agent.sock").exists()
+
+
+def test_the_runs_own_actions_are_known_by_name() -> None:
+    assert set(UNDO_ACTIONS) == {"resume-process", "end-job", "remove-directory"}

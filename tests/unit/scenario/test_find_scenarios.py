@@ -1,0 +1,99 @@
+"""Scenario files are told from other files, and found by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.find import find_scenario, is_scenario_file, iter_scenarios
+
+Write = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"chaos: 1\n", True),
+        (b"chaos: 1", True),
+        (b"chaos:\n  1\n", True),
+        (b"chaos : 1\n", True),
+        (b"'chaos': 1\n", True),
+        (b'"chaos": 1\r\n', True),
+        (b"\xef\xbb\xbf# comment\n\n  # more\n%YAML 1.2\n--- # start\nchaos: 1\n", True),
+        (b"# " + b"x" * 10_000 + b"\nchaos: 2\nrubbish: [\n", True),
+        (b"{chaos: 1, name: x}\n", True),
+        (b"--- {chaos: 1}\n", True),
+        (b"{\n  'chaos':1}\n", True),
+        (b"  chaos: 1\n", True),
+        (b"chaos: 1\n\xff\xfe\x00", True),
+        (b"chaos:1\n", False),
+        (b"chaoss: 1\n", False),
+        (b"name: x\nchaos: 1\n", False),
+        (b"- chaos: 1\n", False),
+        (b"", False),
+        (b"# chaos: 1\n", False),
+        (b"---\n---\nchaos: 1\n", False),
+        (b"\x00\x01\x02" * 5000, False),
+        (b"x" * 2_000_000, False),
+        (b"\n" * 100_000 + b"chaos: 1\n", False),
+        ("chaos: 1\n".encode("utf-16"), False),
+    ],
+)
+def test_the_first_key_decides(write: Write, text: bytes, expected: bool) -> None:
+    assert is_scenario_file(write(text)) is expected
+
+
+def test_odd_files_are_no_scenarios(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "broken").symlink_to("nowhere")
+    odd: list[str | Path] = [
+        tmp_path,
+        tmp_path / "pipe",
+        tmp_path / "broken",
+        tmp_path / "none",
+        Path("/dev/zero"),
+        "nul\0",
+        "x" * 9999,
+    ]
+    assert [is_scenario_file(path) for path in odd] == [False] * len(odd)
+
+
+def test_a_path_wins_over_a_name(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = write("chaos: 1\n", "library/kill.yaml")
+    assert find_scenario("kill", directories=[tmp_path / "none", tmp_path / "library"]) == stored
+    assert find_scenario("kill.yaml", directories=[tmp_path / "library"]) == stored
+    monkeypatch.chdir(tmp_path)
+    write("chaos: 1\n", "kill.yaml")
+    assert find_scenario("kill.yaml", directories=[tmp_path / "library"]) == Path("kill.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("kill-rnak.yaml", "did you mean 'kill-rank'?"), ("zzz", "scenarios: kill-rank"), ("a\0b", ""), ("x" * 5000, "")],
+)
+def test_an_unknown_name_gets_a_suggestion(write: Write, tmp_path: Path, name: str, hint: str) -> None:
+    write("chaos: 1\n", "kill-rank.yaml")
+    write("other: 1\n", "kill-rnak-values.yaml")
+    with pytest.raises(ScenarioError) as caught:
+        find_scenario(name, directories=[tmp_path])
+    assert hint in caught.value.problems[0].hint and "\0" not in str(caught.value)
+
+
+def test_directories_are_walked_for_scenarios(write: Write, tmp_path: Path) -> None:
+    for name in ("b.yaml", "a/z.yml", "a/y.yaml", ".hidden/c.yaml"):
+        write("chaos: 1\n", name)
+    write("values: 1\n", "helm.yaml")
+    write("chaos: 1\n", "notes.txt")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    given = write("chaos: [\n", "a/y.yaml")
+    found = iter_scenarios([tmp_path, given, tmp_path / "helm.yaml"])
+    assert [str(path.relative_to(tmp_path)) for path in found] == ["a/y.yaml", "a/z.yml", "b.yaml", "helm.yaml"]
+
+
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no such file or directory"):
+        iter_scenarios([tmp_path / "none"])
