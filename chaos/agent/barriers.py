@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
 from typing import Any
 
 from chaos.agent.channel import Channel
@@ -22,9 +21,8 @@ PHASES = (
 class Barriers:
     """Holds a rank at an armed (step, phase) until the harness has made the fault or lets it go.
 
-    An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. The hot
-    path is one lookup. ``held_ns`` adds up the time that this rank was held, in nanoseconds.
-    ``step`` is the step that the rank is in, counted from 1 over the whole job.
+    An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
+    an armed fault it costs one look-up. ``step`` is the step that the rank is in, counted from 1 over the whole job.
     """
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
@@ -36,7 +34,6 @@ class Barriers:
         for point in armed:
             self._armed.setdefault((point["step"], point["phase"]), []).append(point["fault"])
             self._phases.add(point["phase"])
-        self.held_ns = 0
 
     def reach(self, phase: str) -> None:
         """Pass the barrier of this phase in the current step; blocks while a fault is armed here."""
@@ -48,10 +45,8 @@ class Barriers:
         return set(self._phases)
 
     def _hold(self, phase: str) -> None:
-        began = perf_counter_ns()
         for fault in self._armed.pop((self.step, phase), ()):
             self._record.write("barrier.reached", fault=fault, step=self.step, phase=phase)
             if self._channel is not None:
                 self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
             self._record.write("barrier.released", fault=fault)
-        self.held_ns += perf_counter_ns() - began

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timezone
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from chaos.history.reader import History
-from chaos.observe.checkpoint import read_checkpoint
-from chaos.observe.layout import FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import read_log
+from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 
 _BLOCK = 1 << 20
 _TTP_LOG = "ttp_log.log*"
-
-
-@dataclass(frozen=True)
-class SavedState:
-    """What a checkpoint file holds, without its values.
-
-    ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
-    ``numbers`` holds single whole numbers, appended or parameters.
-    """
-
-    digests: dict[str, str]
-    infinite: tuple[str, ...]
-    numbers: dict[str, int]
 
 
 class Artifacts:
@@ -60,7 +46,7 @@ class Artifacts:
     def read_checkpoint(self, path: Path) -> SavedState:
         """The content of a checkpoint file. Raises chaos.observe.checkpoint.CheckpointError when it is not sound."""
         if path not in self._states:
-            self._states[path] = _state(path)
+            self._states[path] = read_saved_state(path)
         return self._states[path]
 
     def relative(self, path: Path) -> str:
@@ -91,8 +77,9 @@ class Artifacts:
         starts = [index + 1 for index, part in enumerate(parts) if part == "job"] if recorded.startswith("/") else [0]
         for start in reversed(starts):
             candidate = self.job_dir.joinpath(*parts[start:])
-            if candidate.is_file():
-                return candidate
+            for kept in (candidate, candidate.with_name(candidate.name + DIGESTED)):
+                if kept.is_file():
+                    return kept
         return None
 
     def sdk_events(self, attempt: str) -> list[LogEvent]:
@@ -119,17 +106,6 @@ class Artifacts:
     def unfinished(self) -> list[Path]:
         """Files and directories under the job's directory whose names say that they were not finished."""
         return sorted(_unfinished(self.job_dir))
-
-
-def _state(path: Path) -> SavedState:
-    checkpoint = read_checkpoint(path)
-    names = {*checkpoint.values, *checkpoint.tensors}
-    numbers = {name: number for name in names if (number := checkpoint.number(name)) is not None}
-    return SavedState(
-        digests={name: tensor.digest() for name, tensor in checkpoint.tensors.items()},
-        infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite()),
-        numbers=numbers,
-    )
 
 
 def _contains(path: Path, needle: bytes) -> bool:

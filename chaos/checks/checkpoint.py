@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from chaos.checks.artifacts import Artifacts, SavedState
+from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.checks.finding import Finding
@@ -17,6 +17,7 @@ from chaos.checks.values import judge_values
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
 NAME = "checkpoint"
@@ -208,7 +209,11 @@ def _judge_names(plan: Plan, file: FoundCheckpoint, state: SavedState, step: int
     if epoch is not None and epoch != file.epoch:
         found.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
     planned = plan.checkpoint.files.get(file.rank)
-    if planned is not None and plan.checkpoint.step == step and not f"/{file.path.as_posix()}".endswith(f"/{planned}"):
+    if (
+        planned is not None
+        and plan.checkpoint.step == step
+        and not f"/{file.saved_as.as_posix()}".endswith(f"/{planned}")
+    ):
         found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
 
 

@@ -66,11 +66,9 @@ def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
 
 
 def processes(history: History, attempt: str) -> dict[int, list[int]]:
-    """Process ids that were each rank in an attempt, in order of appearance, as harness and agents recorded them."""
+    """Process ids that were each rank in an attempt, as harness and agents recorded them."""
     found: dict[int, list[int]] = defaultdict(list)
-    for one in history.events:
-        if one.event not in ("rank.found", "agent.start") or one.attempt != attempt:
-            continue
+    for one in history.select("rank.found", attempt=attempt) + history.select("agent.start", attempt=attempt):
         if one.rank is not None and one.pid is not None and one.pid not in found[one.rank]:
             found[one.rank].append(one.pid)
     return dict(sorted(found.items()))

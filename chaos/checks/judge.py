@@ -11,6 +11,7 @@ from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.phases import Recovery, measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
+from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
 from chaos.plan.io import PlanFormatError, loads
 from chaos.plan.model import Plan
@@ -50,7 +51,7 @@ def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None) ->
         own = _run(name, check, plan, history, artifacts)
         if not own and all(one.check != name for one in left_out):
             own = [Finding(name, "unknown", "the check says something about the run", "it found nothing to say")]
-        findings.extend(own)
+        findings.extend(_presentable(one, run_dir) for one in own)
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
     return Judgement(tuple(findings), _measured(plan, history, artifacts), verdict, tuple(left_out), plan, history)
@@ -74,7 +75,18 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
         return list(function(plan, history, artifacts))
     except Exception as error:
         text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
-        return [Finding(name, "unknown", "the check comes to an end", text.replace(str(artifacts.run_dir), "."))]
+        return [Finding(name, "unknown", "the check comes to an end", text)]
+
+
+def _presentable(finding: Finding, run_dir: Path) -> Finding:
+    """Without the place of the run on this machine, and without characters that no report can show."""
+    place = f"{run_dir}/"
+
+    def shown(text: str) -> str:
+        return readable(text if place == "./" else text.replace(place, ""))
+
+    where = tuple(map(shown, finding.where))
+    return replace(finding, expected=shown(finding.expected), seen=shown(finding.seen), where=where)
 
 
 def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:

@@ -87,46 +87,42 @@ def _judge_losses(
     found: Collector,
     expected: str,
 ) -> None:
-    trained = {
-        attempt: {rank: {step_of(one) for one in ends} for rank, ends in by_rank(history, "step.end", attempt).items()}
-        for attempt in (TRAIN, RESUME)
-    }
+    recorded = _recorded_before(history)
     compared = 0
     for rank in range(plan.ranks):
-        own = 0
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
-            theirs = loss_of(other)
-            before = not plan.resumes or (saved is not None and step <= saved)
-            if theirs is None or (before and not _must_have(history, trained[TRAIN].get(rank, set()), rank, step)):
-                continue
             ours = events.get((rank, step))
-            value = loss_of(ours) if ours is not None else None
+            value, theirs = (loss_of(ours) if ours is not None else None), loss_of(other)
+            before = not plan.resumes or (saved is not None and step <= saved)
+            if before and ours is None and step not in recorded.get(rank, ()):
+                continue
+            if value is None and theirs is None and ours is not None:
+                continue  # This rank has no loss: it is not on the last pipeline stage.
             if ours is None or value is None:
                 found.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
-                continue
-            own += 1
-            if not wrong and not close(value, theirs, plan.loss_tolerance):
-                wrong = True
-                seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
-                found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
-        if not own and any(loss_of(one) is not None for one in twin.digests.get(rank, {}).values()):
-            found.unknown(expected, f"no loss of rank {rank} can be compared", _line(plan))
-        compared += own
+            elif theirs is None:
+                seen = f"the baseline has no loss of rank {rank} at step {step}"
+                found.unknown(expected, seen, _line(plan), at_baseline(other))
+            else:
+                compared += 1
+                if not wrong and not close(value, theirs, plan.loss_tolerance):
+                    wrong = True
+                    seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
+                    found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
     if not compared:
         found.unknown(expected, "not one loss can be compared", _line(plan))
     found.settle(expected, f"{compared} losses on {plan.ranks} ranks do", _line(plan))
 
 
-def _must_have(history: History, ended: set[int], rank: int, step: int) -> bool:
-    """Whether a rank must have recorded a step of the faulted launch.
+def _recorded_before(history: History) -> dict[int, set[int]]:
+    """Steps of the faulted launch that each rank must have recorded.
 
-    It must if it ended the step, unless that was the last it did before it was killed: the digest comes after the end.
+    Those that it ended, but for the last one before it was killed: the digest comes after the end.
     """
-    if step not in ended:
-        return False
-    killed = any(one.data.get("signal") is not None for one in history.select("rank.exit", attempt=TRAIN, rank=rank))
-    return not (killed and step == max(ended))
+    killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
+    ended = {rank: {step_of(one) for one in ends} for rank, ends in by_rank(history, "step.end", TRAIN).items()}
+    return {rank: steps - {max(steps)} if rank in killed else steps for rank, steps in ended.items()}
 
 
 def _compared(ours: float, theirs: float) -> str:

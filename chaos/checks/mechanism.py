@@ -103,6 +103,10 @@ def _judge_handlers(plan: Plan, history: History, artifacts: Artifacts, found: C
     renames = history.select("handler.enter", attempt=TRAIN, name="rename")
     if len(renames) > 1:
         found.fail(expected, f"renamed {len(renames)} times", _line(plan), *places(renames))
+    logged_renames = [event for event in artifacts.sdk_events(TRAIN) if event.kind == "ttp.renamed"]
+    if len(logged_renames) > 1:
+        sources = (event.source for event in logged_renames)
+        found.fail(expected, f"renamed {len(logged_renames)} times by the SDK's log", _line(plan), *sources)
     for one in history.select("handler.exit", attempt=TRAIN, ok=False):
         seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {one.data.get('error', 'no reason given')}"
         found.fail(expected, seen, _line(plan), one.source)

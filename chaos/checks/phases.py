@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from chaos.checks.acted import TTP
+from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, step_of, steps
@@ -41,7 +41,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds."""
+    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
+
+    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any.
+    """
 
     mechanism: str | None
     phases: tuple[Phase, ...] = ()
@@ -94,9 +97,10 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     run = _Run(plan, history, artifacts)
     acts = history.select("fault.injecting")
     if not acts:
-        return Recovery(TTP, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
+        return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
+    acted = ", ".join(mechanisms(history, artifacts, TRAIN).evidence) or None
     begin = _Moment(acts[0].mono, acts[0].source)
-    return _assemble(plan, begin, list(_ends(run, begin)))
+    return _assemble(acted, begin, list(_ends(run, begin)))
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
@@ -128,7 +132,7 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
             yield name, str(error)
 
 
-def _assemble(plan: Plan, begin: _Moment, ends: list[tuple[str, _Moment | str]]) -> Recovery:
+def _assemble(mechanism: str | None, begin: _Moment, ends: list[tuple[str, _Moment | str]]) -> Recovery:
     phases: list[Phase] = []
     before: _Moment | str = begin
     for name, end in ends:
@@ -145,8 +149,8 @@ def _assemble(plan: Plan, begin: _Moment, ends: list[tuple[str, _Moment | str]])
             phases.append(Phase(name, None, reason))
         before = end
     if isinstance(before, str):
-        return Recovery(TTP, tuple(phases), None, before)
-    return Recovery(TTP, tuple(phases), before.mono - begin.mono)
+        return Recovery(mechanism, tuple(phases), None, before)
+    return Recovery(mechanism, tuple(phases), before.mono - begin.mono)
 
 
 def _first_of(events: list[Event], after: int, what: str) -> _Moment:

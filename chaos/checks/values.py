@@ -6,7 +6,7 @@ difference, unequal digests decide nothing.
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts, SavedState
+from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, digests, text_list
 from chaos.checks.parameters import MAY_BE_ADDED, is_appended, is_flag, is_optimizer_state
@@ -14,6 +14,7 @@ from chaos.checks.twin import Twin, at_baseline
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
 WHOLE = "weights and optimizer state are all there, and finite"

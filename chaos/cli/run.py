@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The vendor's mindio_ttp, the stand-in, or whichever the machine has.",
 )
+@click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
 @json_option
 @debug_option
 @click.pass_context
@@ -55,6 +56,7 @@ def command(
     reports: Path,
     keep_going: bool,
     sdk: str,
+    cores: int | None,
     as_json: bool,
 ) -> int:
     """Start the job, inject the faults, watch the recovery and judge it.
@@ -87,7 +89,7 @@ def command(
         raise click.UsageError(f"--sdk vendor: mindio_ttp is {lacking[0].seen} for this Python")
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
-    options = RunOptions(reports=reports.absolute(), draw_seed=draw_seed, baseline=baseline, sdk=sdk)
+    options = RunOptions(reports.absolute(), draw_seed, baseline, sdk, cores)
     debug = context.ensure_object(Settings).debug
 
     def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:

@@ -13,11 +13,17 @@ from typing import Literal
 
 Kind = Literal["end-of-life", "periodic", "either"]
 
+DIGESTED = ".digests.json"
+"""Ends the name of a file that stands for a checkpoint too large to keep: ``ttp_rank_0-1_5.ckpt.digests.json``."""
+
 # ttp_: MindSpore 2.7 to 2.10; tft_: older releases and their documents.
 _STEP_DIRECTORY = re.compile(r"(?:ttp|tft)_saved_checkpoints-step_(?P<step>\d{1,18})(?P<temporary>_tmp)?")
 _RANK_DIRECTORY = re.compile(r"rank_(?P<rank>\d{1,18})")
-# prefix-epoch_step; the writer calls it .tmp until it is complete.
-_FILE = re.compile(r"(?P<prefix>.+)-(?P<epoch>\d{1,18})_(?P<step>\d{1,18})\.(?P<suffix>ckpt|safetensors|tmp)")
+# prefix-epoch_step; the writer calls it .tmp until it is complete. A large one may have been replaced by its digests.
+_FILE = re.compile(
+    r"(?P<prefix>.+)-(?P<epoch>\d{1,18})_(?P<step>\d{1,18})\.(?P<suffix>ckpt|safetensors|tmp)"
+    rf"(?:{re.escape(DIGESTED)})?"
+)
 _RANK_IN_PREFIX = re.compile(r"(?:^|_)rank_(?P<rank>\d{1,18})(?:_\d+)?$")
 
 
@@ -40,6 +46,11 @@ class FoundCheckpoint:
     temporary: bool
     kind: Kind
     name_rank: int | None
+
+    @property
+    def saved_as(self) -> Path:
+        """The path under which the job saved it: ``path``, unless only its digests were kept."""
+        return self.path.with_name(self.path.name.removesuffix(DIGESTED))
 
 
 def find_checkpoints(root: Path) -> list[FoundCheckpoint]:

@@ -17,15 +17,21 @@ AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
 
 @dataclass(frozen=True)
 class Profile:
-    """Budgets in seconds of one timing profile."""
+    """Budgets in seconds of one timing profile.
+
+    ``silence`` replaces the budget of the detection where a rank is suspended: its connections stay up, so only the
+    missing heartbeat tells of it.
+    """
 
     total: float
     phases: Mapping[str, float]
+    silence: float
 
 
 PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
     {
-        # The fast profile: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores.
+        # The fast profile: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores. A broken
+        # connection is believed at once, silence only after 5 s.
         "fast": {
             "TTP": Profile(
                 total=180.0,
@@ -40,6 +46,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "first step": 30.0,
                     "caught up": 60.0,
                 },
+                silence=8.0,
             )
         },
         # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
@@ -59,6 +66,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "first step": 60.0,
                     "caught up": 120.0,
                 },
+                silence=15.0,
             )
         },
     }
@@ -66,9 +74,12 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
 """Timing profile → mechanism → budgets."""
 
 
-def plan_budget(mechanism: str | None, resumes: bool, scenario: Scenario, problems: Problems) -> Budget:
+def plan_budget(
+    mechanism: str | None, resumes: bool, scenario: Scenario, problems: Problems, *, silent: bool
+) -> Budget:
     """Budgets of the profile, with those that the scenario writes in their place.
 
+    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence.
     Without a resume the phases after the restart have none, and the total is the sum of the phases that are left.
     A budget for a phase that cannot come is noted as a problem.
     """
@@ -79,6 +90,8 @@ def plan_budget(mechanism: str | None, resumes: bool, scenario: Scenario, proble
         return Budget(None, {})
     chosen = PROFILES[scenario.job.timings][mechanism]
     phases = {name: chosen.phases[name] for name in PHASES[mechanism] if resumes or name not in AFTER_RESTART}
+    if silent:
+        phases["detection"] = chosen.silence
     total = chosen.total if resumes else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases:

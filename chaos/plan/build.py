@@ -70,7 +70,8 @@ def build_plan(
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
     expected = merge(scenario, outcome, entitled, problems)
-    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems)
+    silent = any(fault.effect == "suspension" for fault in faults)
+    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent)
     problems.raise_found()
 
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps

@@ -58,11 +58,12 @@ def _read_facts(path: Path) -> dict[str, Any]:
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON would give it back, without the place that the scenario had on the machine of the run."""
+    """The plan as JSON would give it back; of places on the machine of the run only the last part."""
     data = json.loads(json.dumps(as_data(plan), allow_nan=False))
     assert isinstance(data, dict)
-    if PurePath(plan.source).is_absolute():
-        data["source"] = PurePath(plan.source).name
+    for key in ("source", "baseline"):
+        if PurePath(data[key]).is_absolute():
+            data[key] = PurePath(data[key]).name
     return data
 
 

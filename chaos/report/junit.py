@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
@@ -10,21 +9,20 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from chaos.checks.finding import worst
+from chaos.checks.text import readable
 from chaos.report.files import replace_file
 from chaos.report.result import CheckResult, Result
 
 FILE = "junit.xml"
 
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
 
 def junit(result: Result) -> JUnitXml:
     """The result as JUnit XML: fail is a failure, unknown an error, what the plan excludes is skipped."""
-    name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
+    name = readable(f"{result.scenario}[{result.cell}]" if result.cell else result.scenario)
     suite = TestSuite(name)
     suite.add_property("verdict", result.verdict)
     if result.recovery.mechanism is not None:
-        suite.add_property("mechanism", result.recovery.mechanism)
+        suite.add_property("recovery.mechanism", result.recovery.mechanism)
     for phase, seconds in result.recovery.phases.items():
         suite.add_property(f"recovery.{phase}", _seconds(seconds))
     if result.recovery.phases:
@@ -59,8 +57,8 @@ def _case(suite: str, check: str, findings: list[CheckResult]) -> TestCase:
     if verdict != "pass":
         decisive = [one for one in findings if one.verdict == verdict]
         kind = Failure if verdict == "fail" else Error
-        outcome = kind(_clean(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"), verdict)
-        outcome.text = _clean("\n\n".join(map(_text, [one for one in findings if one.verdict != "pass"])))
+        outcome = kind(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}", verdict)
+        outcome.text = "\n\n".join(_text(one) for one in findings if one.verdict != "pass")
         case.result = [outcome]
     return case
 
@@ -68,11 +66,6 @@ def _case(suite: str, check: str, findings: list[CheckResult]) -> TestCase:
 def _text(check: CheckResult) -> str:
     lines = [f"{check.verdict}", f"expected: {check.expected}", f"seen:     {check.seen}"]
     return "\n".join([*lines, *(f"where:    {place}" for place in check.where)])
-
-
-def _clean(text: str) -> str:
-    """Text that XML can hold: what a job wrote may contain anything."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _seconds(value: float | None) -> str:

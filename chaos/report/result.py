@@ -1,4 +1,4 @@
-"""result.json: the public format of a verdict (docs/result.md describes every key)."""
+"""result.json: the public format of a verdict (docs/result-format.md describes every key)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ def write_result(result: Result, run_dir: Path) -> Path:
     """Write result.json in one piece: a reader sees the old one or the new one. Raises OSError."""
     path = run_dir / FILE
     text = json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_file(path, text.encode())
+    # Half a character pair, which evidence may hold, becomes its JSON escape.
+    replace_file(path, text.encode(errors="backslashreplace"))
     return path
 
 

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata, util
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from chaos.report.analyze import analyze
 from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
 from chaos.run.injection import Injection
+from chaos.run.keep import thin_out
 from chaos.run.prepare import plan_cell
 from chaos.run.progress import Progress
 from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
@@ -69,6 +70,8 @@ def run_cell(
     that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
     """
     plan = plan_cell(loaded, cell, options.draw_seed)
+    if options.baseline is not None:
+        plan = replace(plan, baseline=options.baseline)
     sdk = choose_sdk(options.sdk)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
@@ -127,21 +130,20 @@ class _Runner:
         with owned.lock:
             self._describe(owned, plan)
             point_latest(self._options.reports, owned.run)
-            interrupted = self._record_run(
-                owned, plan, self._scenario, baseline=self._options.baseline or plan.baseline
-            )
+            interrupted = self._record_run(owned, plan, self._scenario)
             result = analyze(owned.path)
         return RunOutcome(owned.path, result.verdict, interrupted)
 
-    def _record_run(self, owned: RunDirectory, plan: Plan, scenario: Scenario, *, baseline: str) -> bool:
+    def _record_run(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> bool:
         """Run with a history; returns whether Ctrl-C ended it. Errors of the harness are recorded and raised."""
         interrupted, error = False, None
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=self._clock) as history:
             history.record("run.start", run=owned.run, scenario=plan.scenario, cell=plan.cell, seed=plan.seed)
             try:
-                self._take_baseline(owned, plan, baseline)
+                self._take_baseline(owned, plan.baseline)
                 self._drive(owned, plan, scenario, history)
+                thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 _record_deadline(history, expired)
             except JobFailed as failed:
@@ -171,7 +173,7 @@ class _Runner:
 
     # The baseline: the same job without faults.
 
-    def _take_baseline(self, owned: RunDirectory, plan: Plan, baseline: str) -> None:
+    def _take_baseline(self, owned: RunDirectory, baseline: str) -> None:
         if baseline == "none":
             return
         if baseline != "auto":
@@ -194,7 +196,9 @@ class _Runner:
 
     def _make_baseline(self, key: str) -> Path:
         self._progress.note("no baseline is cached for this job: running it once without faults")
-        scenario = self._scenario.model_copy(update={"faults": (), "expect": Expect(), "finding": None})
+        scenario = self._scenario.model_copy(
+            update={"faults": (), "expect": Expect(), "finding": None, "baseline": "none"}
+        )
         plan = build_plan(
             scenario,
             self._cell.lines,
@@ -207,7 +211,7 @@ class _Runner:
         owned = create_run(self._options.reports, "baseline", key[:12], clock=self._clock)
         with owned.lock:
             self._describe(owned, plan)
-            if self._record_run(owned, plan, scenario, baseline="none"):
+            if self._record_run(owned, plan, scenario):
                 raise KeyboardInterrupt
         return owned.path
 

@@ -242,6 +242,9 @@ class Scenario(Model):
     faults: tuple[Fault, ...] = Field((), strict=False, max_length=MAX_FAULTS, description="The fault schedule.")
     expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
+    keep_checkpoints_mb: int = Field(
+        1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
+    )
     deadlines: Deadlines = Field(Deadlines(), description="Deadlines of the run and of each wait.")
     finding: str | None = Field(
         None,

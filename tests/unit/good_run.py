@@ -217,7 +217,7 @@ class GoodRun:
     def write(self, directory: Path) -> Path:
         """Write the run's directory."""
         _write(directory / "plan.json", dumps(self.plan).encode())
-        facts = {
+        facts: Record = {
             "run": "r1",
             "scenario": self.plan.scenario,
             "source": self.plan.source,
@@ -318,7 +318,7 @@ def _began(at: float, who: int, after: int, **place: Any) -> Iterator[Record]:
 
 
 def _train(rank: int) -> list[Record]:
-    place = {"attempt": "train", "rank": rank, "pid": pid_of("train", rank)}
+    place: Record = {"attempt": "train", "rank": rank, "pid": pid_of("train", rank)}
     records = [
         _start("agent", 2.0, **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
@@ -332,7 +332,7 @@ def _train(rank: int) -> list[Record]:
     records.append(record(10.5, "step.begin", step=SAVED + 1, **place))
     if rank in (0, 1):
         path = f"/elsewhere/job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp/rank_{rank}/ttp_rank_{rank}-1_5.ckpt"
-        told = {"kind": "end-of-life", "step": SAVED, "path": path}
+        told: Record = {"kind": "end-of-life", "step": SAVED, "path": path}
         records += [
             record(11.2, "handler.enter", name="save_ckpt", step=SAVED, **place),
             record(11.21, "checkpoint.begin", **told, **place),
@@ -349,7 +349,7 @@ def _train(rank: int) -> list[Record]:
 
 
 def _resume(rank: int) -> list[Record]:
-    place = {"attempt": "resume", "rank": rank, "pid": pid_of("resume", rank)}
+    place: Record = {"attempt": "resume", "rank": rank, "pid": pid_of("resume", rank)}
     source = rank if rank in (0, 1) else {2: 0, 3: 1}[rank]
     path = f"checkpoints/ttp_saved_checkpoints-step_{SAVED}/rank_{source}/ttp_rank_{source}-1_{SAVED}.ckpt"
     records = [
@@ -387,8 +387,8 @@ def _harness() -> list[Record]:
         record(2.5, "rank.found", attempt="train", rank=rank, pid=pid_of("train", rank), start_time=100 + rank)
         for rank in range(RANKS)
     ]
-    victim = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
-    barrier = {"step": SAVED, "phase": "step.end"}
+    victim: Record = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
+    barrier: Record = {"step": SAVED, "phase": "step.end"}
     evidence = [{"rank": VICTIM, "pid": victim["pid"], "signal": 9, "barrier": barrier}]
     records += [
         record(9.5, "fault.armed", fault=FAULT, ranks=[VICTIM]),
@@ -439,7 +439,7 @@ def _baseline() -> dict[str, list[Record]]:
         ]
     }
     for rank in range(RANKS):
-        place = {"attempt": "train", "rank": rank, "pid": 500 + rank}
+        place: Record = {"attempt": "train", "rank": rank, "pid": 500 + rank}
         records = [_start("agent", 2.0, **place), record(2.1, "agent.start", python="3.11", argv=[], **place)]
         records.extend(_began(9.0, rank, 0, **place))
         for step in range(1, LAST + 1):

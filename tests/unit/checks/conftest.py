@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from good_run import GoodRun, good_run
-from judging import Judge
 
 from chaos.checks.judge import judge
+from tests.unit.checks.judging import Judge
+from tests.unit.good_run import GoodRun, good_run
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from good_run import GoodRun
-
 from chaos.checks.finding import Finding
 from chaos.checks.judge import Judgement
+from tests.unit.good_run import GoodRun
 
 Judge = Callable[[GoodRun], Judgement]
 

@@ -7,11 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from good_run import FAULT, SAVED, GoodRun, Record, Spoil, good_run, hex_of, loss_after, pid_of, record, written
-from judging import Judge, said
 
 from chaos.checks.finding import Finding
 from chaos.checks.judge import RunUnreadable, judge
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import (
+    FAULT,
+    SAVED,
+    GoodRun,
+    Record,
+    Spoil,
+    good_run,
+    hex_of,
+    loss_after,
+    pid_of,
+    record,
+    written,
+)
 
 VICTIM_FILE = "train-rank_2"
 
@@ -63,7 +75,7 @@ def never_made(run: GoodRun) -> None:
 
 
 def goes_on_after_the_barrier(run: GoodRun) -> None:
-    place = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}
+    place: Record = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}
     run.add(VICTIM_FILE, record(10.49, "step.begin", step=SAVED + 1, **place))
 
 
@@ -337,6 +349,16 @@ def baseline_without_losses(run: GoodRun) -> None:
         one["loss"] = None
 
 
+def neither_has_losses(run: GoodRun) -> None:
+    baseline_without_losses(run)
+    no_losses(run)
+
+
+def baseline_without_a_loss(run: GoodRun) -> None:
+    (one,) = (one for one in baseline_events(run, "digest") if (one["rank"], one["step"]) == (3, 9))
+    one["loss"] = None
+
+
 def baseline_without_parameters(run: GoodRun) -> None:
     for one in baseline_events(run, "digest"):
         one["parameters"] = {}
@@ -378,7 +400,9 @@ LOSS: list[tuple[Spoil, str]] = [
     (baseline_of_another_seed, "began with another layer1.weight than the baseline"),
     (differs_before_the_fault, "the loss of rank 1 at step 3, before any fault, differs from the baseline"),
     (other_data_before_the_fault, "the batch of rank 1 at step 3, before any fault"),
-    (baseline_without_losses, "not one loss can be compared"),
+    (baseline_without_losses, "the baseline has no loss of rank 0 at step 1"),
+    (neither_has_losses, "not one loss can be compared"),
+    (baseline_without_a_loss, "the baseline has no loss of rank 3 at step 9"),
     (baseline_without_parameters, "the baseline has no parameter digests of rank 0"),
     (no_gradients, "no gradients of rank 0 were recorded in attempt resume"),
     (one_state, "fewer than two states of rank 0"),

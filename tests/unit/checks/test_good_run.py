@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from good_run import GoodRun
-from judging import Judge
-
 from chaos.checks.registry import BUILT_IN
+from tests.unit.checks.judging import Judge
+from tests.unit.good_run import GoodRun
 
 
 def test_a_good_recovery_passes_every_check(run: GoodRun, judged: Judge) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from good_run import SAVED, GoodRun, Saved, Spoil, loss_after, pid_of, record, state_after, written
-from judging import Judge
 
 from chaos.checks import checkpoint
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import worst
 from chaos.checks.phases import measure
 from chaos.history.reader import read_history
+from chaos.plan.model import PlannedFault
+from tests.unit.checks.judging import Judge
+from tests.unit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 
 
 def another_entitled_rank_saved(run: GoodRun) -> None:
@@ -124,7 +126,7 @@ def the_teardown_had_to_kill(run: GoodRun) -> None:
 
 def caught_up_later(run: GoodRun) -> None:
     """A survivor had begun one more step: two steps are trained again."""
-    place = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
+    place: Record = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
     run.drop("step.begin", attempt="train", rank=0, step=SAVED + 1)
     run.add("train-rank_0", record(10.5, "step.begin", step=SAVED + 1, **place))
 
@@ -155,7 +157,53 @@ def launcher_lingers(run: GoodRun) -> None:
     run.add("harness", record(11.95, "job.leftovers", "train", orphans=orphans))
 
 
+def retrigger(run: GoodRun, trigger: dict[str, Any]) -> None:
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, trigger=trigger),))
+
+
+def log_line_seen(run: GoodRun) -> None:
+    retrigger(run, {"step": SAVED, "phase": "step.end", "log": {"contains": "lr: 0.1", "rank": 0}})
+    run.others["logs/train/worker_0.log"] = b"x" * (1 << 20) + b"epoch 1, lr: 0.1\n"
+
+
+def one_of_two_conditions(run: GoodRun) -> None:
+    """The time came first: nobody was held at a barrier."""
+    retrigger(run, {"any": [{"step": 9, "phase": "forward"}, {"elapsed": 0.4}]})
+    run.drop("barrier.reached")
+    run.one("fault.landed").update(step=None, phase=None)
+    run.one("fault.landed")["evidence"][0]["barrier"] = None
+
+
+def nested_conditions(run: GoodRun) -> None:
+    retrigger(run, {"all": [{"step": SAVED, "phase": "step.end"}, {"elapsed": 0.1}]})
+
+
+def two_faults(run: GoodRun) -> None:
+    """Rank 3 is killed after rank 2 was."""
+    assert run.plan.checkpoint is not None
+    second = PlannedFault("kill-2", "kill", (3,), {"after": "kill-1"}, {}, None, 18)
+    run.replan(
+        faults=(*run.plan.faults, second),
+        checkpoint=replace(run.plan.checkpoint, entitled={0: (0,), 1: (1,)}),
+    )
+    for event in ("rank.exit", "handler.enter"):
+        run.drop(event, attempt="train", rank=3)
+    pid = pid_of("train", 3)
+    evidence = [{"rank": 3, "pid": pid, "signal": 9, "barrier": None}]
+    place: Record = {"attempt": "train", "rank": 3, "pid": pid}
+    facts: Record = {"fault": "kill-2", "kind": "kill"}
+    run.add("harness", record(10.6, "fault.injecting", **facts, signal=9, target_rank=3, start_time=103, **place))
+    run.add("harness", record(10.62, "rank.exit", signal=9, code=None, **place))
+    run.add("harness", record(10.64, "fault.landed", **facts, ranks=[3], step=None, phase=None, evidence=evidence))
+    run.add("harness", record(12.1, "fault.healed", fault="kill-2", how="the process is gone"))
+
+
 GOOD: list[Spoil] = [
+    log_line_seen,
+    one_of_two_conditions,
+    nested_conditions,
+    two_faults,
     suspended,
     launcher_lingers,
     another_entitled_rank_saved,

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from good_run import (
+
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import (
     LAST,
     SAVED,
     GoodRun,
@@ -25,11 +27,10 @@ from good_run import (
     record,
     state_after,
 )
-from judging import Judge, said
 
 TMP = f"job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp"
 DONE = f"job/checkpoints/ttp_saved_checkpoints-step_{SAVED}"
-SURVIVOR = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
+SURVIVOR: Record = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
 
 
 def after(record_: Record, step: int) -> bool:
@@ -37,7 +38,7 @@ def after(record_: Record, step: int) -> bool:
 
 
 def resumed(run: GoodRun, rank: int | None = None) -> list[Record]:
-    match = {"attempt": "resume"} if rank is None else {"attempt": "resume", "rank": rank}
+    match: Record = {"attempt": "resume"} if rank is None else {"attempt": "resume", "rank": rank}
     return list(run.events("digest", **match))
 
 
@@ -447,7 +448,7 @@ def claims_without_trace(run: GoodRun) -> None:
 
 
 def acted_after_the_resume(run: GoodRun) -> None:
-    place = {"attempt": "resume", "rank": 0, "pid": pid_of("resume", 0)}
+    place: Record = {"attempt": "resume", "rank": 0, "pid": pid_of("resume", 0)}
     run.add("resume-rank_0", record(23.0, "handler.enter", name="rollback", **place))
 
 
@@ -466,6 +467,7 @@ MECHANISM: list[tuple[Spoil, str]] = [
     (lambda run: run.log.insert(2, (11.12, "Start do arf repair")), "ARF acted: the SDK's log: repair_begin"),
     (told_twice, "rank 0 was told to save 2 times"),
     (renamed_twice, "renamed 2 times"),
+    (lambda run: run.log.append((11.7, "finish rename, rank:1")), "renamed 2 times by the SDK's log"),
     (save_failed, "handler save_ckpt failed on rank 0: disk full"),
     (restarted_within, "rank 2 was started again"),
     (nothing_acted, "it did not act"),
@@ -500,7 +502,14 @@ def left_behind(run: GoodRun) -> None:
 
 
 def open_undo(run: GoodRun) -> None:
-    step = {"record": "step", "id": "job", "fault": None, "action": "end", "arguments": {}, "note": "end the job"}
+    step: Record = {
+        "record": "step",
+        "id": "job",
+        "fault": None,
+        "action": "end",
+        "arguments": {},
+        "note": "end the job",
+    }
     run.others["undo.jsonl"] = (json.dumps(step) + "\n").encode()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ckpt_writer import CkptWriter
+
+from tests.unit.observe.ckpt_writer import CkptWriter
 
 
 @pytest.fixture(scope="session")

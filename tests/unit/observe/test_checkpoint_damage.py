@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ckpt_writer import CkptWriter
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from tests.unit.observe.ckpt_writer import CkptWriter
 
 Read = Callable[[bytes], Checkpoint]
 

@@ -6,9 +6,9 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from ckpt_writer import CkptWriter
 
 from chaos.observe.checkpoint import CheckpointError, read_checkpoint
+from tests.unit.observe.ckpt_writer import CkptWriter
 
 MIB = 1 << 20
 

@@ -8,6 +8,7 @@ import pytest
 
 from chaos.plan.budgets import AFTER_RESTART, PROFILES
 from chaos.plan.model import PHASES
+from chaos.rehearsal.ttp.timings import PROFILES as TIMINGS
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
@@ -169,6 +170,16 @@ def test_budgets_come_from_the_profile_for_every_phase(plan: Planner, profile: s
     assert tuple(found.budget.phases) == PHASES["TTP"]
     assert found.budget.phases == PROFILES[profile]["TTP"].phases
     assert found.budget.total == {"fast": 180.0, "vendor": 600.0}[profile]
+
+
+@pytest.mark.parametrize("profile", ["fast", "vendor"])
+def test_the_detection_of_a_suspended_rank_may_take_as_long_as_a_heartbeat_counts(plan: Planner, profile: str) -> None:
+    found = plan({**KILL, "kind": "stop"}, job={"timings": profile})
+    chosen = PROFILES[profile]["TTP"]
+    assert found.budget.phases == {**chosen.phases, "detection": chosen.silence}
+    assert chosen.silence > TIMINGS[profile].lost_after + 2 * TIMINGS[profile].check_interval
+    written = {"recovery": {"phases": {"detection": "3s"}}}
+    assert plan({**KILL, "kind": "stop"}, expect=written).budget.phases["detection"] == 3.0
 
 
 def test_written_budgets_replace_those_of_the_profile(plan: Planner) -> None:

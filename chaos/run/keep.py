@@ -1,0 +1,18 @@
+"""What is kept of a run: all of it, but of checkpoint files over a limit only digests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.history.writer import HistoryWriter
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.saved_state import keep_digests
+
+
+def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
+    """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that."""
+    for found in find_checkpoints(run_dir / "job"):
+        size = found.path.stat().st_size
+        if size > limit_mb * 1_000_000 and found.path == found.saved_as:
+            kept = keep_digests(found.path)
+            history.record("checkpoint.digested", path=str(kept.relative_to(run_dir)), bytes=size)

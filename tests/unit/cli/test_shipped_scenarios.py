@@ -1,0 +1,28 @@
+"""The scenarios that are shipped: valid, and completed by editors through the schema beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaos.run.prepare import known_names, plan_cell
+from chaos.scenario.find import iter_scenarios
+from chaos.scenario.load import load_scenario
+from chaos.scenario.schema import scenario_schema
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def test_the_schema_beside_the_scenarios_is_what_chaos_schema_prints() -> None:
+    shipped = json.loads((SCENARIOS / "scenario.schema.json").read_text("utf-8"))
+    assert shipped == scenario_schema(known_names()), "run: chaos schema > scenarios/scenario.schema.json"
+
+
+@pytest.mark.parametrize("path", iter_scenarios([SCENARIOS]), ids=lambda path: path.name)
+def test_every_shipped_scenario_names_the_schema_and_can_be_planned(path: Path) -> None:
+    assert path.read_text("utf-8").startswith("# yaml-language-server: $schema=./scenario.schema.json\n")
+    loaded = load_scenario(path, names=known_names())
+    for cell in loaded.cells:
+        assert plan_cell(loaded, cell, draw_seed=1).scenario == cell.scenario.name
