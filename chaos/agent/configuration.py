@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ class Place:
     ranks: int | None
 
 
-def place_of(environment: os._Environ[str]) -> Place:
+def place_of(environment: Mapping[str, str]) -> Place:
     """Find the role by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM."""
     role = environment.get("MS_ROLE", "")
     size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")

@@ -32,19 +32,27 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, dige
 def _hook_training(record: Record, barriers: Barriers, digests: Digests, module: ModuleType) -> None:
     """Add the step callback to every ``Model.train``."""
     train = module.Model.train
-    signature = inspect.signature(train)
+    place = list(inspect.signature(train).parameters).index("callbacks") - 1  # without self
     callback = _step_callback(module.Callback, record, barriers, digests)
 
     @functools.wraps(train)
     def train_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(self, *args, **kwargs)
-        given = bound.arguments.get("callbacks")
-        others = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
-        # First in the list: a step has ended, for the record, when its update is done, before anyone reports it.
-        bound.arguments["callbacks"] = [callback, *others]
-        return train(*bound.args, **bound.kwargs)
+        # Handed on in the form it came in: MindSpore's own wrapper of ``train`` finds TrainFaultTolerance among the
+        # keywords only, as the value or in a list.
+        if len(args) > place:
+            args = (*args[:place], _first_of(callback, args[place]), *args[place + 1 :])
+        else:
+            kwargs["callbacks"] = _first_of(callback, kwargs.get("callbacks"))
+        return train(self, *args, **kwargs)
 
     module.Model.train = train_with_agent
+
+
+def _first_of(callback: Any, given: Any) -> Any:
+    """The callbacks of the job with ours before them: a step has ended, for the record, before anyone reports it."""
+    if isinstance(given, tuple):
+        return (callback, *given)
+    return [callback, *(given if isinstance(given, list) else [] if given is None else [given])]
 
 
 def _step_callback(base: type, record: Record, barriers: Barriers, digests: Digests) -> Any:

@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.history.reader import read_history
+from chaos.history.reader import History, read_history
 from chaos.plan import io
-from chaos.run.directory import write_json
+from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
 from chaos.run.wait import Patience
 
@@ -29,10 +29,9 @@ def find_or_make(reports: Path, key: str, make: Callable[[], Path], *, wait: Pat
     cache.mkdir(parents=True, exist_ok=True)
     pointer = cache / f"{key}.txt"
     with wait(f"baseline {key[:12]}", lambda: FileLock.try_acquire(cache / f"{key}.lock")):
-        if pointer.is_file():
-            cached = reports / pointer.read_text("utf-8").strip()
-            if cached.parent == reports and why_incomplete(cached) is None:
-                return cached, False
+        cached = _run_named_in(pointer, reports)
+        if cached is not None and why_incomplete(cached) is None:
+            return cached, False
         made = make()
         if (why := why_incomplete(made)) is not None:
             raise BaselineError(f"the fault-free run {made} cannot serve as a baseline: {why}")
@@ -40,6 +39,16 @@ def find_or_make(reports: Path, key: str, make: Callable[[], Path], *, wait: Pat
         unfinished.write_text(made.name, "utf-8")
         unfinished.replace(pointer)
         return made, True
+
+
+def _run_named_in(pointer: Path, reports: Path) -> Path | None:
+    """The run that a cache entry names; None unless it is the name of a run's directory in ``reports``."""
+    try:
+        name = pointer.read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+    path = reports / name
+    return path if RUN_NAME.fullmatch(name) and "/" not in name and path.is_dir() and not path.is_symlink() else None
 
 
 def why_incomplete(run_dir: Path) -> str | None:
@@ -54,10 +63,19 @@ def why_incomplete(run_dir: Path) -> str | None:
     done = {event.rank for event in history.select("step.end", attempt="train", step=plan.last_step)}
     missing = sorted(set(range(plan.ranks)) - done)
     if missing:
-        return f"ranks {missing} did not reach step {plan.last_step}"
+        return f"ranks {missing} did not reach step {plan.last_step}{_what_ended(history)}"
     if history.problems:
         return f"its history is damaged: {history.problems[0]}"
     return None
+
+
+def _what_ended(history: History) -> str:
+    """The deadline or the error that ended a run early, if it says so."""
+    for expired in history.select("deadline.expired"):
+        name, seconds = expired.data.get("name"), expired.data.get("seconds")
+        return f": deadline {name} of {seconds} s has expired, {expired.data.get('detail')}"
+    end = history.last("run.end")
+    return f": {end.data['error']}" if end is not None and end.data.get("error") else ""
 
 
 def copy_into(baseline: Path, run_dir: Path) -> None:

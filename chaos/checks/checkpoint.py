@@ -212,9 +212,14 @@ def _judge_names(plan: Plan, file: FoundCheckpoint, state: SavedState, step: int
     if (
         planned is not None
         and plan.checkpoint.step == step
-        and not f"/{file.saved_as.as_posix()}".endswith(f"/{planned}")
+        and not f"/{_of_today(file.saved_as.as_posix())}".endswith(f"/{planned}")
     ):
         found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
+
+
+def _of_today(path: str) -> str:
+    """The path with the directory's present name: MindSpore 2.7 writes ``tft_saved_checkpoints-…``, 2.8 ``ttp_…``."""
+    return path.replace("/tft_saved_checkpoints-step_", "/ttp_saved_checkpoints-step_")
 
 
 def _judge_save_events(history: History, file: FoundCheckpoint, step: int, found: Collector, where: str) -> None:

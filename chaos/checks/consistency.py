@@ -10,6 +10,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.parameters import is_replicated
+from chaos.checks.scope import trains_nothing
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -21,6 +22,8 @@ EXPECTED = "the ranks of each replica group hold the same weights and optimizer 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Compare the digests of the ranks of each replica group, at every step where several recorded them."""
     found = Collector(NAME)
+    if trains_nothing(plan) and not history.select("step.end"):
+        return []
     compared = 0
     for attempt in (TRAIN, RESUME) if plan.resumes else (TRAIN,):
         states = dict(_states(history, attempt))

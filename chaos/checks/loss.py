@@ -11,6 +11,7 @@ from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_li
 from chaos.checks.finding import Finding
 from chaos.checks.parameters import is_weight
 from chaos.checks.saved import saved_step
+from chaos.checks.scope import trains_nothing
 from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -24,6 +25,8 @@ PARAMETERS = "weights and optimizer state equal the fault-free run's at every st
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge losses and parameters against the baseline, and that training really trains."""
     found = Collector(NAME)
+    if trains_nothing(plan) and not history.select("step.end"):
+        return []
     saved = saved_step(history, artifacts) if plan.resumes else None
     twin = Twin(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}

@@ -8,6 +8,9 @@ from chaos.checks.twin import NONE
 from chaos.plan.model import PHASES, Plan
 
 
+_FIRST = {(1, "step.begin"), (1, "forward"), (1, "allreduce.enter")}
+
+
 @dataclass(frozen=True)
 class NotChecked:
     """A comparison that this run does not make. ``check`` is the check that it belongs to."""
@@ -25,9 +28,21 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("checkpoint", "values against the fault-free run", reason))
         left.append(NotChecked("resume", "batches against the fault-free run", reason))
         left.append(NotChecked("loss", "losses, weights and optimizer state against the fault-free run", reason))
+    if trains_nothing(plan):
+        reason = "the plan lets no rank finish a step"
+        left.append(NotChecked("loss", "losses, gradients and weights", reason))
+        left.append(NotChecked("consistency", "ranks of one replica group against each other", reason))
     if plan.mechanism not in PHASES:
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left
+
+
+def trains_nothing(plan: Plan) -> bool:
+    """Whether a fault keeps every rank from finishing even the first step: it strikes before its all-reduce is over."""
+    return plan.mechanism == "none" and any(
+        fault.trigger.keys() <= {"step", "phase"} and (fault.trigger.get("step"), fault.trigger.get("phase")) in _FIRST
+        for fault in plan.faults
+    )
 
 
 def _no_mechanism(plan: Plan) -> str:

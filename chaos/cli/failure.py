@@ -9,13 +9,16 @@ import traceback
 from collections.abc import Sequence
 
 from chaos import __version__
+from chaos.run.refusal import Refused
 
 
 def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> str:
-    """Say that the harness failed, where, and what to put into a report of it.
+    """Say that the harness failed, where, and what to put into a report of it; or only why it refused to start.
 
     ``arguments`` are the command line's. The traceback is included only with ``debug``.
     """
+    if isinstance(error, Refused):
+        return f"chaos: the run was not started: {error}"
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     lines = [

@@ -123,6 +123,8 @@ class LiveProgress:
         self._first = event.mono if self._first is None else self._first
         if (text := headline(event)) is not None:
             self.note(f"{(event.mono - self._first) / _SECOND:6.1f} s  {text}")
+        if event.event == "attempt.start":
+            self._ranks.clear()
         if event.rank is None:
             return
         attempt, step, state = self._ranks.get(event.rank, ("", "", ""))

@@ -19,14 +19,19 @@ class Victim:
 
 
 class FaultKind(Protocol):
-    """One kind of fault. ``effect`` is what the plan reckons with: ``death``, ``suspension`` or ``none``.
+    """One kind of fault."""
 
-    ``signal`` is recorded with the act, None for faults that send none.
-    """
+    @property
+    def name(self) -> str:
+        """Its name in scenarios."""
 
-    name: str
-    effect: str
-    signal: int | None
+    @property
+    def effect(self) -> str:
+        """What the plan reckons with: ``death``, ``suspension`` or ``none``."""
+
+    @property
+    def signal(self) -> int | None:
+        """Recorded with the act; None for faults that send none."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """What must be put back; on disk before :meth:`inject` is called."""

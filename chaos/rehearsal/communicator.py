@@ -11,6 +11,7 @@ others stay in it until they are told to stop.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import selectors
@@ -97,18 +98,18 @@ class Communicator:
     def join(self) -> None:
         """Connect to all other ranks. Raises CommunicationTimeout naming those that never came."""
         deadline = time.monotonic() + self._limit_seconds
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            path = self._path(self.rank)
-            listener.bind(path)
-            listener.listen(len(self.ranks))
-            listener.settimeout(_JOIN_POLL_SECONDS)
+        path = self._path(self.rank)
+        _unlink(path)  # left by a process of this rank that was ended while it joined
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, _Callers(listener, path) as callers:
             while len(self._peers) < len(self.ranks) - 1:
                 self._check_join(deadline)
                 for other in self.ranks:
                     if other < self.rank and other not in self._peers:
                         self._connect(other)
-                self._accept(listener)
-            os.unlink(path)
+                for connection, hello in callers.introduced():
+                    self._admit(connection, hello)
+            for connection, hello in callers.silent():
+                self._admit(connection, hello)
         for peer in self._peers.values():
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
@@ -120,7 +121,7 @@ class Communicator:
         """
         self._sequence += 1
         sequence = self._sequence
-        payload = numpy.ascontiguousarray(array)
+        payload = numpy.asarray(array, order="C")  # ascontiguousarray would make a scalar one-dimensional
         header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
         for peer in self._peers.values():
             if not peer.gone:
@@ -161,28 +162,36 @@ class Communicator:
                     self._serve(key.data, events)
 
     def _serve(self, peer: _Peer, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self._send(peer)
+        if events & selectors.EVENT_READ:
+            self._receive(peer)
+
+    def _receive(self, peer: _Peer) -> None:
         try:
-            if events & selectors.EVENT_WRITE:
-                self._send(peer)
-            if events & selectors.EVENT_READ:
-                chunk = peer.socket.recv(_CHUNK)
-                if not chunk:
-                    self._lose(peer)
-                    return
-                peer.incoming += chunk
-                peer.take_frames()
+            chunk = peer.socket.recv(_CHUNK)
         except BlockingIOError:
             return
         except OSError:
+            chunk = b""
+        if chunk:
+            peer.incoming += chunk
+            peer.take_frames()
+        else:
             self._lose(peer)
 
     def _send(self, peer: _Peer) -> None:
-        while peer.outgoing:
-            sent = peer.socket.send(peer.outgoing[0])
-            peer.outgoing[0] = peer.outgoing[0][sent:]
-            if len(peer.outgoing[0]):
-                return
-            peer.outgoing.pop(0)
+        try:
+            while peer.outgoing:
+                sent = peer.socket.send(peer.outgoing[0])
+                peer.outgoing[0] = peer.outgoing[0][sent:]
+                if len(peer.outgoing[0]):
+                    return
+                peer.outgoing.pop(0)
+        except BlockingIOError:
+            return
+        except OSError:
+            peer.outgoing = []  # it has died; what it sent before that is still to be received
         self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
 
     def _lose(self, peer: _Peer) -> None:
@@ -208,13 +217,9 @@ class Communicator:
             return
         self._peers[other] = _Peer(other, connection)
 
-    def _accept(self, listener: socket.socket) -> None:
-        try:
-            connection, _ = listener.accept()
-        except socket.timeout:
-            return
-        connection.settimeout(self._limit_seconds)
-        proof, rank, size = _HELLO.unpack(_receive(connection, _HELLO.size))
+    def _admit(self, connection: socket.socket, hello: bytes) -> None:
+        """Take a caller as a peer if its hello proves it, or drop it."""
+        proof, rank, size = _HELLO.unpack(hello.ljust(_HELLO.size, b"\0"))
         if not hmac.compare_digest(proof, self._proof(rank)) or size != len(self.ranks):
             connection.close()
             self._on_stranger(f"a connection that says it is rank {rank} of {size} did not prove it; dropped")
@@ -231,11 +236,57 @@ class Communicator:
             )
 
 
-def _receive(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        chunk = connection.recv(size - len(data))
-        if not chunk:
-            return data.ljust(size, b"\0")
-        data += chunk
-    return data
+class _Callers:
+    """Those who connect to a rank that joins. None of them can hold up the others by saying nothing."""
+
+    def __init__(self, listener: socket.socket, path: str) -> None:
+        self._listener = listener
+        self._path = path
+        self._selector = selectors.DefaultSelector()
+        self._said: dict[socket.socket, bytes] = {}
+        listener.bind(path)
+        listener.listen()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def __enter__(self) -> _Callers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for connection in self._said:
+            connection.close()
+        self._selector.close()
+        _unlink(self._path)
+
+    def introduced(self) -> list[tuple[socket.socket, bytes]]:
+        """Callers that have said all of their hello, or hung up before; waits a moment for the next."""
+        done = []
+        for key, _ in self._selector.select(_JOIN_POLL_SECONDS):
+            if key.fileobj is self._listener:
+                connection, _ = self._listener.accept()
+                self._selector.register(connection, selectors.EVENT_READ)
+                self._said[connection] = b""
+            else:
+                done += self._hear(key.fileobj)
+        return done
+
+    def silent(self) -> list[tuple[socket.socket, bytes]]:
+        """Callers that have not said all of their hello; they are forgotten here."""
+        left, self._said = list(self._said.items()), {}
+        return left
+
+    def _hear(self, connection: Any) -> list[tuple[socket.socket, bytes]]:
+        try:
+            chunk = connection.recv(_HELLO.size - len(self._said[connection]))
+        except OSError:
+            chunk = b""
+        self._said[connection] += chunk
+        if chunk and len(self._said[connection]) < _HELLO.size:
+            return []
+        self._selector.unregister(connection)
+        return [(connection, self._said.pop(connection))]
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

@@ -54,7 +54,7 @@ class Device:
                 secret = file.read().strip()
             directory = os.path.join(os.path.dirname(configuration.socket), configuration.attempt)
             os.makedirs(directory, mode=0o700, exist_ok=True)
-            self._communicator = Communicator(
+            communicator = Communicator(
                 self._rank,
                 range(self._ranks),
                 directory,
@@ -62,7 +62,8 @@ class Device:
                 limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
                 on_stranger=self._record_stranger,
             )
-            self._communicator.join()
+            communicator.join()
+            self._communicator = communicator
         return self._communicator
 
     def _record_stranger(self, what: str) -> None:

@@ -24,9 +24,9 @@ class RehearsalJob:
 
     name = "rehearsal"
     traits = JobTraits(observable=_PHASES, checkpoint_form="mindspore")
-    needs = ("mindspore", "numpy", "msrun")
+    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
-    extensions = ("chaos.rehearsal.device",)
+    extensions: tuple[str, ...] = ("chaos.rehearsal.device",)
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """The device layer always; the SDK where it is the stand-in."""
@@ -74,9 +74,16 @@ class RehearsalJob:
                 "MS_TFT_IP": "127.0.0.1",
                 "MS_TFT_PORT": str(controller_port),
             }
+        if job.protection and job.controller == "outside":
+            environment["MINDX_TASK_ID"] = "rehearsal"  # MindSpore starts no controller in rank 0 then
         path = (_ROOM / "sdk",) if launch.sdk == "standin" else ()
         script = _script(launch.scenario, launch.scenario_directory)
-        return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment, path)
+        argv = msrun_argv(launch, script, arguments, master_port=master_port)
+        if "MINDX_TASK_ID" in environment:
+            ranks = launch.scenario.cluster.ranks
+            outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), "127.0.0.1", str(controller_port))
+            argv = (str(launch.python), *outside, *argv)
+        return Command(argv, environment, path)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The script and everything in this room: any of it may change a loss."""

@@ -44,8 +44,19 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         baseline=_baseline(plan, run_dir),
         versions=facts.get("versions") or {},
         simulated=tuple(facts.get("simulated") or ()),
+        agent=_agent_cost(judgement.history),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
+
+
+def _agent_cost(history: History) -> dict[str, float | None]:
+    """What the agent costs a step in microseconds: the worst rank's median, None where no rank has said."""
+    costs = history.select("agent.cost")
+
+    def worst(key: str) -> float | None:
+        return max((float(one.data[key]) for one in costs if isinstance(one.data.get(key), (int, float))), default=None)
+
+    return {"hooks_us": worst("hooks_us_median"), "digests_us": worst("digest_us_median")}
 
 
 def _read_facts(path: Path) -> dict[str, Any]:

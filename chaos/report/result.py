@@ -66,6 +66,7 @@ class Result:
     versions: dict[str, Any]
     simulated: tuple[dict[str, Any], ...]
     not_checked: tuple[dict[str, str], ...]
+    agent: dict[str, float | None]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -106,6 +107,7 @@ class Result:
             "versions": self.versions,
             "simulated": list(self.simulated),
             "not_checked": list(self.not_checked),
+            "agent": dict(self.agent),
         }
 
 
@@ -133,6 +135,7 @@ def from_json(data: dict[str, Any]) -> Result:
         versions=data["versions"],
         simulated=tuple(data["simulated"]),
         not_checked=tuple(data["not_checked"]),
+        agent=data["agent"],
     )
 
 

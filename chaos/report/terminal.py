@@ -30,6 +30,10 @@ def print_result(result: Result, console: Console) -> None:
         console.print(
             f"not checked: {escape(one['name'])}: {escape(one['what'])} ({escape(one['reason'])})", soft_wrap=True
         )
+    if result.agent.get("hooks_us") is not None:
+        digests = result.agent.get("digests_us")
+        apart = f", its digests {digests / 1000:.1f} ms" if digests is not None else ""
+        console.print(f"agent: hooks {result.agent['hooks_us']:.1f} µs a step{apart} (median of the slowest rank)")
     for part in result.simulated:
         console.print(
             f"simulated: {escape(str(part.get('part')))} at: {escape(str(part.get('layer')))}", soft_wrap=True

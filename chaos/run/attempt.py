@@ -58,6 +58,7 @@ class Attempt:
         self._followed = RankFollower(run_dir / "history", name)
         self._logs = LogFollower(self._logs_dir, ranks)
         self._others: set[ProcessIdentity] = set()
+        self._deserted = 0
 
     def follow(self) -> None:
         """Follow the job to its end.
@@ -67,7 +68,7 @@ class Attempt:
         limits = self._watch.deadlines
         self._wait("start", self._all_started, limits.start, self._not_started)
         if self._injection.waiting:
-            self._wait("fault", self._faults_done, limits.fault, lambda: self._injection.waiting)
+            self._wait("fault", self._faults_done, limits.fault, self._not_fired)
         self._wait("end", self._all_exited, limits.end, self._not_exited)
         self._injection.miss_rest("the job has ended")
 
@@ -93,7 +94,19 @@ class Attempt:
                 f"{_ranks(self._exited)} ended before every rank had begun its first step: see "
                 f"{', '.join(str(self._logs_dir / f'worker_{rank}.log') for rank in sorted(self._exited))}"
             )
+        self._check_joining()
         return len(self._started) == self._size or self._ended()
+
+    def _check_joining(self) -> None:
+        """Without any process left nobody can join any more; seen twice, since a process hides while it executes."""
+        absent = sorted(set(range(self._size)) - self.ranks.keys())
+        launched = self._job.exit_status(self._job.launcher)
+        if not absent or launched is None or self._job.processes():
+            self._deserted = 0
+            return
+        self._deserted += 1
+        if self._deserted > 1:
+            raise JobFailed(f"the launcher ended ({launched}), and ranks {absent} never joined: see {self._logs_dir}")
 
     def _faults_done(self) -> bool:
         self.look()
@@ -118,10 +131,17 @@ class Attempt:
             parts.append(f"ranks {idle} joined but have not begun their first step")
         return "; ".join(parts) + f"; see {self._logs_dir}"
 
+    def _not_fired(self) -> str:
+        return f"{self._injection.waiting}; ranks are at {self._at(set(range(self._size)))}; see {self._logs_dir}"
+
     def _not_exited(self) -> str:
-        left = sorted(set(range(self._size)) - self._exited.keys() - self._injection.suspended)
-        at = {rank: self._steps.get(rank) for rank in left}
-        return "ranks " + ", ".join(f"{rank} (step {step})" for rank, step in at.items()) + " have not exited"
+        left = set(range(self._size)) - self._exited.keys() - self._injection.suspended
+        return f"ranks have not exited: {self._at(left)}; see {self._logs_dir}"
+
+    def _at(self, ranks: set[int]) -> str:
+        return ", ".join(
+            f"{rank} ({self._exited.get(rank, f'step {self._steps.get(rank)}')})" for rank in sorted(ranks)
+        )
 
     def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
         wait_for(

@@ -21,6 +21,8 @@ from typing import Any
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
 _BACKLOG = 256
+_HELLO_SECONDS = 10.0
+"""An agent introduces itself at once; who says nothing for so long is a stranger."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ class Channel:
         self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._run = run
         self._secret = secret
-        self._connections: list[Connection] = []
+        self._connections: set[Connection] = set()
+        self._closed = False
+        self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         path.chmod(0o600)
@@ -96,8 +100,10 @@ class Channel:
         with contextlib.suppress(OSError):  # nothing to shut down
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for connection in self._connections:
-            connection.close()
+        with self._lock:
+            self._closed = True
+            for connection in self._connections:
+                connection.close()
 
     def _accept(self) -> None:
         while True:
@@ -110,22 +116,27 @@ class Channel:
     def _serve(self, peer: socket.socket) -> None:
         pid, _, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
         connection = Connection(peer)
-        hello: Hello | None = None
+        with self._lock:
+            if self._closed:
+                connection.close()
+                return
+            self._connections.add(connection)
         with peer.makefile("rb") as lines:
-            for message in _messages(lines.readline):
-                if hello is None:
-                    hello = self._greet(connection, pid, message)
-                    if hello is None:
-                        self.messages.put(Stranger(pid, "a connection did not show this run's secret; ignored"))
-                        break
-                    self._connections.append(connection)
-                    self.messages.put(hello)
-                else:
+            peer.settimeout(_HELLO_SECONDS)
+            hello = self._greet(connection, pid, next(_messages(lines.readline), None))
+            if hello is None:
+                self.messages.put(Stranger(pid, "a connection did not show this run's secret; ignored"))
+            else:
+                peer.settimeout(None)
+                self.messages.put(hello)
+                for message in _messages(lines.readline):
                     self.messages.put(_at_barrier(hello, message))
-        if hello is None:
-            connection.close()
+        # A held rank whose connection has ended is not waiting any more, whatever ended it.
+        with self._lock:
+            self._connections.discard(connection)
+        connection.close()
 
-    def _greet(self, connection: Connection, pid: int, message: dict[str, Any]) -> Hello | None:
+    def _greet(self, connection: Connection, pid: int, message: dict[str, Any] | None) -> Hello | None:
         match message:
             case {
                 "message": "hello",
@@ -133,13 +144,13 @@ class Channel:
                 "run": self._run,
                 "attempt": str(attempt),
                 "rank": int(rank),
-            } if hmac.compare_digest(secret, self._secret):
+            } if secret.isascii() and hmac.compare_digest(secret, self._secret):
                 return Hello(connection, attempt, rank, pid)
             case _:
                 return None
 
 
-def _at_barrier(hello: Hello, message: dict[str, Any]) -> Message:
+def _at_barrier(hello: Hello, message: dict[str, Any] | None) -> Message:
     match message:
         case {"message": "barrier", "fault": str(fault), "step": int(step), "phase": str(phase)}:
             return AtBarrier(hello.connection, hello.attempt, hello.rank, fault, step, phase)
@@ -147,19 +158,24 @@ def _at_barrier(hello: Hello, message: dict[str, Any]) -> Message:
             return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored")
 
 
-def _messages(read_line: Callable[[int], bytes]) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a connection, until it ends or sends something else."""
+def _messages(read_line: Callable[[int], bytes]) -> Iterator[dict[str, Any] | None]:
+    """The JSON objects of a connection until it ends; if it sends something else, None is the last."""
     while True:
         try:
             line = read_line(_MAX_LINE)
         except OSError:
             return
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") and len(line) < _MAX_LINE:
             return
-        try:
-            message = json.loads(line)
-        except ValueError:
-            return
-        if not isinstance(message, dict):
-            return
+        message = _object(line)
         yield message
+        if message is None:
+            return
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None

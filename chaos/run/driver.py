@@ -29,8 +29,10 @@ from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
 from chaos.run.injection import Injection
 from chaos.run.keep import thin_out
-from chaos.run.prepare import plan_cell
-from chaos.run.progress import Progress
+from chaos.run.machine import Machine, probe
+from chaos.run.prepare import needs_of_scenario, plan_cell
+from chaos.run.progress import Progress, Watched
+from chaos.run.refusal import Refused
 from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
 from chaos.run.setup import launch_spec, write_agent_configuration
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
@@ -72,6 +74,7 @@ def run_cell(
     plan = plan_cell(loaded, cell, options.draw_seed)
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
+    _refuse_if_lacking(cell.scenario)
     sdk = choose_sdk(options.sdk)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
@@ -85,11 +88,18 @@ def run_cell(
         return runner.run(plan)
 
 
+def _refuse_if_lacking(scenario: Scenario) -> None:
+    lacking = [seen for seen in probe(needs_of_scenario(scenario), Machine()) if not seen.ok]
+    if lacking:
+        listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
+        raise Refused(f"this machine lacks what scenario {scenario.name} needs{listed}")
+
+
 def choose_sdk(wanted: str) -> str:
     """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
     there = util.find_spec("mindio_ttp") is not None
     if wanted == "vendor" and not there:
-        raise JobFailed("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
+        raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
     return "vendor" if there and wanted != "standin" else "standin"
 
 
@@ -146,7 +156,7 @@ class _Runner:
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 _record_deadline(history, expired)
-            except JobFailed as failed:
+            except (JobFailed, BaselineError) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
@@ -179,7 +189,7 @@ class _Runner:
         if baseline != "auto":
             given = self._options.reports / baseline  # an absolute path stays as it is
             if (why := why_incomplete(given)) is not None:
-                raise BaselineError(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
+                raise Refused(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
             copy_into(given, owned.path)
             return
         key = baseline_key(
@@ -254,7 +264,7 @@ class _Runner:
         injection = Injection(
             faults,
             {kind: registry("faults").load(kind) for kind in {fault.kind for fault in faults}},
-            history=session.history,
+            history=Watched(session.history, session.progress),
             ledger=session.owned.ledger,
             attempt=name,
             patience=Patience(session.scenario.deadlines.land, self._clock, (session.deadline,)),

@@ -14,10 +14,14 @@ _CHUNK = 1 << 20
 
 
 class TailedFile:
-    """New whole lines of one growing file. NUL bytes end what is written so far (see the agent's record)."""
+    """New whole lines of one growing file.
 
-    def __init__(self, path: Path) -> None:
+    With ``mapped``, NUL bytes end what is written so far (see the agent's record); else they are bytes like others.
+    """
+
+    def __init__(self, path: Path, *, mapped: bool = False) -> None:
         self._path = path
+        self._mapped = mapped
         self._offset = 0
 
     def new_lines(self) -> Iterator[bytes]:
@@ -28,7 +32,7 @@ class TailedFile:
                 data = file.read(_CHUNK)
         except FileNotFoundError:
             return
-        written, _, _ = data.partition(b"\0")
+        written = data.partition(b"\0")[0] if self._mapped else data
         end = written.rfind(b"\n") + 1
         if end == 0 and len(written) == _CHUNK:
             end = _CHUNK  # a line longer than a chunk: passed on in pieces, so that memory stays bounded
@@ -47,7 +51,7 @@ class RankFollower:
     def new_events(self) -> Iterator[dict[str, Any]]:
         """Events as they stand in the files; a line that is not JSON is left to the history's reader."""
         for path in sorted(self._history.glob(self._pattern)):
-            tail = self._files.setdefault(path, TailedFile(path))
+            tail = self._files.setdefault(path, TailedFile(path, mapped=True))
             for line in tail.new_lines():
                 try:
                     event = json.loads(line)

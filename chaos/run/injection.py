@@ -7,11 +7,11 @@ from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import Ledger
-from chaos.history.writer import HistoryWriter
 from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.channel import AtBarrier, Connection
+from chaos.run.progress import Recorder
 from chaos.run.triggers import Known, armed_points, fires, log_texts, waiting_for
 from chaos.run.wait import DeadlineExpired, Patience
 
@@ -28,7 +28,7 @@ class Injection:
         faults: tuple[PlannedFault, ...],
         kinds: Mapping[str, FaultKind],
         *,
-        history: HistoryWriter,
+        history: Recorder,
         ledger: Ledger,
         attempt: str,
         patience: Patience,

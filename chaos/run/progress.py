@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from chaos.history.event import Event
+from chaos.history.writer import HistoryWriter
 
 
 class Progress(Protocol):
@@ -15,3 +16,42 @@ class Progress(Protocol):
 
     def event(self, event: Event) -> None:
         """An event of the history, in the order in which the driver learns of it; from the harness and from ranks."""
+
+
+class Recorder(Protocol):
+    """Where events go: the history, or the history and whoever watches."""
+
+    def record(
+        self,
+        event: str,
+        /,
+        *,
+        attempt: str | None = None,
+        rank: int | None = None,
+        pid: int | None = None,
+        **data: Any,
+    ) -> Event:
+        """Append an event and return it."""
+
+
+class Watched:
+    """A history whose events are shown as soon as they are recorded."""
+
+    def __init__(self, history: HistoryWriter, progress: Progress) -> None:
+        self._history = history
+        self._progress = progress
+
+    def record(
+        self,
+        event: str,
+        /,
+        *,
+        attempt: str | None = None,
+        rank: int | None = None,
+        pid: int | None = None,
+        **data: Any,
+    ) -> Event:
+        """Record the event, then show it."""
+        recorded = self._history.record(event, attempt=attempt, rank=rank, pid=pid, **data)
+        self._progress.event(recorded)
+        return recorded

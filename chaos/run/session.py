@@ -6,14 +6,14 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from chaos.history.clock import Clock
-from chaos.history.ledger import UndoStep
-from chaos.history.writer import HistoryWriter
+from chaos.history.ledger import LedgerError, UndoStep
+from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.run.channel import Channel
@@ -65,51 +65,52 @@ def open_session(
     over is recorded as the event ``hygiene``.
     """
     token = owned.token
+    private: Path | None = None
     owned.ledger.record(UndoStep("job", None, "end-job", {"run": token}, "end every process of the job"))
-    private = make_private_directory(owned.ledger, token)
-    channel = Channel(private / "agents", run=token, secret=write_secret(private))
-    session = Session(
-        scenario, scenario_directory, plan, owned, history, channel, private, ports, cores, progress, clock, deadline
-    )
     try:
-        yield session
+        private = make_private_directory(owned.ledger, token)
+        with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
+            place = (channel, private, ports, cores)
+            yield Session(scenario, scenario_directory, plan, owned, history, *place, progress, clock, deadline)
     finally:
         with uninterrupted():
-            channel.close()
-            put_back(session)
-            record_hygiene(session)
-
-
-def put_back(session: Session) -> None:
-    """Undo every open step of the ledger, the latest first, and record what belonged to a fault."""
-    _undo(session, lambda step: True)
+            _undo(owned, history, clock, lambda step: True)
+            _record_hygiene(owned, history, ports, private)
 
 
 def put_back_faults(session: Session) -> None:
     """Undo the faults that are still open, and leave the job and the private directory as they are."""
-    _undo(session, lambda step: step.fault is not None)
+    _undo(session.owned, session.history, session.clock, lambda step: step.fault is not None)
 
 
-def _undo(session: Session, wanted: Callable[[UndoStep], bool]) -> None:
-    ledger = session.owned.ledger
-    context = UndoContext(session.owned.token, session.clock)
-    for step in ledger.open_steps():
-        if wanted(step):
-            undone = undo_step(ledger, step, UNDO_ACTIONS, context)
+def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Callable[[UndoStep], bool]) -> None:
+    """Undo open steps of the ledger, the latest first, and record what belonged to a fault.
+
+    One that cannot be recorded (a full disk) keeps none of the others from being undone; it is raised afterwards.
+    """
+    context = UndoContext(owned.token, clock)
+    unrecorded: list[LedgerError | HistoryWriteError] = []
+    for step in filter(wanted, owned.ledger.open_steps()):
+        try:
+            undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
             if step.fault is not None and undone.ok:
-                session.history.record("fault.healed", fault=step.fault, how=undone.how)
+                history.record("fault.healed", fault=step.fault, how=undone.how)
+        except (LedgerError, HistoryWriteError) as error:
+            unrecorded.append(error)
+    if unrecorded:
+        raise unrecorded[0]
 
 
-def record_hygiene(session: Session) -> None:
+def _record_hygiene(owned: RunDirectory, history: HistoryWriter, ports: tuple[int, ...], private: Path | None) -> None:
     """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
-    job = session.owned.path / "job"
+    job = owned.path / "job"
     stale = [path for pattern in ("*_tmp", "*.tmp") for path in job.rglob(pattern)]
-    session.history.record(
+    history.record(
         "hygiene",
-        orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(session.owned.token)],
-        ports=[port for port in session.ports if listens(port)],
-        stale=sorted(str(path.relative_to(session.owned.path)) for path in stale),
-        private_left=session.private.exists(),
+        orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],
+        ports=[port for port in ports if listens(port)],
+        stale=sorted(str(path.relative_to(owned.path)) for path in stale),
+        private_left=private is not None and private.exists(),
     )
 
 

@@ -36,6 +36,7 @@ def write_agent_configuration(
         history=str(history),
         socket=str(private / "agents"),
         secret=str(private / "secret"),
+        digest_interval=scenario.job.digest_interval,
         extensions=list(extensions),
         settings={"timings": scenario.job.timings},
     )
@@ -59,17 +60,14 @@ def launch_spec(
 ) -> LaunchSpec:
     """The whole launch: the harness's environment, the job kind's, the scenario's, and the agent's, later ones first.
 
-    ``msrun`` runs the ``python`` of the PATH, so the interpreter's directory goes first there.
+    What the harness needs on PATH and PYTHONPATH goes before what is there: ``msrun`` runs the ``python`` of the PATH.
     """
-    path = [str(_AGENT_SITE), *map(str, command.path)]
-    if inherited := environment.get("PYTHONPATH"):
-        path.append(inherited)
-    variables = {
-        **environment,
-        **command.environment,
-        **scenario.job.environment,
-        "PATH": os.pathsep.join([str(python.parent), environment.get("PATH", os.defpath)]),
-        "PYTHONPATH": os.pathsep.join(path),
+    variables = {**environment, **command.environment, **scenario.job.environment}
+    path = [python.parent, variables.get("PATH") or os.defpath]
+    modules = [_AGENT_SITE, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
+    variables |= {
+        "PATH": os.pathsep.join(map(str, path)),
+        "PYTHONPATH": os.pathsep.join(map(str, modules)),
         "CHAOS_AGENT": str(configuration),
     }
     return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores)

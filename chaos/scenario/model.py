@@ -111,6 +111,9 @@ class Job(Model):
     )
     sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
     seed: int = Field(1, ge=0, description="Seed of weights and data.")
+    digest_interval: int = Field(
+        1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
+    )
     environment: dict[str, str] = Field({}, description="Environment variables added for every process of the job.")
     protection: tuple[Mechanism, ...] = Field(
         (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."

@@ -38,6 +38,8 @@ def _chain() -> None:
     spec.loader.exec_module(module)
 
 
-if os.environ.get("CHAOS_AGENT"):
-    _load_agent(os.environ["CHAOS_AGENT"])
-_chain()
+try:
+    if os.environ.get("CHAOS_AGENT"):
+        _load_agent(os.environ["CHAOS_AGENT"])
+finally:
+    _chain()

@@ -99,11 +99,12 @@ def create_dataset(arguments: argparse.Namespace) -> ds.Dataset:
 def find_checkpoint(output: str) -> str:
     """The newest end-of-life checkpoint that was finished (renamed), of a rank of this rank's replica group.
 
-    With data parallelism alone all ranks are one replica group, so any rank's file will do.
+    MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``. With data parallelism alone all ranks are one
+    replica group, so any rank's file will do.
     """
     finished = {
         int(match[1]): directory
-        for directory in glob.glob(os.path.join(output, "ttp_saved_checkpoints-step_*"))
+        for directory in glob.glob(os.path.join(output, "t[tf][pt]_saved_checkpoints-step_*"))
         if (match := re.search(r"step_(\d+)$", directory))
     }
     if not finished:

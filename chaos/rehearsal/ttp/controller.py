@@ -6,6 +6,7 @@ version knows one mechanism, the end-of-life checkpoint; a fault that would call
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, proves
 
 _PRE_LOCK_TRIES = 3
+_PORTS = range(1024, 65536)
 
 
 class Controller:
@@ -33,15 +35,18 @@ class Controller:
         self._replicas = Replicas(world_size)
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
+        self._finished = threading.Event()
         log.info(
             "TTP controller_state_machine.cpp:86",
             f"init controller StateMachine success, rank: {rank} state: STATE_OP_INIT",
         )
 
     def start(self, address: str, port: int) -> None:
-        """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback."""
+        """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range."""
         if not address.startswith("127."):
             raise ValueError(f"the stand-in's controller listens on the loopback only, not on {address}")
+        if port not in _PORTS:
+            raise ValueError(f"port {port} is not one of {_PORTS[0]} to {_PORTS[-1]}")
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((address, port))
         self._listener.listen(self._world_size + 1)
@@ -50,9 +55,18 @@ class Controller:
         self._log.info("TTP controller.cpp:342", f"Start controller success! ip: {address}, port: {port}")
 
     def close(self) -> None:
-        """Stop watching and listening."""
+        """Stop watching and listening, and tell the ranks: who has not finished yet need not look for a controller."""
         self._closing.set()
+        for member in self._roster.members():
+            member.link.send({"message": "closed"})
+        # Closing alone would not wake the thread that accepts.
+        with contextlib.suppress(OSError):  # it may never have listened
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+    def wait_finished(self) -> None:
+        """Wait until there is nothing left to watch: every rank has left, or has been told to exit."""
+        self._finished.wait()
 
     # Receiving: one thread for a connection.
 
@@ -79,6 +93,8 @@ class Controller:
                 link.send({"message": "replicas taken"})
             else:
                 self._roster.hear(member, message)
+        if self._roster.all_left(self._world_size):
+            self._finished.set()
         if not member.left:
             self._log.info(
                 "ACC acc_tcp_link_complex_default.h:370",
@@ -126,12 +142,11 @@ class Controller:
         silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         bad = {member.rank for member in silent} | {member.rank for member in self._abnormal_members()}
-        good = [member for member in self._roster.members() if member.rank not in bad]
-        step = self._pre_lock(good)
+        step = self._pre_lock(bad)
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {step}")
         if step > 0 and self._replicas.complete():
             self._enter("STATE_OP_DUMP")
-            self._dump(step, {member.rank for member in good})
+            self._dump(step, {member.rank for member in self._good(bad)})
         else:
             self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {step}, exit")
         self._exit()
@@ -139,9 +154,16 @@ class Controller:
     def _alive(self) -> list[Member]:
         return [member for member in self._roster.members() if not self._roster.lost(member)]
 
-    def _pre_lock(self, good: list[Member]) -> int:
-        """Bring all good ranks to the highest step that one of them has finished. -1 when they do not get there."""
+    def _good(self, bad: set[int]) -> list[Member]:
+        return [member for member in self._roster.members() if member.rank not in bad]
+
+    def _pre_lock(self, bad: set[int]) -> int:
+        """Bring all good ranks to the highest step that one of them has finished. -1 when they do not get there.
+
+        A rank that dies meanwhile is added to the bad ones.
+        """
         for attempt in range(1, _PRE_LOCK_TRIES + 1):
+            good = self._good(bad)
             step = max((member.step for member in good), default=0)
             self._log.info("TTP controller.cpp:1552", f"controller:{self._rank} pre lock start.")
             missing = self._roster.ask(good, "pre-lock", self._timings.pre_lock, step=step)
@@ -149,6 +171,7 @@ class Controller:
                 self._log.info("TTP controller.cpp:1556", f"controller prelock step: {step} try times: {attempt}")
                 self._log.info("TTP controller.cpp:1558", f"controller:{self._rank} pre lock success.")
                 return step
+            bad |= {member.rank for member in missing if member.link_broken}
         self._log.warning("TTP controller.cpp:1560", f"controller:{self._rank} pre lock failed.")
         return -1
 
@@ -192,6 +215,7 @@ class Controller:
         while time.monotonic() < deadline and not all(member.link_broken for member in others):
             self._closing.wait(self._timings.check_interval)
         self._enter("STATE_OP_FINAL")
+        self._finished.set()
 
     def _enter(self, state: str) -> None:
         self._log.info("TTP controller_state_machine.cpp:115", f"nextState: {state}")

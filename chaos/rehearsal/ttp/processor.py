@@ -39,6 +39,7 @@ class Processor:
         self._status = NORMAL
         self._lock_step: int | None = None
         self._replicas_taken = threading.Event()
+        self._controller_closed = False
         log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:0, zit:0")
 
     def start(self, address: str, port: int) -> None:
@@ -119,13 +120,14 @@ class Processor:
                     ) from error
                 self._closing.wait(_CONNECT_POLL_SECONDS)
                 continue
-            connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = Link(connection)
             link.send({"message": "register", "rank": self.rank, "proof": proof(self._secret, self._run, self.rank)})
             answer = link.receive()
             if answer is None or answer.get("message") != "registered":
+                link.close()
                 raise ConnectionError(f"rank {self.rank}: {address}:{port} is not the controller of this run")
+            connection.settimeout(None)
             self._log.info(
                 "TTP processor.cpp:1595", f"rank:{self.rank} register to: {address}:{port} success, after 0 times"
             )
@@ -138,6 +140,8 @@ class Processor:
             message = self._link.receive()
             if message is not None:
                 self._obey(message)
+            elif self._controller_closed:
+                return
             elif not self._closing.is_set():
                 self._find_controller_again()
 
@@ -165,6 +169,9 @@ class Processor:
             self._reply(kind, result=self._call("rename", message["step"]))
         elif kind == "exit":
             self._call("exit")
+        elif kind == "closed":
+            # The rank that hosts the controller has trained to its end, so this one is about to.
+            self._controller_closed = True
 
     def _reply(self, kind: str, **fields: Any) -> None:
         self._send(self._report("reply", to=kind, **fields))

@@ -44,7 +44,7 @@ class Link:
             return None
         try:
             message = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return message if isinstance(message, dict) else None
 
@@ -75,4 +75,6 @@ def proof(secret: bytes, run: str, rank: int) -> str:
 def proves(message: Message, secret: bytes, run: str) -> bool:
     """Whether a registration comes from a rank of this run."""
     rank, shown = message.get("rank"), message.get("proof")
-    return isinstance(rank, int) and isinstance(shown, str) and hmac.compare_digest(shown, proof(secret, run, rank))
+    if not isinstance(rank, int) or not isinstance(shown, str) or not shown.isascii():
+        return False
+    return hmac.compare_digest(shown, proof(secret, run, rank))

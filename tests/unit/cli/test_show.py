@@ -9,7 +9,7 @@ import sys
 CODE = """
 from chaos.cli.show import show
 from chaos.report.result import RecoveryResult, Result
-show(Result("s", "", 1, "unknown", {}, (), (), RecoveryResult(None, {}, None), {}, {}, (), ()))
+show(Result("s", "", 1, "unknown", {}, (), (), RecoveryResult(None, {}, None), {}, {}, (), (), {}))
 import sys; sys.exit(2)
 """
 

@@ -36,6 +36,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "versions",
         "simulated",
         "not_checked",
+        "agent",
     ]
     assert data["schema_version"] == 1
     assert data["verdict"] == "pass"

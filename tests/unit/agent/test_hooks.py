@@ -1,0 +1,272 @@
+"""The hooks record what ``Model.train`` does, step by step over the whole job, and change nothing that it can see."""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from chaos.agent.after_import import AfterImport
+from chaos.agent.barriers import Barriers
+from chaos.agent.digests import Digests
+from chaos.agent.hooks import install_hooks
+from chaos.agent.record import Record
+from tests.unit.agent.conftest import FAKE_JOB, Events
+
+Start = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def start(record: Record, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Set the hooks as in a rank, and import the fake MindSpore's module of that name."""
+    monkeypatch.syspath_prepend(str(FAKE_JOB))
+    real = {name: module for name, module in sys.modules.items() if _fake(name)}
+    for name in real:
+        del sys.modules[name]
+    imports = AfterImport()
+    imports.install()
+
+    def start(name: str = "mindspore.train.model", *, interval: int = 1, armed: tuple[Any, ...] = ()) -> ModuleType:
+        install_hooks(imports, record, Barriers(record, None, list(armed)), Digests(record, interval))
+        return importlib.import_module(name)
+
+    yield start
+    sys.meta_path.remove(imports)
+    for name in [name for name in sys.modules if _fake(name)]:
+        del sys.modules[name]
+    sys.modules.update(real)
+
+
+def _fake(name: str) -> bool:
+    return name.split(".")[0] in ("mindspore", "mindio_ttp")
+
+
+def batches(count: int) -> list[list[Any]]:
+    tensor = sys.modules["mindspore.tensor"].Tensor
+    return [[tensor([float(number)]), tensor([1.0])] for number in range(count)]
+
+
+def steps(events: Events, name: str = "step.end") -> list[int]:
+    return [event.data["step"] for event in events(name)]
+
+
+def test_every_step_is_recorded_once_from_one(start: Start, events: Events) -> None:
+    model = start().Model()
+    model.train(2, batches(3), callbacks=[])
+    assert steps(events, "step.begin") == steps(events, "step.end") == [1, 2, 3, 4, 5, 6]
+    assert events("train.begin")[0].data == {"initial_step": 0}
+    assert len(events("train.end")) == 1
+    (cost,) = events("agent.cost")
+    assert cost.data["steps"] == 6
+    assert 0 < cost.data["hooks_us_median"] < 1000
+    assert cost.data["digest_us_median"] > 0
+
+
+def test_steps_go_on_where_the_checkpoint_ended(start: Start, events: Events) -> None:
+    start().Model(done=5).train(1, batches(3))
+    assert events("train.begin")[0].data == {"initial_step": 5}
+    assert steps(events) == [6, 7, 8]
+
+
+@pytest.mark.parametrize("network_has_it", [True, False])
+def test_steps_count_from_one_without_an_optimizer_of_its_own(
+    start: Start, events: Events, network_has_it: bool
+) -> None:
+    model = start().Model(done=5)
+    if network_has_it:
+        model.network.optimizer = model.optimizer
+    model.optimizer = None
+    model.train(1, batches(2))
+    assert steps(events) == ([6, 7] if network_has_it else [1, 2])
+
+
+@pytest.mark.parametrize("done", [0, 10])
+def test_a_step_that_is_replayed_after_a_rollback_keeps_its_number(start: Start, events: Events, done: int) -> None:
+    module = start(armed=({"fault": "kill", "step": done + 4, "phase": "step.begin"},))
+    replays = iter([5])
+
+    def in_step(step: int) -> None:
+        if step == done + 5 and next(replays, None):
+            raise module.Rollback(done + 3)
+
+    model = module.Model(done, in_step)
+    model.initial_step = done
+    model.train(1, batches(done + 6), callbacks=[])
+    assert steps(events) == [done + step for step in (1, 2, 3, 4, 5, 4, 5, 6)]
+    assert [event.data["initial_step"] for event in events("train.begin")] == [done, done + 3]
+    assert len(events("barrier.reached", fault="kill")) == 1
+
+
+def recording(module: ModuleType, seen: list[str]) -> Any:
+    class Own(module.Callback):  # type: ignore[misc, name-defined]
+        """The job's own callback."""
+
+        def on_train_step_end(self, run_context: Any) -> None:
+            seen.append("own")
+
+    return Own()
+
+
+@pytest.mark.parametrize("form", ["list", "tuple", "single", "positional list", "positional single", "none", "absent"])
+def test_callbacks_reach_mindspores_wrapper_in_the_form_they_came_in(start: Start, events: Events, form: str) -> None:
+    """MindSpore's wrapper of ``train`` looks for TrainFaultTolerance in the keyword ``callbacks``, a list or not."""
+    module, seen = start(), list[str]()
+    own, model = recording(module, seen), module.Model()
+    given: dict[str, Any] = {
+        "list": [own],
+        "tuple": (own,),
+        "single": own,
+        "positional list": [own],
+        "positional single": own,
+        "none": None,
+    }
+    if form.startswith("positional"):
+        model.train(1, batches(2), given[form], initial_epoch=0)
+    elif form == "absent":
+        model.train(1, batches(2), initial_epoch=0)
+    else:
+        model.train(1, batches(2), callbacks=given[form], initial_epoch=0)
+    args, kwargs = model.called_with
+    assert len(args) == (3 if form.startswith("positional") else 2)
+    callbacks = args[2] if form.startswith("positional") else kwargs["callbacks"]
+    assert kwargs["initial_epoch"] == 0
+    assert isinstance(callbacks, tuple if form == "tuple" else list)
+    assert type(callbacks[0]).__name__ == "ChaosSteps"
+    assert list(callbacks[1:]) == ([] if form in ("none", "absent") else [own])
+    assert seen == ([] if form in ("none", "absent") else ["own", "own"])
+    assert steps(events) == [1, 2]
+
+
+def test_the_jobs_own_list_of_callbacks_is_not_changed(start: Start) -> None:
+    module = start()
+    callbacks = [recording(module, [])]
+    module.Model().train(1, batches(1), callbacks=callbacks)
+    assert len(callbacks) == 1
+
+
+def test_train_looks_as_before(start: Start) -> None:
+    module = start()
+    assert module.Model.train.__name__ == "train"
+    with pytest.raises(TypeError):
+        module.Model().train(1, batches(1), callbacks=[], colour=1)
+
+
+@pytest.mark.parametrize("phase", ["forward", "step.begin", "step.end"])
+def test_phases_outside_the_device_are_barriers(start: Start, events: Events, phase: str) -> None:
+    start(armed=({"fault": "kill", "step": 2, "phase": phase},)).Model().train(1, batches(3))
+    (reached,) = events("barrier.reached")
+    assert (reached.data["step"], reached.data["phase"]) == (2, phase)
+    assert steps(events) == [1, 2, 3]
+
+
+def test_digests_are_of_the_state_after_each_update(start: Start, events: Events) -> None:
+    start().Model().train(1, batches(3))
+    initial = events("initial")[0].data["parameters"]
+    digests = [event.data for event in events("digest")]
+    assert [one["step"] for one in digests] == [1, 2, 3]
+    weights = [initial["weight"], *(one["parameters"]["weight"] for one in digests)]
+    assert len(set(weights)) == 4
+    assert {initial["bias"], *(one["parameters"]["bias"] for one in digests)} == {initial["bias"]}
+    assert len({one["batch"] for one in digests}) == 3
+    assert [float.fromhex(one["loss"]) for one in digests] == [3.0, 4.0, 5.0]
+    assert all(one["cost_us"] > 0 and one["gradients"] is None for one in digests)
+
+
+def test_digests_can_be_thinned_out(start: Start, events: Events) -> None:
+    start(interval=2).Model().train(1, batches(5))
+    assert steps(events, "digest") == [2, 4]
+
+
+def test_digests_can_be_left_out(start: Start, events: Events) -> None:
+    start(interval=0).Model().train(1, batches(3))
+    assert events("digest") == events("initial") == []
+    assert events("agent.cost")[0].data["digest_us_median"] is None
+
+
+def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Events, tmp_path: Path) -> None:
+    model_module = start()
+    serialization = importlib.import_module("mindspore.train.serialization")
+    path = tmp_path / "mnist-1_2.ckpt"
+
+    def save(step: int) -> None:
+        if step == 2:
+            serialization.save_checkpoint(model.network, str(path), integrated_save=False)
+
+    model = model_module.Model(in_step=save)
+    model.train(1, batches(3))
+    appended = {"__exception_save__": True, "step_num": 7}
+    serialization.save_checkpoint(model.network, str(path), append_dict=appended)
+    begin, end = events("checkpoint.begin"), events("checkpoint.end")
+    assert [event.data for event in begin] == [event.data for event in end]
+    assert [(one.data["kind"], one.data["step"], one.data["path"]) for one in begin] == [
+        ("periodic", 2, str(path)),
+        ("end-of-life", 7, str(path)),
+    ]
+    assert serialization.load_checkpoint(str(path))["bias"] == [0.5]
+    assert [event.data for event in events("load.begin")] == [{"path": str(path)}]
+    assert [event.data for event in events("load.end")] == [{"path": str(path), "parameters": 4}]
+
+
+def test_a_save_that_fails_has_no_end_and_raises_as_before(start: Start, events: Events, tmp_path: Path) -> None:
+    serialization = start("mindspore.train.serialization")
+    network = importlib.import_module("mindspore.train.model").Network()
+    with pytest.raises(FileNotFoundError):
+        serialization.save_checkpoint(network, str(tmp_path / "absent" / "x.ckpt"))
+    assert len(events("checkpoint.begin")) == 1
+    assert events("checkpoint.end") == []
+
+
+SDK = """
+HANDLERS = {}
+def tft_register_save_ckpt_handler(function, context): HANDLERS["save_ckpt"] = (function, context)
+def tft_register_exit_handler(function, context=None): HANDLERS["exit"] = (function, context)
+"""
+
+
+def test_calls_into_handlers_are_recorded_with_how_they_end(
+    start: Start, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "mindio_ttp"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "framework_ttp.py").write_text(SDK)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sdk = start("mindio_ttp.framework_ttp")
+
+    def save(step: int, info: dict[str, int], arguments: object, context: str) -> str:
+        return f"{step} {info} {context}"
+
+    def leave(context: object) -> None:
+        raise SystemExit(1)
+
+    sdk.tft_register_save_ckpt_handler(save, "ctx")
+    sdk.tft_register_exit_handler(leave)
+    handler, context = sdk.HANDLERS["save_ckpt"]
+    assert handler(5, {"a": 1}, None, context) == "5 {'a': 1} ctx"
+    handler, context = sdk.HANDLERS["exit"]
+    with pytest.raises(SystemExit):
+        handler(context)
+    found = [(event.event, event.data) for event in events() if event.event.startswith("handler")]
+    assert found == [
+        ("handler.enter", {"name": "save_ckpt", "step": 5}),
+        ("handler.exit", {"name": "save_ckpt", "ok": True}),
+        ("handler.enter", {"name": "exit"}),
+        ("handler.exit", {"name": "exit", "ok": False, "error": "1"}),
+    ]
+
+
+def test_recording_a_step_costs_less_than_its_share_of_the_budget(record: Record) -> None:
+    """Two such events and the barriers must fit into 20 µs; this is the time with warm caches."""
+    write, costs = record.step_writer("step.end"), []
+    for step in range(3000):
+        began = time.perf_counter_ns()
+        write(step)
+        costs.append(time.perf_counter_ns() - began)
+    assert statistics.median(costs) < 8_000

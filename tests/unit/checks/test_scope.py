@@ -1,0 +1,38 @@
+"""What the plan leaves out of a verdict is said, and only the plan can leave something out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chaos.checks.scope import not_checked, trains_nothing
+from chaos.plan.model import Plan
+from tests.unit.good_run import a_plan
+
+
+def planned(step: int, phase: str, mechanism: str = "none") -> Plan:
+    plan = a_plan()
+    fault = replace(plan.faults[0], trigger={"step": step, "phase": phase})
+    return replace(plan, faults=(fault,), mechanism=mechanism, checkpoint=None, resumes=False)
+
+
+@pytest.mark.parametrize("phase", ["step.begin", "forward", "allreduce.enter"])
+def test_a_fault_before_the_first_all_reduce_lets_nobody_train(phase: str) -> None:
+    plan = planned(1, phase)
+    assert trains_nothing(plan)
+    assert {"loss", "consistency"} <= {one.check for one in not_checked(plan)}
+
+
+@pytest.mark.parametrize(
+    "plan", [planned(1, "step.end"), planned(2, "forward"), planned(1, "forward", "TTP"), a_plan()]
+)
+def test_any_other_fault_leaves_losses_to_compare(plan: Plan) -> None:
+    assert not trains_nothing(plan)
+    assert "loss" not in {one.check for one in not_checked(plan)}
+
+
+def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
+    plan = planned(1, "forward")
+    fault = replace(plan.faults[0], trigger={"elapsed": 5.0})
+    assert not trains_nothing(replace(plan, faults=(fault,)))

@@ -1,0 +1,50 @@
+"""The script of a fake job: trains as many steps as it is told. What it was started with is written for the tests.
+
+``--wait-at N`` lets the ranks wait in step N until the file ``go`` is in the current directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mindspore.tensor import Tensor
+from mindspore.train.model import Model
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        select.select([], [], [], 0.005)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--wait-at", type=int, default=0)
+    parser.add_argument("--fail-at", type=int, default=0)
+    arguments = parser.parse_args()
+    rank, ranks = os.environ["MS_NODE_ID"], int(os.environ["MS_WORKER_NUM"])
+    started = {"argv": sys.argv, "environment": dict(os.environ)}
+    Path(f"started-{rank}.json").write_text(json.dumps(started), "utf-8")
+
+    def in_step(step: int) -> None:
+        print(f"step {step} done", flush=True)
+        if step == arguments.fail_at:
+            raise RuntimeError(f"step {step} fails")
+        if step == 1:
+            # As in a job that reduces its gradients, no rank is done before all have begun.
+            Path(f"begun-{rank}").touch()
+            wait_until(lambda: len(list(Path().glob("begun-*"))) == ranks)
+        if step == arguments.wait_at:
+            wait_until(lambda: Path("go").exists())
+
+    Model(in_step=in_step).train(1, [[Tensor([float(step)])] for step in range(arguments.steps)], callbacks=[])
+
+
+if __name__ == "__main__":
+    main()

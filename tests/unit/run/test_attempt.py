@@ -1,0 +1,386 @@
+"""A launch is followed from its start to its end, and whatever does not come is named with its rank and its log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.agent.record import Record
+from chaos.faults import kill, suspend
+from chaos.history.event import Event
+from chaos.history.ledger import Ledger
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.plan.model import PlannedFault
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.find import FoundProcess
+from chaos.platforms.process import ProcessIdentity
+from chaos.run.attempt import Attempt, JobFailed, Watch
+from chaos.run.channel import Hello, Stranger
+from chaos.run.injection import Injection
+from chaos.run.wait import Deadline, DeadlineExpired, Patience
+from chaos.scenario.model import Deadlines
+from tests.unit.conftest import FakeClock
+from tests.unit.run.fakes import (
+    LAUNCHER,
+    FakeChannel,
+    FakeConnection,
+    FakeJob,
+    Watcher,
+    at_barrier,
+    found,
+    identity,
+    planned,
+)
+
+LIMITS = Deadlines(run=600.0, start=180.0, fault=120.0, land=30.0, end=300.0)
+
+
+class ScriptedClock(FakeClock):
+    """Whenever somebody waits, the next thing of the script happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.script: deque[Callable[[], object]] = deque()
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if self.script:
+            self.script.popleft()()
+
+
+class Launch:
+    """One launch of four ranks: what a test makes happen in it, and what the harness recorded."""
+
+    def __init__(self, run_dir: Path, history: HistoryWriter, *faults: PlannedFault, limits: Deadlines = LIMITS):
+        self.job = FakeJob()
+        self.channel = FakeChannel()
+        self.clock = ScriptedClock()
+        self.watcher = Watcher()
+        self.run_dir = run_dir
+        self.connections = {rank: FakeConnection() for rank in range(4)}
+        self.records: dict[int, Record] = {}
+        deadline = Deadline("run", limits.run, self.clock)
+        self.injection = Injection(
+            faults,
+            {"kill": kill.KIND, "suspend": suspend.KIND},
+            history=history,
+            ledger=Ledger(run_dir / "undo.jsonl"),
+            attempt="train",
+            patience=Patience(limits.land, self.clock, (deadline,)),
+        )
+        watch = Watch(history, self.watcher, self.clock, limits, deadline)
+        self.attempt = Attempt("train", 4, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]
+
+    def follow(self, *script: Callable[[], object]) -> None:
+        self.clock.script.extend(script)
+        self.attempt.follow()
+
+    def hello(self, *ranks: int, attempt: str = "train", pid: int | None = None) -> None:
+        for rank in ranks:
+            connection: Any = self.connections[rank]
+            self.channel.messages.put(Hello(connection, attempt, rank, pid or identity(rank).pid))
+
+    def join(self, *ranks: int) -> None:
+        self.hello(*(ranks or range(4)))
+
+    def step(self, number: int, *ranks: int, event: str = "step.begin") -> None:
+        for rank in ranks or range(4):
+            if rank not in self.records:
+                self.records[rank] = Record(str(self.run_dir / "history"), run="r", attempt="train", rank=rank)
+            self.records[rank].write(event, step=number)
+
+    def reach(self, *ranks: int) -> None:
+        for rank in ranks:
+            self.channel.messages.put(at_barrier(self.connections[rank], rank))
+
+    def end(self, *ranks: int, code: int = 0) -> None:
+        for rank in ranks or range(4):
+            self.job.statuses.setdefault(identity(rank), ExitStatus(code=code))
+
+    def recorded(self, name: str) -> list[Event]:
+        read = read_history(self.run_dir / "history")
+        assert read.problems == ()
+        return read.select(name, writer="harness")
+
+
+Make = Callable[..., Launch]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    (tmp_path / "history").mkdir()
+    with HistoryWriter(tmp_path / "history" / "harness.jsonl", writer="harness", run="r", clock=FakeClock()) as history:
+        yield lambda *faults, **options: Launch(tmp_path, history, *faults, **options)
+
+
+def test_a_launch_without_faults_is_followed_to_its_end(make: Make) -> None:
+    launch = make()
+    launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(1, event="step.end"), launch.end)
+    assert launch.attempt.ranks == {rank: identity(rank) for rank in range(4)}
+    assert [(e.attempt, e.rank, e.pid, e.data) for e in launch.recorded("rank.found")] == [
+        ("train", rank, 100 + rank, {"start_time": 1000 + rank}) for rank in range(4)
+    ]
+    exits = launch.recorded("rank.exit")
+    assert [(e.rank, e.pid, e.data) for e in exits] == [(r, 100 + r, {"signal": None, "code": 0}) for r in range(4)]
+    assert launch.connections[2].answers == [{"message": "welcome", "armed": []}]
+
+
+def test_a_fault_is_made_on_the_way_and_every_status_is_kept(make: Make) -> None:
+    launch = make(planned(2))
+    armed = [{"fault": "kill", "step": 5, "phase": "step.end"}]
+    launch.follow(
+        launch.join, lambda: launch.step(1), lambda: launch.reach(2), lambda: None, lambda: launch.end(0, 1, 3, code=1)
+    )
+    assert launch.connections[2].answers[0] == {"message": "welcome", "armed": armed}
+    assert launch.connections[1].answers == [{"message": "welcome", "armed": []}]
+    statuses = {event.rank: (event.data["signal"], event.data["code"]) for event in launch.recorded("rank.exit")}
+    assert statuses == {0: (None, 1), 1: (None, 1), 2: (9, None), 3: (None, 1)}
+    assert len(launch.recorded("fault.landed")) == 1
+
+
+# What does not come.
+
+
+def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(lambda: launch.join(0, 2, 3), lambda: launch.step(1, 0))
+    assert (expired.value.name, expired.value.seconds) == ("start", 180.0)
+    assert expired.value.detail == (
+        "ranks [1] never joined (is their agent loaded?); ranks [2, 3] joined but have not begun their first step; "
+        f"see {tmp_path / 'logs' / 'train'}"
+    )
+
+
+def test_a_rank_that_ends_before_the_first_step_ends_the_attempt_at_once(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    began = launch.clock.now
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(launch.join, lambda: launch.step(1, 0), lambda: launch.end(1, code=1))
+    assert str(failed.value) == (
+        "rank 1 (exit code 1) ended before every rank had begun its first step: see "
+        f"{tmp_path / 'logs' / 'train' / 'worker_1.log'}"
+    )
+    assert launch.clock.now - began < 1e9
+    assert launch.recorded("rank.exit")[0].rank == 1
+
+
+def test_a_launcher_that_ends_and_leaves_nothing_ends_the_attempt_at_once(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    launch.job.size = 0
+    began = launch.clock.now
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(lambda: launch.job.statuses.update({LAUNCHER: ExitStatus(code=1)}))
+    assert str(failed.value) == (
+        f"the launcher ended (exit code 1), and ranks [0, 1, 2, 3] never joined: see {tmp_path / 'logs' / 'train'}"
+    )
+    assert launch.clock.now - began < 1e9
+
+
+def test_a_launcher_may_end_when_it_has_started_the_ranks(make: Make) -> None:
+    launch = make()
+    launch.job.statuses[LAUNCHER] = ExitStatus(code=0)
+    launch.follow(*[lambda: None] * 10, launch.join, lambda: launch.step(1), launch.end)
+    assert len(launch.recorded("rank.exit")) == 4
+
+
+def test_a_process_that_hides_for_a_moment_is_not_taken_for_gone(make: Make) -> None:
+    """One that is just executing its program shows no environment, so one look is not enough."""
+    launch = make()
+    launch.job.statuses[LAUNCHER] = ExitStatus(code=0)
+
+    def appear(size: int) -> Callable[[], None]:
+        return lambda: setattr(launch.job, "size", size)
+
+    launch.follow(appear(0), appear(4), appear(0), appear(4), launch.join, lambda: launch.step(1), launch.end)
+    assert len(launch.recorded("rank.exit")) == 4
+
+
+def test_a_fault_that_never_fires_is_named_with_where_the_ranks_are(make: Make, tmp_path: Path) -> None:
+    launch = make(planned(2))
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(
+            launch.join, lambda: launch.step(1), lambda: launch.step(3, 0, 1, 2), lambda: launch.end(3, code=1)
+        )
+    assert (expired.value.name, expired.value.seconds) == ("fault", 120.0)
+    assert expired.value.detail == (
+        "fault kill waits for step 5 step.end of ranks [2]; ranks are at 0 (step 3), 1 (step 3), 2 (step 3), "
+        f"3 (exit code 1); see {tmp_path / 'logs' / 'train'}"
+    )
+
+
+def test_ranks_that_never_exit_are_named_with_their_step(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(7, 3), lambda: launch.end(0, 2))
+    assert (expired.value.name, expired.value.seconds) == ("end", 300.0)
+    assert expired.value.detail == (f"ranks have not exited: 1 (step 1), 3 (step 7); see {tmp_path / 'logs' / 'train'}")
+
+
+def test_the_deadline_of_the_run_comes_first_where_it_is_shorter(make: Make) -> None:
+    launch = make(limits=LIMITS.model_copy(update={"run": 60.0}))
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(lambda: launch.join(0, 1))
+    assert (expired.value.name, expired.value.seconds) == ("run", 60.0)
+    assert expired.value.detail.startswith("while waiting for 'start': ranks [2, 3] never joined")
+
+
+def test_a_job_that_ends_before_its_fault_is_due_misses_it(make: Make) -> None:
+    launch = make(planned(2))
+    launch.follow(launch.join, lambda: launch.step(1), launch.end)
+    (missed,) = launch.recorded("fault.missed")
+    assert missed.data["reason"] == ("the job has ended; the fault still waited for step 5 step.end of ranks [2]")
+
+
+# Who is who.
+
+
+@pytest.mark.parametrize(
+    ("rank", "attempt", "pid"),
+    [(2, "train", 103), (2, "train", 50), (2, "train", 999), (2, "resume", 102), (3, "train", 102)],
+)
+def test_an_agent_in_the_wrong_process_is_a_stranger(make: Make, rank: int, attempt: str, pid: int) -> None:
+    launch = make()
+    launch.job.others = [replace(found(0), identity=LAUNCHER, role="launcher", rank=None)]
+    launch.hello(rank, attempt=attempt, pid=pid)
+    launch.attempt.look()
+    (stranger,) = launch.recorded("stranger")
+    assert (stranger.pid, stranger.data) == (pid, {"channel": "agents", "what": f"is not rank {rank} of this job"})
+    assert launch.attempt.ranks == {}
+    assert launch.connections[rank].closed
+    assert launch.connections[rank].answers == []
+
+
+def test_a_helper_that_inherited_a_ranks_environment_is_not_the_rank(make: Make) -> None:
+    launch = make()
+    helper = ProcessIdentity(500, 9, "boot")
+    launch.job.others = [FoundProcess(helper, 102, 102, "other", None, "train", ("python", "worker.py"))]
+    launch.hello(2, pid=500)
+    launch.attempt.look()
+    assert launch.attempt.ranks == {}
+
+
+def test_strangers_at_the_channel_are_recorded(make: Make) -> None:
+    launch = make()
+    launch.channel.messages.put(Stranger(77, "garbage"))
+    launch.attempt.look()
+    (stranger,) = launch.recorded("stranger")
+    assert (stranger.attempt, stranger.pid, stranger.data) == ("train", 77, {"channel": "agents", "what": "garbage"})
+
+
+def test_launcher_and_scheduler_are_recorded_once(make: Make) -> None:
+    launch = make()
+    scheduler = ProcessIdentity(51, 2, "boot")
+    launch.job.others = [
+        replace(found(0), identity=LAUNCHER, role="launcher", rank=None),
+        replace(found(0), identity=scheduler, role="scheduler", rank=None),
+    ]
+    launch.join()
+    launch.attempt.look()
+    assert [(event.pid, event.data) for event in launch.recorded("launcher.found")] == [
+        (50, {"role": "launcher", "start_time": 1}),
+        (51, {"role": "scheduler", "start_time": 2}),
+    ]
+
+
+# What triggers are told.
+
+
+def test_time_is_counted_from_when_every_rank_began_its_first_step(make: Make) -> None:
+    launch = make(planned(2, trigger={"elapsed": 10.0}))
+    launch.join()
+    launch.step(1, 0, 1, 2)
+    launch.attempt.look()
+    launch.clock.now += int(60e9)
+    launch.attempt.look()
+    assert launch.injection.known.elapsed is None
+    launch.step(1, 3)
+    launch.attempt.look()
+    launch.clock.now += int(9.9e9)
+    launch.attempt.look()
+    assert launch.job.signals == []
+    launch.clock.now += int(0.2e9)
+    launch.attempt.look()
+    assert [pid for pid, _ in launch.job.signals] == [102]
+
+
+@pytest.mark.parametrize(("rank", "fires"), [(None, True), (1, True), (2, False)])
+def test_a_log_line_is_known_with_the_rank_that_wrote_it(
+    make: Make, tmp_path: Path, rank: int | None, fires: bool
+) -> None:
+    log = {"contains": "loss is"} | ({} if rank is None else {"rank": rank})
+    launch = make(planned(3, trigger={"log": log}))
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    launch.join()
+    (logs / "worker_1.log").write_text("epoch 1, loss i")
+    launch.attempt.look()
+    with (logs / "worker_1.log").open("a") as file:
+        file.write("s 2.3\n")
+    launch.attempt.look()
+    assert bool(launch.job.signals) is fires
+
+
+def test_the_live_view_is_shown_the_ranks_events_and_the_harnesss(make: Make) -> None:
+    launch = make()
+    launch.follow(launch.join, lambda: launch.step(1), launch.end)
+    shown = [(event.event, event.rank) for event in launch.watcher.events if event.rank == 2]
+    assert shown == [("rank.found", 2), ("writer.start", 2), ("step.begin", 2), ("rank.exit", 2)]
+
+
+# Its end.
+
+
+def test_a_suspended_rank_is_not_waited_for(make: Make) -> None:
+    launch = make(planned(2, kind="suspend"))
+    launch.job.on_signal = lambda job, process, number: job.states.update({process: "stopped"})
+    launch.follow(
+        launch.join, lambda: launch.step(1), lambda: launch.reach(2), lambda: None, lambda: launch.end(0, 1, 3, code=1)
+    )
+    began = launch.clock.now
+    launch.attempt.note_leftovers(5.0)
+    assert launch.recorded("job.leftovers") == []
+    assert launch.clock.now - began < 1e9
+    assert {event.rank for event in launch.recorded("rank.exit")} == {0, 1, 3}
+    launch.end(2, code=1)
+    launch.attempt.record_late_exits()
+    assert launch.recorded("rank.exit")[-1].rank == 2
+
+
+def test_processes_that_stay_after_the_last_rank_are_recorded(make: Make) -> None:
+    launch = make()
+    helper = FoundProcess(ProcessIdentity(500, 9, "boot"), 1, 102, "other", None, "train", ("python", "worker.py"))
+    launch.job.others = [helper]
+    launch.follow(launch.join, lambda: launch.step(1), launch.end)
+    began = launch.clock.now
+    launch.attempt.note_leftovers(5.0)
+    assert launch.clock.now - began >= 5e9
+    (left,) = launch.recorded("job.leftovers")
+    assert left.data == {"orphans": [{"pid": 500, "cmdline": ["python", "worker.py"]}]}
+
+
+def test_how_the_launcher_ended_is_recorded_at_last(make: Make) -> None:
+    launch = make()
+    launch.attempt.record_late_exits()
+    assert launch.recorded("launcher.exit") == []
+    launch.job.statuses[LAUNCHER] = ExitStatus(signal=15)
+    launch.attempt.record_late_exits()
+    (ended,) = launch.recorded("launcher.exit")
+    assert (ended.pid, ended.data) == (50, {"role": "launcher", "signal": 15, "code": None})
+
+
+def test_a_status_that_nobody_knows_is_recorded_as_such(make: Make) -> None:
+    launch = make()
+    launch.join()
+    launch.attempt.look()
+    launch.job.statuses[identity(1)] = ExitStatus()
+    launch.attempt.look()
+    launch.attempt.look()
+    (ended,) = launch.recorded("rank.exit")
+    assert (ended.rank, ended.data) == (1, {"signal": None, "code": None})

@@ -1,0 +1,244 @@
+"""Nobody but an agent of this run can move the channel, and nobody can stop it from listening."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.run import channel as channel_module
+from chaos.run.channel import AtBarrier, Channel, Hello, Message, Stranger
+from chaos.run.directory import RunDirectory, make_private_directory
+from chaos.run.setup import write_secret
+from chaos.run.wait import wait_for
+
+SECONDS = 20
+SECRET = "s" * 64
+HELLO = {"message": "hello", "secret": SECRET, "run": "run-1", "attempt": "train", "rank": 2, "pid": 1}
+BARRIER = {"message": "barrier", "fault": "kill", "step": 5, "phase": "step.end"}
+
+
+def line(message: Any) -> bytes:
+    return (json.dumps(message) + "\n").encode()
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Iterator[Channel]:
+    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET)
+    yield channel
+    channel.close()
+
+
+Caller = Callable[..., socket.socket]
+
+
+@pytest.fixture
+def call(tmp_path: Path, channel: Channel) -> Iterator[Caller]:
+    """Connect and send bytes; ``hang_up`` ends the sending."""
+    sockets: list[socket.socket] = []
+
+    def call(data: bytes = b"", *, hang_up: bool = False) -> socket.socket:
+        caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sockets.append(caller)
+        caller.settimeout(SECONDS)
+        caller.connect(str(tmp_path / "agents"))
+        caller.sendall(data)
+        if hang_up:
+            caller.shutdown(socket.SHUT_WR)
+        return caller
+
+    yield call
+    for caller in sockets:
+        caller.close()
+
+
+def take(channel: Channel) -> Message:
+    return channel.messages.get(timeout=SECONDS)
+
+
+def an_agent_is_still_heard(channel: Channel, call: Caller) -> None:
+    agent = call(line(HELLO))
+    hello = take(channel)
+    assert isinstance(hello, Hello)
+    hello.connection.answer({"message": "welcome", "armed": []})
+    assert agent.recv(1000) == line({"message": "welcome", "armed": []})
+
+
+def test_an_agent_that_proves_itself_is_known_by_the_kernels_pid(channel: Channel, call: Caller) -> None:
+    call(line({**HELLO, "pid": 1}))
+    hello = take(channel)
+    assert isinstance(hello, Hello)
+    assert (hello.attempt, hello.rank, hello.pid) == ("train", 2, os.getpid())
+
+
+def test_the_pid_is_that_of_the_process_that_connected(channel: Channel, tmp_path: Path) -> None:
+    code = (
+        "import socket, sys\ncaller = socket.socket(socket.AF_UNIX)\ncaller.connect(sys.argv[1])\n"
+        "caller.sendall(sys.argv[2].encode())\ncaller.recv(1)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "agents"), line(HELLO).decode()])
+    hello = take(channel)
+    assert isinstance(hello, Hello)
+    assert hello.pid == process.pid
+    hello.connection.close()
+    assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        line({**HELLO, "secret": "wrong"}),
+        line({**HELLO, "secret": SECRET[:-1]}),
+        line({**HELLO, "secret": "é" * 64}),
+        b'{"message":"hello","secret":"\\ud800","run":"run-1","attempt":"train","rank":2}\n',
+        line({**HELLO, "run": "run-2"}),
+        line({key: value for key, value in HELLO.items() if key != "secret"}),
+        line({**HELLO, "secret": None}),
+        line({**HELLO, "rank": "2"}),
+        line(BARRIER),
+        line([HELLO]),
+        b"\x00\xff\xfe garbage \x80\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"[" * 60_000 + b"\n",
+        b'{"message":' + b"9" * 60_000 + b"}\n",
+        b"\n",
+    ],
+    ids=lambda data: repr(data[:40]),
+)
+def test_a_stranger_is_recorded_and_never_answered(channel: Channel, call: Caller, data: bytes) -> None:
+    stranger = call(data)
+    assert take(channel) == Stranger(os.getpid(), "a connection did not show this run's secret; ignored")
+    with contextlib.suppress(ConnectionResetError):  # closed before all that it had sent was read
+        assert stranger.recv(1000) == b""
+    an_agent_is_still_heard(channel, call)
+
+
+def test_a_line_that_never_ends_is_cut_off(channel: Channel, call: Caller) -> None:
+    def send_without_end() -> None:
+        try:
+            call(b"x" * 10_000_000)
+        except OSError as error:
+            refused.append(error)
+
+    refused: list[OSError] = []
+    sender = threading.Thread(target=send_without_end)
+    sender.start()
+    assert isinstance(take(channel), Stranger)
+    sender.join(SECONDS)
+    assert refused
+    an_agent_is_still_heard(channel, call)
+
+
+@pytest.mark.parametrize("said", [b"", line(HELLO)[:-1], line(HELLO)[:10]])
+def test_who_hangs_up_before_the_end_of_its_hello_is_a_stranger(channel: Channel, call: Caller, said: bytes) -> None:
+    call(said, hang_up=True)
+    assert isinstance(take(channel), Stranger)
+    an_agent_is_still_heard(channel, call)
+
+
+def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(
+    channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.05)
+    silent = call()
+    an_agent_is_still_heard(channel, call)
+    assert isinstance(take(channel), Stranger)
+    assert silent.recv(1) == b""
+
+
+def test_an_agent_may_be_silent_for_long_once_it_is_known(
+    channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.05)
+    agent = call(line(HELLO))
+    assert isinstance(take(channel), Hello)
+    with pytest.raises(queue.Empty):
+        channel.messages.get(timeout=0.2)
+    agent.sendall(line(BARRIER))
+    assert isinstance(take(channel), AtBarrier)
+
+
+def test_a_rank_at_its_barrier_waits_for_the_answer(channel: Channel, call: Caller) -> None:
+    agent = call(line(HELLO) + line(BARRIER))
+    hello, held = take(channel), take(channel)
+    assert isinstance(hello, Hello)
+    assert isinstance(held, AtBarrier)
+    assert (held.rank, held.fault, held.step, held.phase) == (2, "kill", 5, "step.end")
+    held.connection.answer({"message": "go"})
+    assert agent.recv(100) == line({"message": "go"})
+
+
+@pytest.mark.parametrize("data", [line({"message": "barrier"}), line({**BARRIER, "step": "5"}), b"\xff\n", b"[]\n"])
+def test_what_no_agent_sends_is_reported_with_its_rank(channel: Channel, call: Caller, data: bytes) -> None:
+    call(line(HELLO) + data)
+    assert isinstance(take(channel), Hello)
+    assert take(channel) == Stranger(os.getpid(), "rank 2 sent a message that no agent sends; ignored")
+
+
+def test_the_end_of_an_agent_is_not_reported(channel: Channel, call: Caller) -> None:
+    call(line(HELLO) + line(BARRIER)[:-5], hang_up=True)
+    assert isinstance(take(channel), Hello)
+    an_agent_is_still_heard(channel, call)
+    assert channel.messages.empty()
+
+
+def test_answering_a_rank_that_has_ended_does_nothing(channel: Channel, call: Caller) -> None:
+    agent = call(line(HELLO))
+    hello = take(channel)
+    assert isinstance(hello, Hello)
+    agent.close()
+    for _ in range(3):
+        hello.connection.answer({"message": "go"})
+    hello.connection.close()
+    hello.connection.close()
+
+
+def test_strangers_in_crowds_do_not_keep_an_agent_out(channel: Channel, call: Caller) -> None:
+    crowd = [call() for _ in range(200)]
+    an_agent_is_still_heard(channel, call)
+    for stranger in crowd:
+        stranger.close()
+    assert [isinstance(take(channel), Stranger) for _ in crowd] == [True] * 200
+
+
+def test_closing_lets_everybody_go_and_ends_every_thread(channel: Channel, call: Caller, tmp_path: Path) -> None:
+    silent, agent = call(), call(line(HELLO))
+    assert isinstance(take(channel), Hello)
+    threads = [thread for thread in threading.enumerate() if "_serve" in thread.name or thread.name == "channel"]
+    assert len(threads) == 3
+    channel.close()
+    channel.close()
+    assert (silent.recv(1), agent.recv(1)) == (b"", b"")
+    wait_for("end of the threads", lambda: not any(thread.is_alive() for thread in threads), seconds=SECONDS)
+    with pytest.raises(OSError):
+        call()
+
+
+def test_only_the_owner_can_reach_the_socket_and_the_secret(run: RunDirectory) -> None:
+    before = os.umask(0)
+    try:
+        private = make_private_directory(run.ledger, run.token)
+        secret = write_secret(private)
+        channel = Channel(private / "agents", run=run.token, secret=secret)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in [private, private / "agents", private / "secret"]}
+    assert modes == {private.name: 0o700, "agents": 0o600, "secret": 0o600}
+    assert (private / "secret").read_text() == secret
+    assert len(secret) == 64
+    with pytest.raises(FileExistsError):
+        write_secret(private)
+    channel.close()
+    for path in private.iterdir():
+        path.unlink()
+    private.rmdir()

@@ -1,0 +1,256 @@
+"""A whole run on a fake job: real processes, the real agent, real faults, and nothing of them left afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.event import Event
+from chaos.history.ledger import Ledger
+from chaos.history.reader import History, read_history
+from chaos.platforms.find import find_run_processes
+from chaos.platforms.leases import Leases
+from chaos.registry import NOUNS, Registry
+from chaos.run.directory import read_run
+from chaos.run.driver import RunOptions, RunOutcome, run_cell
+from chaos.run.prepare import known_names
+from chaos.scenario.load import load_scenario
+from tests.unit.fake_job import kind
+from tests.unit.run.fakes import Watcher
+
+SCENARIO = """\
+chaos: 1
+name: fake
+cluster: {{ranks: 4}}
+job: {{kind: fake, steps: 8, {job}}}
+faults: {faults}
+deadlines: {{start: 60s, fault: 60s, end: 60s, stop: 5s}}
+"""
+KILL = "[{id: kill, kind: kill, target: {rank: 2}, trigger: {step: 5, phase: step.end}}]"
+SUSPEND = "[{id: stop, kind: suspend, target: {ranks: [1, 3]}, trigger: {step: 3}}]"
+
+Run = Callable[..., RunOutcome]
+
+
+class Interrupting(Watcher):
+    """A view that stands for somebody who presses Ctrl-C when a certain event is shown."""
+
+    def __init__(self, event: str) -> None:
+        super().__init__()
+        self._at = event
+
+    def event(self, event: Event) -> None:
+        super().event(event)
+        if event.event == self._at:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a scenario of the fake job in a reports directory of its own: ``drive(faults=KILL)``."""
+    known = {
+        "chaos.jobs": [EntryPoint("fake", f"{kind.__name__}:KIND", "chaos.jobs")],
+        "chaos.faults": [EntryPoint(name, f"chaos.faults.{name}:KIND", "chaos.faults") for name in ("kill", "suspend")],
+        "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],
+    }
+
+    def registry(group: str) -> Registry:
+        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
+
+    monkeypatch.setattr("chaos.run.driver.registry", registry)
+    monkeypatch.setattr("chaos.run.prepare.registry", registry)
+    # Cores of its own, or the tests would wait for the jobs of others.
+    monkeypatch.setattr("chaos.run.driver.Leases", lambda: Leases(tmp_path / "leases"))
+
+    def drive(
+        faults: str = "[]", job: str = "protection: []", baseline: str = "none", progress: Watcher | None = None
+    ) -> RunOutcome:
+        path = tmp_path / "fake.yaml"
+        path.write_text(SCENARIO.format(faults=faults, job=job))
+        loaded = load_scenario(path, settings={}, names=known_names())
+        options = RunOptions(tmp_path / "reports", 1, baseline, "standin")
+        return run_cell(loaded, loaded.cells[0], options, progress or Watcher(), clock=SYSTEM_CLOCK)
+
+    return drive
+
+
+def history_of(outcome: RunOutcome) -> History:
+    return read_history(outcome.run_dir / "history")
+
+
+def nothing_is_left(run_dir: Path) -> None:
+    assert find_run_processes(read_run(run_dir)["token"]) == []
+    ledger = Ledger(run_dir / "undo.jsonl").read()
+    assert ledger.open == []
+    for step in ledger.steps:
+        if step.action == "remove-directory":
+            assert not Path(step.arguments["path"]).exists()
+    (hygiene,) = read_history(run_dir / "history").select("hygiene")
+    assert hygiene.data == {"orphans": [], "ports": [], "stale": [], "private_left": False}
+
+
+def test_a_rank_is_killed_at_its_step_and_the_others_go_on(drive: Run) -> None:
+    outcome = drive(KILL)
+    history = history_of(outcome)
+    assert [p for p in history.problems if p.kind != "torn-last-line"] == []
+    (landed,) = history.select("fault.landed")
+    (evidence,) = landed.data["evidence"]
+    (found,) = history.select("rank.found", rank=2)
+    assert evidence == {"rank": 2, "pid": found.pid, "signal": 9, "barrier": {"step": 5, "phase": "step.end"}}
+    assert [event.data["step"] for event in history.select("step.end", rank=2)] == [1, 2, 3, 4, 5]
+    assert [event.data["step"] for event in history.select("step.end", rank=0)] == [1, 2, 3, 4, 5, 6, 7, 8]
+    exits = {event.rank: (event.data["signal"], event.data["code"]) for event in history.select("rank.exit")}
+    assert exits == {0: (None, 0), 1: (None, 0), 2: (9, None), 3: (None, 0)}
+    assert history.select("barrier.released", rank=2) == []
+    assert [event.data["role"] for event in history.select("launcher.exit")] == ["launcher"]
+    assert history.select("run.end")[0].data == {"interrupted": False, "error": None}
+    assert not outcome.interrupted
+    nothing_is_left(outcome.run_dir)
+
+
+def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
+    outcome = drive(SUSPEND)
+    history = history_of(outcome)
+    (landed,) = history.select("fault.landed")
+    assert [(one["rank"], one["signal"]) for one in landed.data["evidence"]] == [(1, 19), (3, 19)]
+    order = [e.event for e in history.events if e.event in ("fault.landed", "fault.healed", "attempt.end", "hygiene")]
+    assert order == ["fault.landed", "fault.healed", "fault.healed", "attempt.end", "hygiene"]
+    # The latest step is undone first.
+    closed = [json.loads(line) for line in (outcome.run_dir / "undo.jsonl").read_text().splitlines()]
+    assert [one["id"] for one in closed if one["record"] == "close"] == [
+        "stop-rank-3",
+        "stop-rank-1",
+        "private-directory",
+        "job",
+    ]
+    ended = {event.rank: event.data for event in history.select("rank.exit")}
+    assert set(ended) == {0, 1, 2, 3}
+    nothing_is_left(outcome.run_dir)
+
+
+def test_the_secret_is_nowhere_but_in_the_private_directory(drive: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets: list[str] = []
+
+    def write_secret(private: Path) -> str:
+        secrets.append("5ec2e7" * 10)
+        path = private / "secret"
+        path.write_text(secrets[0])
+        return secrets[0]
+
+    monkeypatch.setattr("chaos.run.session.write_secret", write_secret)
+    outcome = drive(KILL)
+    assert len(history_of(outcome).select("fault.landed")) == 1  # the agents have read it
+    files = [path for path in outcome.run_dir.rglob("*") if path.is_file()]
+    assert {"run.json", "undo.jsonl", "harness.jsonl", "started-0.json"} <= {path.name for path in files}
+    assert [path for path in files if secrets[0].encode() in path.read_bytes()] == []
+    started = json.loads((outcome.run_dir / "job" / "started-0.json").read_text())
+    assert started["environment"]["FROM_KIND"] == "yes"
+    assert "CHAOS_AGENT" in started["environment"]
+
+
+@pytest.mark.parametrize("at", ["attempt.start", "rank.found", "step.end", "rank.exit"])
+def test_ctrl_c_ends_the_run_in_order(drive: Run, at: str, tmp_path: Path) -> None:
+    outcome = drive(SUSPEND, progress=Interrupting(at))
+    assert outcome.interrupted
+    assert history_of(outcome).select("run.end")[0].data == {"interrupted": True, "error": None}
+    nothing_is_left(outcome.run_dir)
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_supervisor_ends_the_run_as_ctrl_c_does(drive: Run, number: signal.Signals) -> None:
+    class Signalling(Watcher):
+        """A view at whose second event somebody ends the harness, and again, and again."""
+
+        def event(self, event: Event) -> None:
+            super().event(event)
+            if event.event in ("rank.found", "rank.exit"):
+                os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    outcome = drive(progress=Signalling())
+    assert outcome.interrupted
+    assert signal.getsignal(number) is before
+    nothing_is_left(outcome.run_dir)
+
+
+def test_an_error_of_the_harness_ends_the_run_in_order_and_is_recorded(drive: Run, tmp_path: Path) -> None:
+    class Broken(Watcher):
+        """A view that breaks."""
+
+        def event(self, event: Event) -> None:
+            if event.event == "step.end":
+                raise ZeroDivisionError("the view is broken")
+
+    with pytest.raises(ZeroDivisionError):
+        drive(KILL, progress=Broken())
+    (run_dir,) = (path for path in (tmp_path / "reports").glob("fake-*"))
+    read = read_history(run_dir / "history")
+    assert read.select("run.end")[0].data["error"] == "ZeroDivisionError: the view is broken"
+    nothing_is_left(run_dir)
+
+
+def test_a_deadline_that_expires_is_recorded_and_ends_the_run_in_order(
+    drive: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.SCENARIO", SCENARIO.replace("end: 60s", "end: 300ms"))
+    outcome = drive(job="arguments: ['--wait-at=4']")
+    (expired,) = history_of(outcome).select("deadline.expired")
+    assert (expired.attempt, expired.data["name"], expired.data["seconds"]) == ("train", "end", 0.3)
+    assert "ranks have not exited: 0 (step 4)" in expired.data["detail"]
+    nothing_is_left(outcome.run_dir)
+
+
+def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> None:
+    outcome = drive(job="arguments: ['--no-such-option']")
+    error = history_of(outcome).select("run.end")[0].data["error"]
+    assert "ended before every rank had begun its first step: see" in error
+    log = Path(error.split(" see ")[1].split(",")[0])
+    assert "--no-such-option" in log.read_text()
+    nothing_is_left(outcome.run_dir)
+
+
+def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("chaos.run.setup._AGENT_SITE", tmp_path)
+    error = history_of(drive()).select("run.end")[0].data["error"]
+    assert "the launcher ended (exit code 0), and ranks [0, 1, 2, 3] never joined: see" in error
+
+
+def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:
+    first, second = Watcher(), Watcher()
+    one, two = drive(KILL, baseline="auto", progress=first), drive(SUSPEND, baseline="auto", progress=second)
+    assert [note.rpartition(" ")[2] for note in first.notes if note.startswith("baseline")] == ["made"]
+    assert [note.rpartition(" ")[2] for note in second.notes if note.startswith("baseline")] == ["cache"]
+    for outcome in (one, two):
+        copied = read_history(outcome.run_dir / "baseline" / "history")
+        assert len(copied.select("step.end")) == 32
+        assert copied.select("fault.armed") == []
+        assert read_run(outcome.run_dir / "baseline")["run"].startswith("baseline-")
+    assert (one.run_dir.parent / "latest").resolve() == two.run_dir
+
+
+def test_a_baseline_that_cannot_be_made_is_said_with_what_it_lacks(drive: Run) -> None:
+    outcome = drive(KILL, job="arguments: ['--fail-at=6']", baseline="auto")
+    error = history_of(outcome).select("run.end")[0].data["error"]
+    assert "cannot serve as a baseline: ranks [0, 1, 2, 3] did not reach step 8" in error
+    assert outcome.verdict == "unknown"
+    for run_dir in outcome.run_dir.parent.glob("*-*"):
+        assert find_run_processes(read_run(run_dir)["token"]) == []
+
+
+def test_the_run_describes_itself(drive: Run) -> None:
+    described: dict[str, Any] = read_run(drive().run_dir)
+    assert described["simulated"] == [{"part": "everything", "layer": "job"}]
+    assert described["scenario"] == "fake"
+    assert {"chaos", "python"} <= set(described["versions"])

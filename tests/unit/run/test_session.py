@@ -1,0 +1,232 @@
+"""Whatever ends a session, all of it is put back, the latest first, and what is left over is on record."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import Ledger, LedgerError, UndoStep
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.plan.model import Plan
+from chaos.platforms.find import find_run_processes
+from chaos.platforms.process import identify, state
+from chaos.run.directory import RunDirectory
+from chaos.run.session import Session, listens, open_session, put_back_faults
+from chaos.run.wait import Deadline, wait_for
+from chaos.scenario.model import Scenario
+from tests.unit.run.fakes import Watcher
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+Open = Callable[..., AbstractContextManager[Session]]
+
+
+@pytest.fixture
+def history(run: RunDirectory) -> HistoryWriter:
+    return HistoryWriter(run.path / "history" / "harness.jsonl", writer="harness", run=run.token, clock=SYSTEM_CLOCK)
+
+
+@pytest.fixture
+def opened(run: RunDirectory, history: HistoryWriter) -> Open:
+    """Open a session of the run."""
+    scenario = Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": 4}, "job": {"steps": 5}})
+    plan: Any = None  # a session keeps it for others
+
+    def opened(ports: tuple[int, ...] = ()) -> AbstractContextManager[Session]:
+        checked: Plan = plan
+        return open_session(
+            scenario,
+            run.path,
+            checked,
+            run,
+            history,
+            ports=ports,
+            cores=(),
+            progress=Watcher(),
+            clock=SYSTEM_CLOCK,
+            deadline=Deadline("run", 60),
+        )
+
+    return opened
+
+
+def hygiene(run: RunDirectory) -> dict[str, Any]:
+    (event,) = read_history(run.path / "history").select("hygiene")
+    return event.data
+
+
+CLEAN: dict[str, Any] = {"orphans": [], "ports": [], "stale": [], "private_left": False}
+
+
+def suspended(run: RunDirectory, start: Start) -> subprocess.Popen[bytes]:
+    """A process of the run that is stopped, with its undo step in the ledger."""
+    process = start("sleep", "1000", run=run.token)
+    victim = identify(process.pid)
+    run.ledger.record(UndoStep("stop-rank-1", "stop", "resume-process", asdict(victim)))
+    process.send_signal(signal.SIGSTOP)
+    wait_for("stop", lambda: state(victim) == "stopped", seconds=20)
+    return process
+
+
+def closed(run: RunDirectory) -> list[str]:
+    """Ids of closed steps, in the order in which they were closed."""
+    return list(run.ledger.read().closed)
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("a check failed"), KeyboardInterrupt()])
+def test_everything_is_put_back_in_reverse_order(
+    run: RunDirectory, opened: Open, start: Start, error: BaseException | None
+) -> None:
+    def work() -> None:
+        with opened() as session:
+            assert session.private.is_dir()
+            assert [step.id for step in run.ledger.open_steps()] == ["private-directory", "job"]
+            suspended(run, start)
+            if error is not None:
+                raise error
+            return
+
+    if error is None:
+        work()
+    else:
+        with pytest.raises(type(error)):
+            work()
+    assert closed(run) == ["stop-rank-1", "private-directory", "job"]
+    assert find_run_processes(run.token) == []
+    assert hygiene(run) == CLEAN
+    (healed,) = read_history(run.path / "history").select("fault.healed")
+    assert healed.data["fault"] == "stop"
+    assert healed.data["how"].startswith("continued process")
+
+
+def test_faults_are_put_back_before_the_job_is_ended(run: RunDirectory, opened: Open, start: Start) -> None:
+    with opened() as session:
+        process = suspended(run, start)
+        put_back_faults(session)
+        assert closed(run) == ["stop-rank-1"]
+        assert state(identify(process.pid)) == "alive"
+        assert session.private.is_dir()
+        put_back_faults(session)
+    assert len(read_history(run.path / "history").select("fault.healed")) == 1
+
+
+def test_a_session_that_cannot_be_opened_leaves_nothing(
+    run: RunDirectory, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a socket has room for 107 bytes."""
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(OSError, match="path too long"), opened():
+        pytest.fail("there is no channel")
+    assert list(long.iterdir()) == []
+    assert closed(run) == ["private-directory", "job"]
+    assert hygiene(run) == CLEAN
+
+
+def test_what_is_left_over_is_recorded(run: RunDirectory, opened: Open) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with opened((port,)) as session:
+            job = run.path / "job" / "checkpoints" / "step_5_tmp"
+            job.mkdir(parents=True)
+            (session.private / ".chaos-run").write_text("another run")
+        assert hygiene(run) == {
+            "orphans": [],
+            "ports": [port],
+            "stale": ["job/checkpoints/step_5_tmp"],
+            "private_left": True,
+        }
+    (session.private / ".chaos-run").write_text(run.token)
+    assert [step.id for step in run.ledger.open_steps()] == ["private-directory"]
+    for path in session.private.iterdir():
+        path.unlink()
+    session.private.rmdir()
+
+
+@pytest.mark.parametrize("failing", ["ledger", "history"])
+def test_a_full_disk_keeps_no_process_alive(
+    run: RunDirectory,
+    opened: Open,
+    start: Start,
+    history: HistoryWriter,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise LedgerError("disk full") if failing == "ledger" else HistoryWriteError("disk full")
+
+    with pytest.raises((LedgerError, HistoryWriteError), match="disk full"), opened() as session:
+        suspended(run, start)
+        if failing == "ledger":
+            monkeypatch.setattr(Ledger, "close", full)
+        else:
+            monkeypatch.setattr(history, "record", full)
+    assert find_run_processes(run.token) == []
+    assert not session.private.exists()
+
+
+def test_a_port_that_nobody_listens_on_is_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert listens(port)
+    assert not listens(port)
+
+
+PRESSED_TWICE = """
+import os, signal, sys
+from chaos.run.session import interruptible, uninterrupted
+order = []
+handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+try:
+    with interruptible():
+        try:
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+            order.append("not interrupted")
+        finally:
+            with uninterrupted():
+                for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                    os.kill(os.getpid(), getattr(signal, name))
+                order.append("put back")
+except KeyboardInterrupt:
+    order.append("interrupted")
+assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+print(*order, sep=", ")
+"""
+
+
+@pytest.mark.parametrize("first", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_second_press_does_not_cut_off_the_putting_back(first: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PRESSED_TWICE, first], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("put back, interrupted\n", "", 0)
+
+
+IN_THREAD = """
+import threading
+from chaos.run.session import interruptible, uninterrupted
+def work():
+    with interruptible(), uninterrupted():
+        print("done")
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_run_in_another_thread_leaves_the_signals_alone() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_THREAD], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")

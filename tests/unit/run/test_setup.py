@@ -1,0 +1,96 @@
+"""What a job is started with: nothing that a user sets is lost, and nothing secret is in sight."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from chaos.agent.configuration import read_configuration
+from chaos.jobs.kind import Command
+from chaos.platforms.base import LaunchSpec
+from chaos.run.setup import launch_spec, write_agent_configuration, write_secret
+from chaos.scenario.model import Scenario
+
+PYTHON = Path("/venv/bin/python")
+
+
+def scenario(**environment: str) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "chaos": 1,
+            "name": "n",
+            "cluster": {"ranks": 4},
+            "job": {"steps": 5, "environment": environment, "timings": "vendor"},
+        }
+    )
+
+
+def launch(
+    scenario: Scenario, *, inherited: dict[str, str], command: dict[str, str] | None = None, path: tuple[Path, ...] = ()
+) -> LaunchSpec:
+    return launch_spec(
+        Command(("msrun", "x.py"), command or {}, path),
+        token="run-1",
+        attempt="train",
+        configuration=Path("/private/agent-train.json"),
+        python=PYTHON,
+        environment=inherited,
+        scenario=scenario,
+        cwd=Path("/job"),
+        log=Path("/log"),
+        cores=(0, 1),
+    )
+
+
+def test_later_ones_win_harness_then_job_kind_then_scenario() -> None:
+    inherited = {"A": "harness", "B": "harness", "C": "harness"}
+    spec = launch(scenario(C="scenario"), inherited=inherited, command={"B": "kind", "C": "kind"})
+    assert {name: spec.environment[name] for name in "ABC"} == {"A": "harness", "B": "kind", "C": "scenario"}
+    assert (spec.run, spec.attempt, spec.argv, spec.cores) == ("run-1", "train", ("msrun", "x.py"), (0, 1))
+
+
+def test_what_is_put_in_goes_before_the_users_own_path_and_modules() -> None:
+    spec = launch(scenario(), inherited={"PATH": "/a:/b", "PYTHONPATH": "/mine"}, path=(Path("/sdk"),))
+    assert spec.environment["PATH"] == "/venv/bin:/a:/b"
+    site, *rest = spec.environment["PYTHONPATH"].split(os.pathsep)
+    assert (Path(site) / "sitecustomize.py").is_file()
+    assert rest == ["/sdk", "/mine"]
+
+
+def test_a_scenarios_path_and_modules_are_kept_in_place_of_the_harnesss() -> None:
+    own = scenario(PATH="/tools", PYTHONPATH="/job/modules:/more")
+    spec = launch(own, inherited={"PATH": "/a", "PYTHONPATH": "/mine"}, path=(Path("/sdk"),))
+    assert spec.environment["PATH"] == "/venv/bin:/tools"
+    assert spec.environment["PYTHONPATH"].split(os.pathsep)[1:] == ["/sdk", "/job/modules", "/more"]
+
+
+def test_without_any_path_the_systems_default_is_taken() -> None:
+    spec = launch(scenario(), inherited={})
+    assert spec.environment["PATH"] == f"/venv/bin:{os.defpath}"
+    # An empty entry would mean the current directory.
+    assert "" not in spec.environment["PYTHONPATH"].split(os.pathsep)
+
+
+def test_a_scenario_cannot_lead_the_agent_away() -> None:
+    spec = launch(scenario(CHAOS_AGENT="/elsewhere.json"), inherited={"CHAOS_AGENT": "/outer.json"})
+    assert spec.environment["CHAOS_AGENT"] == "/private/agent-train.json"
+
+
+def test_the_agent_is_told_where_the_secret_is_and_not_what_it_is(tmp_path: Path) -> None:
+    secret = write_secret(tmp_path)
+    path = write_agent_configuration(
+        tmp_path,
+        token="run-1",
+        attempt="resume",
+        history=tmp_path / "history",
+        extensions=("device",),
+        scenario=scenario(),
+    )
+    assert secret not in path.read_text()
+    told = read_configuration(str(path))
+    assert (told.run, told.attempt, told.history) == ("run-1", "resume", str(tmp_path / "history"))
+    assert (told.extensions, told.settings, told.digest_interval) == (["device"], {"timings": "vendor"}, 1)
+    assert told.secret is not None
+    assert Path(told.secret).read_text() == secret
+    assert json.loads(path.read_text())["socket"] == str(tmp_path / "agents")
