@@ -8,6 +8,7 @@ verdict *unknown* and a failure of the harness (errors) apart from a verdict *fa
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -182,6 +183,9 @@ class ScenarioItem(pytest.Item):
         """The command that runs this cell."""
         command = [*(self.config.getini("chaos_command") or [sys.executable, "-m", "chaos"]), "run", str(self.path)]
         command += ["--json", "--reports", str(self._reports)]
+        if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
+            # The first of several jobs would take all cores, and the others would wait for it.
+            command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]
         if self.cell.name:
             command += ["--cell", self.cell.name]
         for name, value in self.settings.items():

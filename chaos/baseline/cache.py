@@ -64,6 +64,9 @@ def why_incomplete(run_dir: Path) -> str | None:
     missing = sorted(set(range(plan.ranks)) - done)
     if missing:
         return f"ranks {missing} did not reach step {plan.last_step}{_what_ended(history)}"
+    for one in history.select("rank.exit", attempt="train"):
+        if one.data.get("code") != 0:
+            return f"rank {one.rank} did not exit with 0 ({one.source})"
     if history.problems:
         return f"its history is damaged: {history.problems[0]}"
     return None

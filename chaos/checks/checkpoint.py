@@ -43,6 +43,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     for file, state in states.items():
         _judge_step(plan, history, artifacts, file, state, found)
     _judge_alike(artifacts, states, found)
+    _judge_survivors(plan, history, found)
     if states:
         steps = sorted({state.numbers.get("step_num", -1) for state in states.values()})
         seen = f"step {text_list(steps)} everywhere"
@@ -178,6 +179,20 @@ def _judge_step(
     step = stored.get("step_num", stored.get("global_step", 0))
     _judge_names(plan, file, state, step, found, where)
     _judge_save_events(history, file, step, found, where)
+
+
+def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
+    """No survivor has trained further than what was saved: that step would be lost.
+
+    Only where the plan knows the step. Where a fault may strike at any moment, it may split an all-reduce.
+    """
+    assert plan.checkpoint is not None
+    hit = {rank for fault in plan.faults for rank in fault.ranks}
+    for rank in sorted(set(range(plan.ranks)) - hit):
+        last = last_trained(history, rank)
+        if last is not None and plan.checkpoint.step is not None and step_of(last) > plan.checkpoint.step:
+            expected = f"step {plan.checkpoint.step} is the last one that any survivor trained"
+            found.fail(expected, f"rank {rank} trained step {step_of(last)}", last.source)
 
 
 def _judge_alike(artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState], found: Collector) -> None:

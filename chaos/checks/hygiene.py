@@ -90,6 +90,9 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Col
         if made and not history.select("fault.healed", fault=fault.id):
             found.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
+    if not ledger.steps:
+        # Even a run without a fault has steps of its own there: its job, its private directory.
+        found.unknown(expected, "the undo ledger holds no step", "undo.jsonl")
     for problem in ledger.problems:
         found.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
     for step in ledger.open:
@@ -120,7 +123,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
             found.fail(expected, f"stale files: {text_list(stale)}", event.source)
         if event.data.get("private_left"):
             found.fail(expected, "the run's private directory is left", event.source)
-        absent = [key for key in ("orphans", "ports", "stale") if key not in event.data]
+        absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         if absent:
             found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
     unfinished = [name for path in artifacts.unfinished() if not _allowed(plan, name := artifacts.relative(path))]

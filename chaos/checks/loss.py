@@ -138,7 +138,10 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
     wrong: set[int] = set()
     for (rank, step), ours in sorted(events.items()):
         other = twin.digests.get(rank, {}).get(step)
-        if other is None or not ours.data.get("parameters") or not other.data.get("parameters"):
+        if other is None or not other.data.get("parameters"):
+            continue
+        if not ours.data.get("parameters"):
+            found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
             continue
         compared.setdefault(rank, []).append(step)
         names = differing(ours.data["parameters"], other.data["parameters"])

@@ -57,12 +57,13 @@ def _judge_others(plan: Plan, acted: Acted, found: Collector) -> None:
 
 
 def _judge_same_processes(plan: Plan, history: History, found: Collector) -> None:
-    """No rank is started a second time within the launch: that would be rescheduling."""
-    for rank, pids in processes(history, TRAIN).items():
-        if len(pids) > 1:
-            starts = history.select("agent.start", attempt=TRAIN, rank=rank)
-            seen = f"rank {rank} was started again: processes {text_list(pids)}"
-            found.fail("no rank is started again within the launch", seen, _line(plan), *places(starts))
+    """No rank is started a second time within a launch: that would be rescheduling."""
+    for attempt in (TRAIN, RESUME):
+        for rank, pids in processes(history, attempt).items():
+            if len(pids) > 1:
+                starts = history.select("agent.start", attempt=attempt, rank=rank)
+                seen = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
+                found.fail("no rank is started again within a launch", seen, _line(plan), *places(starts))
     found.settle(_alone(plan), "no sign of another", _line(plan))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, processes, signal_number
+from chaos.checks.facts import RESUME, TRAIN, places, processes, signal_number
 from chaos.checks.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History, Problem
+from chaos.plan.io import fingerprint
 from chaos.plan.model import Plan
 
 NAME = "history"
@@ -23,6 +24,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_writers(plan, history, found)
     found.settle("the harness and every rank have recorded", "all of them have")
     _judge_boots(history, found)
+    _judge_run(plan, history, found)
+    _judge_plan(history, artifacts, found)
     if artifacts.baseline is not None:
         for problem in artifacts.baseline.problems:
             found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")
@@ -65,6 +68,30 @@ def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
                 found.unknown(expected, seen, where.source if where else began.source)
             elif rank not in found_pids and attempt == TRAIN:
                 found.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
+
+
+def _judge_run(plan: Plan, history: History, found: Collector) -> None:
+    """Nothing in the record comes from elsewhere: another run's file, or a rank that the plan does not have."""
+    expected = f"all writers are of this run and of its {plan.ranks} ranks"
+    starts: dict[object, Event] = {}
+    for one in history.select("writer.start"):
+        starts.setdefault(one.data.get("run"), one)
+    if len(starts) > 1:
+        found.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
+    strangers = {one.rank: one for one in history.events if one.rank is not None and one.rank >= plan.ranks}
+    for rank, one in strangers.items():
+        found.unknown(expected, f"there is a rank {rank}", one.source)
+    found.settle(expected, "they are")
+
+
+def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> None:
+    start = history.first("run.start")
+    recorded = start.data.get("plan") if start else None
+    if start is not None and recorded is not None:
+        expected = "the plan is the one that the run was made by"
+        if fingerprint((artifacts.run_dir / "plan.json").read_bytes()) != recorded:
+            found.unknown(expected, "it was changed afterwards", "plan.json", start.source)
+        found.settle(expected, "it is", "plan.json")
 
 
 def _judge_boots(history: History, found: Collector) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
@@ -28,7 +28,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         if not loads:
             found.unknown(LOADED, f"no load of rank {rank} is recorded")
         for load in loads:
-            file = _judge_file(plan, artifacts, files, rank, load, saved, found)
+            file = _judge_file(plan, history, artifacts, files, rank, load, saved, found)
             if file is not None:
                 chosen[rank] = file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
@@ -43,6 +43,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
 
 def _judge_file(
     plan: Plan,
+    history: History,
     artifacts: Artifacts,
     files: dict[Path, FoundCheckpoint],
     rank: int,
@@ -56,6 +57,9 @@ def _judge_file(
         found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
         return None
     where = artifacts.relative(path)
+    if _is_of_another_run(history, recorded):
+        found.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source)
+        return None
     file = files.get(path)
     if file is None:
         found.fail(LOADED, f"rank {rank} loaded {where}, which is not an end-of-life checkpoint", load.source, where)
@@ -72,6 +76,13 @@ def _judge_file(
     if step != saved:
         found.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
     return file
+
+
+def _is_of_another_run(history: History, recorded: str) -> bool:
+    """Whether an absolute path does not lead through the directory that the run had when it was made."""
+    start = history.first("run.start")
+    run = start.data.get("run") if start else None
+    return recorded.startswith("/") and run is not None and run not in PurePosixPath(recorded).parts
 
 
 def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: FoundCheckpoint, found: Collector) -> None:

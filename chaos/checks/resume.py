@@ -95,6 +95,7 @@ def _judge_sequences(plan: Plan, history: History, found: Collector) -> None:
             for rank, events in sequences.items():
                 _judge_order(rank, events, attempt, found, expected)
             _judge_start(plan, sequences, attempt, event, found, expected)
+        _judge_pairs(history, attempt, found, expected)
     ends = by_rank(history, "step.end", RESUME)
     for rank in range(plan.ranks):
         events = ends.get(rank, [])
@@ -115,6 +116,22 @@ def _judge_order(rank: int, events: list[Event], attempt: str, found: Collector,
         elif two > one + 1:
             seen = f"rank {rank} skipped step {one + 1} in attempt {attempt} (step {two} after step {one})"
             found.fail(expected, seen, after.source, before.source)
+
+
+def _judge_pairs(history: History, attempt: str, found: Collector, expected: str) -> None:
+    """A step that is begun is ended before the next one, and its batch is trained once."""
+    ends = by_rank(history, "step.end", attempt)
+    for rank, begins in by_rank(history, "step.begin", attempt).items():
+        ended = {step_of(one) for one in ends.get(rank, [])}
+        for begin in begins[:-1]:
+            if step_of(begin) not in ended:
+                seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
+                found.fail(expected, seen, begin.source)
+    for rank, trained in by_rank(history, "digest", attempt).items():
+        for before, after in pairwise(trained):
+            if step_of(after) <= step_of(before):
+                seen = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
+                found.fail(expected, seen, after.source, before.source)
 
 
 def _judge_start(

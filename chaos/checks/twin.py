@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN, digests, ranks_text, steps
+from chaos.checks.facts import TRAIN, digests, exit_status, ranks_text, steps
 from chaos.checks.parameters import is_flag
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -48,6 +48,13 @@ class Twin:
         faults = baseline.select("fault.landed") + baseline.select("fault.injecting")
         if faults:
             return "the baseline is not fault-free", (at_baseline(faults[0]),)
+        if (same := self._of_this_run(baseline)) is not None:
+            return "the baseline holds a history of this run", (at_baseline(same),)
+        broken = [one for one in baseline.select("rank.exit", attempt=TRAIN) if one.data.get("code") != 0]
+        if broken:
+            return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
+                at_baseline(broken[0]),
+            )
         ended = steps(baseline, "step.end", TRAIN)
         short = [rank for rank in range(self.plan.ranks) if max(ended.get(rank, [0])) < self.plan.last_step]
         if short:
@@ -57,6 +64,11 @@ class Twin:
         if set(ended) != set(range(self.plan.ranks)):
             return f"the baseline has {len(ended)} ranks, the plan {self.plan.ranks}", ("baseline/history",)
         return self._initial_difference(baseline) or self._early_difference()
+
+    def _of_this_run(self, baseline: History) -> Event | None:
+        """A run that is compared with itself agrees with itself."""
+        own = {one.data.get("run") for one in self.history.select("writer.start")}
+        return next((one for one in baseline.select("writer.start") if one.data.get("run") in own), None)
 
     def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
         theirs = {one.rank: one for one in baseline.select("initial", attempt=TRAIN)}

@@ -35,7 +35,7 @@ Examples:
   chaos doctor                        what can this machine run?
   chaos plan kill-rank.yaml           what should happen? starts nothing
   chaos run kill-rank.yaml            run it; the result is in reports/latest
-  chaos run kill-rank.yaml --set victim=2
+  chaos run kill-rank-phases.yaml --cell phase=forward
   chaos analyze reports/latest        the verdict again, from the files
   chaos heal                          clean up after a run that was killed
 

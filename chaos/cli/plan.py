@@ -31,7 +31,7 @@ def command(
     \b
     Examples:
       chaos plan kill-rank.yaml
-      chaos plan kill-rank.yaml --set victim=1 --json
+      chaos plan kill-rank-phases.yaml --cell phase=forward --json
     """
     loaded = [load(text, settings) for text in scenarios]
     plans = [plan_cell(scenario, cell, seed) for scenario, cell in pick_cells(loaded, cells)]

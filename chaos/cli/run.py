@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ def command(
     \b
     Examples:
       chaos run kill-rank.yaml
-      chaos run kill-rank.yaml --set victim=2 --baseline none
+      chaos run kill-rank-phases.yaml --cell phase=forward --baseline none
       chaos run scenarios/*.yaml --keep-going --json
 
     \b
@@ -80,6 +81,7 @@ def command(
     draw_seed = fresh_seed() if seed is None else seed
     for scenario, cell in pairs:
         plan_cell(scenario, cell, draw_seed)  # A cell that cannot work is refused before any other is started.
+    _make_directory(reports)
 
     from chaos.cli.failure import explain
     from chaos.cli.progress import open_progress
@@ -121,10 +123,19 @@ def command(
     return _exit_code(summary)
 
 
+def _make_directory(reports: Path) -> None:
+    try:
+        reports.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"--reports {reports}: it cannot be made: {error.strerror}") from error
+    if not os.access(reports, os.W_OK | os.X_OK):
+        raise click.UsageError(f"--reports {reports}: no run can be written there")
+
+
 @contextmanager
 def _ended_like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and a terminal that goes away end a run as Ctrl-C does: job stopped, faults undone."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    """Let SIGTERM and a terminal that goes away end a run as Ctrl-C does, unless they are ignored (``nohup``)."""
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     before = [(number, signal.signal(number, signal.default_int_handler)) for number in numbers]
     try:
         yield

@@ -35,7 +35,11 @@ def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[
     pairs = [(scenario, cell) for scenario in loaded for cell in scenario.cells]
     if not wanted:
         return pairs
-    names = [cell.name for _, cell in pairs]
+    names = [cell.name for _, cell in pairs if cell.name]
+    if not names:
+        raise click.UsageError(
+            f"no cell {wanted[0]!r}: there is no matrix in {', '.join(one.path.name for one in loaded)}"
+        )
     for name in wanted:
         if name not in names:
             near = get_close_matches(name, names, n=1)

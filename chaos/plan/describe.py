@@ -30,6 +30,11 @@ def ranks(numbers: Sequence[int]) -> str:
     return f"ranks {listing(numbers)}{f' ({len(numbers):,} in all)' if shortened else ''}"
 
 
+def are_lost(numbers: Sequence[int]) -> str:
+    """``rank 2 is lost``, ``ranks 1, 3 are lost``."""
+    return f"{ranks(numbers)} {'is' if len(numbers) == 1 else 'are'} lost"
+
+
 def group(numbers: Sequence[int]) -> str:
     """A replica group as the SDK logs it: ``[0, 4]``."""
     return f"[{listing(numbers)}]"

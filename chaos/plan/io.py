@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from functools import cache
 from typing import Any
@@ -34,6 +35,11 @@ def dumps(plan: Plan) -> str:
     """
     entries = (f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in as_data(plan).items())
     return "{\n" + ",\n".join(f"  {entry}" for entry in entries) + "\n}\n"
+
+
+def fingerprint(content: bytes) -> str:
+    """What a run records of its plan.json, so that a plan that was changed afterwards is noticed."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def loads(text: str | bytes) -> Plan:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.plan.constraints import CONTROLLER_RANK, Violation, loss_violations, nothing_left
-from chaos.plan.describe import ranks
+from chaos.plan.describe import are_lost
 from chaos.plan.mechanism import DOCUMENT, SUPPORTED, acts_on_loss, switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -46,7 +46,7 @@ def derive(
     cause = _first(lethal, loss).path
     on = switched_on(scenario.job.protection)
     actor = acts_on_loss(on)
-    lost = f"{ranks(dead)} {'is' if len(dead) == 1 else 'are'} lost"
+    lost = are_lost(dead)
     if actor is None:
         has = f"job.protection has only {', '.join(on)}" if on else "job.protection is empty"
         return Outcome("none", loss, dead, cause, f"{lost} and {has}, so no mechanism can act and the job just ends")
@@ -141,13 +141,13 @@ def _stop(lethal: Sequence[Scheduled], loss: Loss) -> str:
             f"one of {max(1, loss.lowest)} to {loss.highest}"
         )
     first = _first(lethal, loss)
-    who, point = ranks(first.fault.ranks), loss.at
+    lost, point = are_lost(first.fault.ranks), loss.at
     if point.contributed:
         return (
-            f"{who} is lost at {point}, behind the all-reduce: the others finish step {point.step} and block in "
+            f"{lost} at {point}, behind the all-reduce: the others finish step {point.step} and block in "
             f"step {point.step + 1}, so step {point.step} is saved"
         )
     return (
-        f"{who} is lost at {point}, before its gradients are in: the others block in the all-reduce of step "
+        f"{lost} at {point}, before its gradients are in: the others block in the all-reduce of step "
         f"{point.step}, so step {point.step - 1} is saved"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import tempfile
@@ -21,6 +22,8 @@ MARKER = ".chaos-run"
 CREATION_LOCK = ".lock"
 RUN_FILE = "run.json"
 LEDGER_FILE = "undo.jsonl"
+_MAX_PRIVATE = 90
+"""Bytes of the private directory's path that leave room for the name of a socket in it."""
 RUN_NAME = re.compile(r".+-\d{8}-\d{6}-[0-9a-f]{4}")
 _UNFINISHED = re.compile(r"^\..+\.[0-9a-f]{8}\.new$")
 
@@ -137,9 +140,12 @@ def make_private_directory(ledger: Ledger, token: str, *, parent: Path | None = 
     """Make a directory for this user alone outside ``reports``, for sockets and the like, and return it.
 
     Its undo step ("remove-directory", id "private-directory") is on disk before it is made. Paths of sockets are
-    limited to 107 bytes, so its name is short.
+    limited to 107 bytes, so its name is short, and it is made in /tmp where TMPDIR is too long for that.
     """
-    path = (parent or Path(tempfile.gettempdir())) / f"chaos-{token[-16:]}"
+    name = f"chaos-{token[-16:]}"
+    path = (parent or Path(tempfile.gettempdir())) / name
+    if parent is None and len(os.fsencode(path)) > _MAX_PRIVATE:
+        path = Path("/tmp", name)
     note = "remove the run's private directory"
     ledger.record(UndoStep("private-directory", None, "remove-directory", {"path": str(path)}, note))
     path.mkdir(mode=0o700)

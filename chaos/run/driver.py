@@ -149,7 +149,14 @@ class _Runner:
         interrupted, error = False, None
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=self._clock) as history:
-            history.record("run.start", run=owned.run, scenario=plan.scenario, cell=plan.cell, seed=plan.seed)
+            history.record(
+                "run.start",
+                run=owned.run,
+                scenario=plan.scenario,
+                cell=plan.cell,
+                seed=plan.seed,
+                plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
+            )
             try:
                 self._take_baseline(owned, plan.baseline)
                 self._drive(owned, plan, scenario, history)

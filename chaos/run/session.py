@@ -123,7 +123,10 @@ def listens(port: int) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal (SIGHUP) end the run as Ctrl-C does: in order, with everything put back."""
+    """Let SIGTERM and a closed terminal (SIGHUP) end the run as Ctrl-C does: in order, with everything put back.
+
+    What this process was started to ignore it goes on to ignore: under ``nohup`` a run outlives its terminal.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -131,7 +134,8 @@ def interruptible() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     finally:

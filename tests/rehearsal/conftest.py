@@ -46,7 +46,7 @@ def once(shared: Path) -> Callable[[str, Callable[[Chaos], Done]], Done]:
         place, outcome = shared / name, shared / f"{name}.json"
         with FileLock(shared / f"{name}.lock"):
             if not outcome.exists():
-                place.mkdir()
+                place.mkdir(exist_ok=True)
                 chaos = Chaos(place / "reports", place)
                 try:
                     outcome.write_text(json.dumps(asdict(make(chaos))), "utf-8")

@@ -24,13 +24,19 @@ from chaos.run.wait import wait_for
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 300.0
+WAIT_SECONDS = 600.0
 """For whatever a test waits for: only a test that would never end is ended by it."""
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 """Scenarios that only tests run; most of them are meant to go wrong."""
 
-_CALL = "import sys\nfrom chaos.cli.main import entry\nsys.exit(entry())"
+_CALL = """
+import signal, sys
+from chaos.cli.main import entry
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    signal.signal(number, handler)  # whatever the tests were started to ignore, as background jobs are
+sys.exit(entry())
+"""
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,9 @@ class Run:
     def left(self) -> list[str]:
         """What is left of it outside its directory, and what its ledger still has open."""
         found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(self.token)]
-        # Looked for in another way too: by the directory's name in any environment or command line.
-        found += [f"process {pid} names {self.path.name}" for pid in _mentioning(self.path.name)]
+        # Looked for in another way too: by the run's name in any environment or command line.
+        name = json.loads((self.path / "run.json").read_bytes())["run"]
+        found += [f"process {pid} names {name}" for pid in _mentioning(name)]
         found += [str(self.private)] if self.private.exists() else []
         found += [f"open undo step {step.id}" for step in Ledger(self.path / "undo.jsonl").open_steps()]
         return found
@@ -195,7 +202,8 @@ class Chaos:
 
     def runs(self) -> list[Run]:
         """Every run in the reports directory, baselines included."""
-        return [Run(path.parent) for path in sorted(self.reports.glob("*/run.json"))]
+        made = sorted(path.parent for path in self.reports.glob("*/run.json"))
+        return [Run(path) for path in made if not path.is_symlink()]
 
     def close(self) -> None:
         """End whatever a failed test has left."""

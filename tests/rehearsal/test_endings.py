@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from chaos.history.event import Event
+from chaos.platforms.leases import Leases
+from chaos.run.wait import Patience
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 
 DEADLINES = SCENARIOS / "deadlines.yaml"
@@ -94,6 +98,21 @@ def test_ctrl_c_while_a_rank_is_suspended_continues_it_before_it_is_ended(chaos:
     assert_clean(chaos)
     (healed,), (exited,) = run.history.select("fault.healed"), run.history.select("rank.exit", rank=2)
     assert healed.data["how"].startswith(f"continued process {exited.pid} ") and healed.mono < exited.mono
+
+
+def test_ctrl_c_while_waiting_for_cores_ends_the_call_before_any_run(fresh: Chaos, tmp_path: Path) -> None:
+    directory = tmp_path / "leases"
+    directory.mkdir(mode=0o700)
+    elsewhere = f"import pathlib\nfrom chaos.platforms import leases\nleases.default_directory = lambda: {directory!r}"
+    leases = Leases(directory)
+    cores = os.sched_getaffinity(0)
+    with leases.take_cores(len(cores), wait=Patience(1)):
+        harness = fresh.start_run(DEADLINES, patch=elsewhere.replace("PosixPath", "pathlib.Path"))
+        harness.until("the wait for a core", lambda: "every core that would do is leased" in harness.errors)
+        harness.signal(signal.SIGINT)
+        done = harness.end()
+    assert (done.code, done.json["interrupted"], done.json["not_run"]) == (130, True, ["deadlines"])
+    assert fresh.runs() == []
 
 
 def assert_interrupted(done: Done) -> None:

@@ -292,8 +292,8 @@ def record(
     }
 
 
-def _start(writer: str, at: float, **place: Any) -> Record:
-    return record(at, "writer.start", writer=writer, run="r1", host="h1", boot="b1", **place)
+def _start(writer: str, at: float, run: str = "r1", **place: Any) -> Record:
+    return record(at, "writer.start", writer=writer, run=run, host="h1", boot="b1", **place)
 
 
 def _step(at: float, who: int, step: int, **place: Any) -> Iterator[Record]:
@@ -432,7 +432,7 @@ def _harness() -> list[Record]:
 def _baseline() -> dict[str, list[Record]]:
     files = {
         "harness.jsonl": [
-            _start("harness", 0.0),
+            _start("harness", 0.0, run="b1"),
             record(0.1, "run.start", run="b1", scenario="kill-rank", cell="", seed=1),
             record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
             record(26.1, "run.end", interrupted=False, error=None),
@@ -440,7 +440,7 @@ def _baseline() -> dict[str, list[Record]]:
     }
     for rank in range(RANKS):
         place: Record = {"attempt": "train", "rank": rank, "pid": 500 + rank}
-        records = [_start("agent", 2.0, **place), record(2.1, "agent.start", python="3.11", argv=[], **place)]
+        records = [_start("agent", 2.0, run="b1", **place), record(2.1, "agent.start", python="3.11", argv=[], **place)]
         records.extend(_began(9.0, rank, 0, **place))
         for step in range(1, LAST + 1):
             records.extend(_step(10 + 0.1 * step, rank, step, **place))
@@ -467,6 +467,16 @@ def good_run() -> GoodRun:
         (11.57, "DumpCallback return TTP_OK"),
         (11.6, "nextState: STATE_OP_EXIT"),
     ]
+    step: dict[str, object] = {
+        "record": "step",
+        "id": "job",
+        "fault": None,
+        "action": "end",
+        "arguments": {},
+        "note": "end the job",
+    }
+    close = {"record": "close", "id": "job", "outcome": "done"}
+    run.others["undo.jsonl"] = "".join(json.dumps(one) + "\n" for one in (step, close)).encode()
     return copy.deepcopy(run)
 
 

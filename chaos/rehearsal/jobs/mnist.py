@@ -8,7 +8,8 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
 4. ``TrainFaultTolerance`` and its optimizer wrapper in place of ``OptTFTWrapper`` and ``TFTRegister``, which MindSpore
    deprecated (removed after 2.9);
 5. Momentum and a falling learning rate in place of plain SGD, so that there is optimizer state to lose;
-6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint.
+6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint;
+7. training ends after --steps steps, also in the middle of an epoch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ import mindspore.dataset as ds
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import HeUniform, initializer
 from mindspore.communication import get_group_size, get_rank, init
-from mindspore.train import CheckpointConfig, LossMonitor, Model, ModelCheckpoint, TrainFaultTolerance
+from mindspore.train import (
+    Callback,
+    CheckpointConfig,
+    LossMonitor,
+    Model,
+    ModelCheckpoint,
+    RunContext,
+    TrainFaultTolerance,
+)
 
 
 def read_arguments() -> argparse.Namespace:
@@ -75,6 +84,19 @@ class Network(nn.Cell):  # type: ignore[misc]
         x = self.relu3(self.layer3(x))
         x = self.relu4(self.layer4(x))
         return self.layer5(x)
+
+
+class LastStep(Callback):  # type: ignore[misc]
+    """Ends the training once the optimizer has done all its steps: a checkpoint or a rollback sets its counter back."""
+
+    def __init__(self, steps: int, optimizer: nn.Optimizer) -> None:
+        super().__init__()
+        self._steps = steps
+        self._done = optimizer.global_step
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        if int(self._done.asnumpy().reshape(-1)[0]) >= self._steps:
+            run_context.request_stop()
 
 
 def create_dataset(arguments: argparse.Namespace) -> ds.Dataset:
@@ -137,7 +159,7 @@ def main() -> None:
         initial_epoch = initial_step // dataset.get_dataset_size()
         dataset.set_init_step(initial_step)
 
-    callbacks = [LossMonitor(1)]
+    callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
     if "TTP:1" in os.getenv("MS_ENABLE_TFT", ""):
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
     if arguments.checkpoint_interval:

@@ -124,10 +124,10 @@ class Controller:
         self._closing.wait(self._timings.check_interval)
         return not self._closing.is_set() and bool(self._abnormal_members())
 
-    def _abnormal_members(self) -> list[Member]:
+    def _abnormal_members(self, place: str = "TTP controller.cpp:2518", what: str = "status error") -> list[Member]:
         bad = [member for member in self._roster.members() if member.status != NORMAL or self._roster.lost(member)]
         for member in bad:
-            self._log.warning("TTP controller.cpp:2518", self._state_line("status error", member))
+            self._log.warning(place, self._state_line(what, member))
         return bad
 
     def _state_line(self, what: str, member: Member) -> str:
@@ -141,7 +141,9 @@ class Controller:
         self._enter("STATE_OP_ABNORMAL")
         silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
-        bad = {member.rank for member in silent} | {member.rank for member in self._abnormal_members()}
+        lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
+        bad = {member.rank for member in [*silent, *lost]}
+        self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: -1")
         step = self._pre_lock(bad)
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {step}")
         if step > 0 and self._replicas.complete():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Replicas:
-    """Replica groups as the ranks report them. Until all have reported neither dump nor repair is possible."""
+    """Replica groups as the ranks report them. Until every group is known neither dump nor repair is possible."""
 
     def __init__(self, world_size: int) -> None:
         self._world_size = world_size
@@ -20,8 +20,8 @@ class Replicas:
         return new
 
     def complete(self) -> bool:
-        """Whether every rank has reported."""
-        return len(self._groups) == self._world_size
+        """Whether every rank's group is known; one of its members may have died before it could report it."""
+        return len({rank for group in self._groups.values() for rank in group}) == self._world_size
 
     def groups(self) -> list[tuple[int, ...]]:
         """The groups, ordered by their first rank."""

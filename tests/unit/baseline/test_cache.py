@@ -14,6 +14,8 @@ import pytest
 
 from chaos.agent.record import Record
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.writer import HistoryWriter
 from chaos.plan import io
 from chaos.plan.model import Budget, Plan, PlannedFault
 from chaos.run.directory import create_run
@@ -123,6 +125,11 @@ def lose_a_rank(run: Path) -> None:
     sorted((run / "history").glob("*rank_1*"))[0].unlink()
 
 
+def end_a_rank_badly(run: Path) -> None:
+    with HistoryWriter(run / "history" / "harness.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
+        history.record("rank.exit", attempt="train", rank=1, pid=7, signal=None, code=1)
+
+
 def give_it_faults(run: Path) -> None:
     fault = PlannedFault("kill", "kill", (1,), {"step": 1, "phase": "step.begin"}, {}, None, None)
     (run / "plan.json").write_text(io.dumps(replace(PLAN, faults=(fault,))))
@@ -134,6 +141,7 @@ def give_it_faults(run: Path) -> None:
         (damage_history, "its history is damaged: history/train-rank_0"),
         (lose_a_rank, r"ranks \[1\] did not reach step 3"),
         (give_it_faults, "it had faults"),
+        (end_a_rank_badly, "rank 1 did not exit with 0"),
         (lambda run: (run / "plan.json").unlink(), "its plan cannot be read"),
         (lambda run: (run / "plan.json").write_text("{}"), "its plan cannot be read"),
         (shutil.rmtree, "its plan cannot be read"),

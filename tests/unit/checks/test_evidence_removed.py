@@ -13,6 +13,7 @@ from chaos.checks.judge import RunUnreadable, judge
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import (
     FAULT,
+    RANKS,
     SAVED,
     GoodRun,
     Record,
@@ -182,7 +183,22 @@ def baseline_gap(run: GoodRun) -> None:
     del records[-2]
 
 
+def file_of_another_run(run: GoodRun) -> None:
+    run.one("writer.start", attempt="train", rank=1)["run"] = "r0"
+
+
+def a_rank_too_many(run: GoodRun) -> None:
+    place: Record = {"attempt": "resume", "rank": RANKS, "pid": 7}
+    run.add("resume-rank_3", record(13.9, "agent.start", python="3.11", argv=["train.py"], **place))
+
+
 HISTORY: list[tuple[Spoil, str]] = [
+    (file_of_another_run, "there are writers of 2 runs"),
+    (a_rank_too_many, "there is a rank 4"),
+    (
+        lambda run: run.one("run.start").update(plan="0" * 32),
+        "the plan is the one that the run was made by | it was ch",
+    ),
     (seq_gap, "seq 8 where 7 was expected"),
     (clock_back, "the monotonic clock runs back"),
     (torn("train-rank_1"), "the last line is torn"),
@@ -319,6 +335,17 @@ def baseline_with_a_fault(run: GoodRun) -> None:
     run.baseline["harness.jsonl"].insert(3, record(5.0, "fault.landed", fault="f", kind="kill"))
 
 
+def baseline_of_this_run(run: GoodRun) -> None:
+    for one in baseline_events(run, "writer.start"):
+        one["run"] = "r1"
+
+
+def baseline_that_died(run: GoodRun) -> None:
+    assert run.baseline is not None
+    exits = record(26.0, "rank.exit", "train", 1, 501, signal=None, code=1)
+    run.baseline["harness.jsonl"].insert(-1, exits)
+
+
 def baseline_too_short(run: GoodRun) -> None:
     assert run.baseline is not None
     for name, records in run.baseline.items():
@@ -387,6 +414,10 @@ def tolerance_of_weights(run: GoodRun) -> None:
 
 
 LOSS: list[tuple[Spoil, str]] = [
+    (
+        lambda run: run.one("digest", attempt="resume", rank=1, step=8).update(parameters=None),
+        "no parameter digests of rank 1 at step 8",
+    ),
     (lambda run: run.drop("digest", attempt="resume", rank=1, step=9), "no loss of rank 1 at step 9"),
     (lambda run: run.drop("digest", attempt="train", rank=1, step=3), "no loss of rank 1 at step 3"),
     (lambda run: run.one("digest", attempt="resume", rank=1, step=9).update(loss=None), "no loss of rank 1 at step 9"),
@@ -395,6 +426,8 @@ LOSS: list[tuple[Spoil, str]] = [
     (files_disagree, "the saved step is not known"),
     (lambda run: setattr(run, "baseline", None), "there is no baseline history"),
     (baseline_with_a_fault, "the baseline is not fault-free"),
+    (baseline_of_this_run, "the baseline holds a history of this run"),
+    (baseline_that_died, "rank 1 of the baseline did not end well: exit code 1"),
     (baseline_too_short, "ranks 0, 1, 2, 3 of the baseline did not reach step 12"),
     (baseline_of_more_ranks, "the baseline has 5 ranks, the plan 4"),
     (baseline_of_another_seed, "began with another layer1.weight than the baseline"),
@@ -508,6 +541,8 @@ HYGIENE: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("launcher.exit", attempt="resume"), "the launcher of attempt resume exits with 0"),
     (lambda run: run.drop("fault.healed"), "fault kill-1 has no record of being healed"),
     (ledger_damaged, "the undo ledger is damaged"),
+    (lambda run: run.others.pop("undo.jsonl"), "the undo ledger holds no step"),
+    (lambda run: run.one("hygiene").update(orphans=None), "it was not looked for orphans"),
 ]
 
 REMOVED = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import worst
 from chaos.checks.phases import measure
 from chaos.history.reader import read_history
+from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
@@ -135,9 +137,13 @@ def also_periodic_checkpoints(run: GoodRun) -> None:
     run.saved[7] = Saved("job/checkpoints/rank_0/net-1_4.ckpt", state_after(0, 4), {})
 
 
-def finished_with_the_undo(run: GoodRun) -> None:
-    step = b'{"record":"step","id":"job","fault":null,"action":"end","arguments":{},"note":"end the job"}\n'
-    run.others["undo.jsonl"] = step + b'{"record":"close","id":"job","outcome":"done"}\n'
+def plan_as_recorded(run: GoodRun) -> None:
+    run.one("run.start")["plan"] = fingerprint(dumps(run.plan).encode())
+
+
+def loaded_by_the_whole_path(run: GoodRun) -> None:
+    for one in (*run.events("load.begin"), *run.events("load.end")):
+        one["path"] = f"/where/job/is/reports/r1/job/{one['path']}"
 
 
 def suspended(run: GoodRun) -> None:
@@ -221,7 +227,8 @@ GOOD: list[Spoil] = [
     the_teardown_had_to_kill,
     caught_up_later,
     also_periodic_checkpoints,
-    finished_with_the_undo,
+    plan_as_recorded,
+    loaded_by_the_whole_path,
 ]
 
 
@@ -255,8 +262,10 @@ def nothing_happens(run: GoodRun) -> None:
     run.log = run.log[:1]
     started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]
     found = list(run.events("rank.found", attempt="train"))
-    run.files = {name: records for name, records in run.baseline.items() if name != "harness.jsonl"}
-    run.files["harness.jsonl"] = [*run.baseline["harness.jsonl"][:3], *found]
+    run.files = copy.deepcopy(run.baseline)
+    run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
+    for start in run.events("writer.start"):
+        start["run"] = "r1"
     for rank, one in enumerate(found):
         one["pid"] = 500 + rank
         code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)

@@ -182,7 +182,13 @@ def none_was_planned(run: GoodRun) -> None:
     run.replan(checkpoint=None, mechanism="none")
 
 
+def a_survivor_trained_on(run: GoodRun) -> None:
+    place: Record = {"attempt": "train", "rank": 3, "pid": pid_of("train", 3)}
+    run.add("train-rank_3", record(10.6, "step.end", step=SAVED + 1, **place))
+
+
 CHECKPOINT: list[tuple[Spoil, str]] = [
+    (a_survivor_trained_on, "step 5 is the last one that any survivor trained | rank 3 trained step 6"),
     (older_step_under_this_name, "step_num 4 is stored"),
     (lambda run: store(run, 0, step_num=SAVED + 1), "step_num 6 is stored"),
     (old_values_under_this_step, "layer1.weight"),
@@ -310,7 +316,23 @@ def counter_not_restored(run: GoodRun) -> None:
     run.one("train.begin", attempt="resume", rank=1)["initial_step"] = 0
 
 
+def batch_twice_in_a_step(run: GoodRun) -> None:
+    again = dict(run.one("digest", attempt="resume", rank=1, step=8))
+    run.add("resume-rank_1", {**again, "mono": again["mono"] + 1})
+
+
+def file_of_another_run(run: GoodRun) -> None:
+    for one in (*run.events("load.begin", rank=3), *run.events("load.end", rank=3)):
+        one["path"] = f"/elsewhere/r0/job/{one['path']}"
+
+
 RESUME: list[tuple[Spoil, str]] = [
+    (batch_twice_in_a_step, "rank 1 trained a batch of step 8 twice in attempt resume"),
+    (
+        lambda run: run.drop("step.end", attempt="resume", rank=1, step=6),
+        "rank 1 began step 6 in attempt resume and did not end it",
+    ),
+    (file_of_another_run, "rank 3 loaded a file of another run, job/checkpoints/"),
     (one_step_back, "rank 1 began with step 5"),
     (one_step_forward, "rank 1 began with step 7"),
     (batch_skipped, "another batch at step 6: the baseline's batch of step 7, so a batch was skipped"),
@@ -458,7 +480,12 @@ def acted_unplanned(run: GoodRun) -> None:
     run.saved.clear()
 
 
+def started_again_after_the_resume(run: GoodRun) -> None:
+    run.add("resume-rank_1", record(13.95, "agent.start", "resume", 1, 77, python="3.11", argv=["train.py"]))
+
+
 MECHANISM: list[tuple[Spoil, str]] = [
+    (started_again_after_the_resume, "rank 1 was started again in attempt resume: processes 2001, 77"),
     (handler("repair"), "online repair acted: handler repair on rank 0"),
     (handler("rollback"), "online repair acted: handler rollback on rank 0"),
     (handler("clean"), "online repair acted: handler clean on rank 0"),

@@ -57,6 +57,14 @@ def test_the_verdict_is_the_exit_code(chaos: Call, place: Path, driver: Driver, 
     assert driver.options == [RunOptions(place / "reports", draw_seed=5, baseline="none", sdk="auto")]
 
 
+def test_a_reports_directory_that_cannot_be_made_is_bad_usage(chaos: Call, place: Path, driver: Driver) -> None:
+    (place / "file").touch()
+    ended = chaos("run", "kill-rank", "--reports", str(place / "file" / "reports"))
+    assert ended.code == 64
+    assert "it cannot be made: Not a directory" in ended.err
+    assert driver.options == []
+
+
 def test_progress_stays_out_of_the_json(chaos: Call, place: Path, driver: Driver) -> None:
     ended = chaos("run", "kill-rank", "--json")
     assert "running" in ended.err

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from chaos.cli.main import entry
 from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
@@ -18,6 +20,18 @@ SCENARIOS = Path(__file__).parents[3] / "scenarios"
 def test_the_schema_beside_the_scenarios_is_what_chaos_schema_prints() -> None:
     shipped = json.loads((SCENARIOS / "scenario.schema.json").read_text("utf-8"))
     assert shipped == scenario_schema(known_names()), "run: chaos schema > scenarios/scenario.schema.json"
+
+
+def test_the_examples_in_the_help_fit_the_shipped_scenarios(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(SCENARIOS.parent)
+    helps = ["--help", "run --help", "plan --help"]
+    assert [entry(arguments.split()) for arguments in helps] == [0, 0, 0]
+    examples = re.findall(r"chaos (?:run|plan) ([a-z0-9-]+\.yaml(?: --(?:cell|set) \S+)?)", capsys.readouterr().out)
+    assert len(examples) > 4
+    for arguments in examples:
+        assert entry(["plan", *arguments.split()]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", iter_scenarios([SCENARIOS]), ids=lambda path: path.name)

@@ -197,8 +197,8 @@ def test_what_is_not_a_stat_line_is_refused() -> None:
 
 def test_environment_and_command_line_are_those_of_the_start(start: Start) -> None:
     child = start("sleep", "1000", EMPTY="", TEXT="a=b", RAW=os.fsdecode(b"\xff"))
-    found = environment(child.pid)
-    assert found is not None
+    # While it is executing its program a process shows no environment, also for a moment after the call has returned.
+    found = wait_for("environment", lambda: environment(child.pid), seconds=20)
     assert (found["EMPTY"], found["TEXT"], os.fsencode(found["RAW"])) == ("", "a=b", b"\xff")
     assert command_line(child.pid) == ("sleep", "1000")
 

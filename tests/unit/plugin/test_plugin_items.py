@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import xml.etree.ElementTree as ET
 
@@ -34,6 +35,15 @@ def test_a_pass_passes_and_the_command_names_cell_and_reports(project: Project) 
     assert first[first.index("--reports") + 1] == str(root / "elsewhere")
     assert (first[-1], second[-1]) == ("victim=1", "victim=2")
     assert "--json" in first
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_of_xdist_share_the_cores(project: Project, workers: int) -> None:
+    project.answer("pass", 0)
+    project.run("-n", str(workers)).assert_outcomes(passed=1)
+    (call,) = project.calls()
+    share = max(1, len(os.sched_getaffinity(0)) // workers)
+    assert call[call.index("--cores") :][:2] == ["--cores", str(share)] if workers > 1 else "--cores" not in call
 
 
 def test_tags_are_markers_and_names_can_be_selected(project: Project) -> None:

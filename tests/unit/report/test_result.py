@@ -97,6 +97,7 @@ def test_a_copy_elsewhere_gives_the_same_bytes(
 def test_result_holds_no_absolute_path(run: GoodRun, tmp_path: Path) -> None:
     run.replan(source="/home/somebody/kill-rank.yaml", baseline="/home/somebody/reports/b1")
     run.saved[0].keep = 40
+    del run.others["undo.jsonl"]
     directory = run.write(tmp_path)
     (directory / "undo.jsonl").symlink_to("/nowhere/undo.jsonl")
     analyze(directory)

@@ -151,6 +151,19 @@ def test_a_private_directory_is_in_the_ledger_before_it_is_made(tmp_path: Path, 
     assert step.arguments == {"path": str(parent / f"chaos-{run.token[-16:]}")}
 
 
+def test_a_private_directory_leaves_a_temporary_directory_too_deep_for_sockets(
+    tmp_path: Path, run: RunDirectory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    path = make_private_directory(run.ledger, run.token)
+    (step,) = run.ledger.open_steps()
+    removed = remove_directory(step, UndoContext(run.token, clock))
+    assert path.parent == Path("/tmp")
+    assert removed == f"removed {path}"
+
+
 def test_a_private_directory_is_private_marked_and_short(tmp_path: Path, run: RunDirectory, clock: Clock) -> None:
     ledger = Ledger(tmp_path / "undo.jsonl")
     path = make_private_directory(ledger, run.token, parent=tmp_path)

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -165,8 +165,15 @@ def test_ctrl_c_ends_the_run_in_order(drive: Run, at: str, tmp_path: Path) -> No
     nothing_is_left(outcome.run_dir)
 
 
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that this process does not ignore, whoever started it."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_supervisor_ends_the_run_as_ctrl_c_does(drive: Run, number: signal.Signals) -> None:
     class Signalling(Watcher):
         """A view at whose second event somebody ends the harness, and again, and again."""

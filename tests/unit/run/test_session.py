@@ -125,13 +125,15 @@ def test_faults_are_put_back_before_the_job_is_ended(run: RunDirectory, opened: 
 def test_a_session_that_cannot_be_opened_leaves_nothing(
     run: RunDirectory, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path of a socket has room for 107 bytes."""
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(OSError, match="path too long"), opened():
+    def no_channel(path: Path, **_: Any) -> None:
+        assert (path.parent / "secret").is_file()
+        raise OSError("no sockets on this file system")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("chaos.run.session.Channel", no_channel)
+    with pytest.raises(OSError, match="no sockets"), opened():
         pytest.fail("there is no channel")
-    assert list(long.iterdir()) == []
+    assert list(tmp_path.glob("chaos-*")) == []
     assert closed(run) == ["private-directory", "job"]
     assert hygiene(run) == CLEAN
 
@@ -189,6 +191,8 @@ PRESSED_TWICE = """
 import os, signal, sys
 from chaos.run.session import interruptible, uninterrupted
 order = []
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever this test was started to ignore
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 try:
     with interruptible():
@@ -213,6 +217,23 @@ def test_a_second_press_does_not_cut_off_the_putting_back(first: str) -> None:
         [sys.executable, "-c", PRESSED_TWICE, first], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
     )
     assert (done.stdout, done.stderr, done.returncode) == ("put back, interrupted\n", "", 0)
+
+
+IGNORED = """
+import os, signal, sys
+from chaos.cli.run import _ended_like_ctrl_c
+from chaos.run.session import interruptible
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with _ended_like_ctrl_c(), interruptible():
+    os.kill(os.getpid(), signal.SIGHUP)
+assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+print("went on")
+"""
+
+
+def test_under_nohup_a_run_outlives_its_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", IGNORED], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("went on\n", "")
 
 
 IN_THREAD = """

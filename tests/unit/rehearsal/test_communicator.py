@@ -1,0 +1,325 @@
+"""The communicator gives the same bits every time, outlives a dead peer, and ends when it is told to."""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.run.wait import wait_for
+
+SECRET = b"s3cret"
+SECONDS = 30.0
+
+
+class Group:
+    """Ranks of one communicator, each in a thread of its own."""
+
+    def __init__(self, directory: Path, pool: ThreadPoolExecutor) -> None:
+        self.directory = directory
+        self.strangers: list[str] = []
+        self.pool = pool
+
+    def rank(self, rank: int, ranks: int = 4, *, secret: bytes = SECRET, limit: float = SECONDS) -> Communicator:
+        return Communicator(
+            rank, range(ranks), str(self.directory), secret, limit_seconds=limit, on_stranger=self.strangers.append
+        )
+
+    def join(self, ranks: int = 4, limit: float = SECONDS) -> list[Communicator]:
+        made = [self.rank(rank, ranks, limit=limit) for rank in range(ranks)]
+        for joined in [self.pool.submit(one.join) for one in made]:
+            joined.result(SECONDS)
+        return made
+
+    def reduce(self, ranks: list[Communicator], arrays: list[Any]) -> list[Any]:
+        futures = [self.pool.submit(one.all_reduce, array) for one, array in zip(ranks, arrays, strict=True)]
+        return [future.result(SECONDS) for future in futures]
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    with ThreadPoolExecutor(8) as pool:
+        yield Group(tmp_path, pool)
+
+
+def floats(seed: int, size: int = 1000) -> Any:
+    """Values of very different sizes, whose sum depends on the order."""
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    return (generator.normal(size=size) * 10.0 ** generator.integers(-6, 6, size)).astype("float32")
+
+
+def test_the_sum_is_in_the_order_of_ranks_whatever_arrives_first(group: Group) -> None:
+    ranks, arrays = group.join(), [floats(rank) for rank in range(4)]
+    expected = ((arrays[0] + arrays[1]) + arrays[2]) + arrays[3]
+    assert not numpy.array_equal(expected, arrays[3] + arrays[2] + arrays[1] + arrays[0])
+    for number in range(6):
+        order = list(range(4))
+        random.Random(number).shuffle(order)
+        futures: dict[int, Future[Any]] = {}
+        for rank in order:
+            futures[rank] = group.pool.submit(ranks[rank].all_reduce, arrays[rank])
+        for future in futures.values():
+            result = future.result(SECONDS)
+            assert result.dtype == numpy.float32
+            assert result.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (0,), (2, 0, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_shape_and_type_stay(group: Group, shape: tuple[int, ...], dtype: str) -> None:
+    ranks = group.join(3)
+    arrays = [numpy.full(shape, rank + 1, dtype) for rank in range(3)]
+    for result in group.reduce(ranks, arrays):
+        assert (result.shape, result.dtype) == (shape, numpy.dtype(dtype))
+        assert numpy.array_equal(result, numpy.full(shape, 6, dtype))
+    assert [array.flat[0] for array in arrays if array.size] == ([1, 2, 3] if arrays[0].size else [])
+
+
+def test_arrays_that_are_not_contiguous_are_summed(group: Group) -> None:
+    ranks = group.join(2)
+    matrix = numpy.arange(12, dtype="float32").reshape(3, 4)
+    assert numpy.array_equal(group.reduce(ranks, [matrix.T, matrix.T])[0], 2 * matrix.T)
+
+
+def test_one_rank_alone_is_a_communicator_too(group: Group) -> None:
+    (alone,) = group.join(1)
+    assert alone.all_reduce(numpy.asarray([1.5], "float32")) == [1.5]
+
+
+def test_large_arrays_do_not_deadlock(group: Group) -> None:
+    ranks, size = group.join(), 2_000_000
+    arrays = [numpy.full(size, rank, "float32") for rank in range(4)]
+    for _ in range(2):
+        for result in group.reduce(ranks, arrays):
+            assert result.shape == (size,)
+            assert (result == 6).all()
+
+
+def test_a_fast_rank_may_be_a_collective_ahead(group: Group) -> None:
+    ranks = group.join(2)
+    first = [group.pool.submit(ranks[0].all_reduce, numpy.asarray([0.0], "float32"))]
+    for number in range(3):
+        assert ranks[1].all_reduce(numpy.asarray([10.0 * number], "float32")).shape == (1,)
+        assert first[-1].result(SECONDS) == [11.0 * number]
+        first.append(group.pool.submit(ranks[0].all_reduce, numpy.asarray([number + 1.0], "float32")))
+    ranks[0].abort()
+    with pytest.raises(CommunicationAborted):
+        first[-1].result(SECONDS)
+
+
+# Joining.
+
+
+def test_nothing_is_left_in_the_directory_once_all_have_joined(group: Group, tmp_path: Path) -> None:
+    group.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ranks_can_join_again_where_one_was_ended_while_it_joined(group: Group, tmp_path: Path) -> None:
+    code = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
+    for rank in range(4):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / f"rank-{rank}")], check=True)
+    group.reduce(group.join(), [floats(rank) for rank in range(4)])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_never_joins_is_named_and_nothing_is_left(group: Group, tmp_path: Path) -> None:
+    futures = [group.pool.submit(group.rank(rank, 4, limit=0.3).join) for rank in (0, 2)]
+    for rank, future in zip((0, 2), futures, strict=True):
+        with pytest.raises(CommunicationTimeout) as late:
+            future.result(SECONDS)
+        assert str(late.value) == f"rank {rank} waited 0.3 s for ranks [1, 3] to join the communicator"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_joining_can_be_told_to_stop(group: Group) -> None:
+    alone = group.rank(0)
+    joining = group.pool.submit(alone.join)
+    alone.abort()
+    with pytest.raises(CommunicationAborted, match="joining was told to stop"):
+        joining.result(SECONDS)
+
+
+def call(path: Path, data: bytes) -> socket.socket:
+    """Connect to a rank that is joining, and say something."""
+    caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def connected() -> bool:
+        try:
+            caller.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
+
+    wait_for("listener", connected, seconds=SECONDS)
+    caller.sendall(data)
+    return caller
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 40, b"x" * 10, b"\0" * 5000], ids=["nothing", "hello", "part", "much"])
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_a_stranger_holds_up_nobody_and_is_reported(group: Group, tmp_path: Path, data: bytes, hangs_up: bool) -> None:
+    ranks = [group.rank(rank) for rank in range(4)]
+    first = group.pool.submit(ranks[0].join)
+    stranger = call(tmp_path / "rank-0", data)
+    if hangs_up:
+        stranger.close()
+    began = time.monotonic()
+    for joined in [group.pool.submit(one.join) for one in ranks[1:]]:
+        joined.result(SECONDS)
+    first.result(SECONDS)
+    assert time.monotonic() - began < SECONDS / 3
+    group.reduce(ranks, [floats(rank) for rank in range(4)])
+    stranger.close()
+    (told,) = group.strangers
+    assert told.startswith("a connection that says it is rank ")
+    assert told.endswith(" did not prove it; dropped")
+
+
+def test_a_rank_of_another_run_is_a_stranger_and_the_real_one_still_joins(group: Group, tmp_path: Path) -> None:
+    first = group.rank(0, 2)
+    joining = group.pool.submit(first.join)
+    wait_for("listener", lambda: (tmp_path / "rank-0").exists(), seconds=SECONDS)
+    false = group.rank(1, 2, secret=b"another")
+    pretending = group.pool.submit(false.join)
+    wait_for("the stranger", lambda: group.strangers, seconds=SECONDS)
+    # It holds itself for connected, and learns that it is not by the silence of the other.
+    pretending.result(SECONDS)
+    real = group.rank(1, 2)
+    group.pool.submit(real.join).result(SECONDS)
+    joining.result(SECONDS)
+    results = group.reduce([first, real], [numpy.ones(3, "float32")] * 2)
+    assert all((result == 2).all() for result in results)
+    assert len(group.strangers) == 1
+
+
+# Aborts and deaths.
+
+
+def test_abort_ends_a_collective_at_once_and_refuses_further_ones(group: Group) -> None:
+    ranks = group.join()
+    waiting = group.pool.submit(ranks[0].all_reduce, floats(0))
+    wait_for("the collective", lambda: waiting.running(), seconds=SECONDS)
+    began = time.monotonic()
+    ranks[0].abort()
+    with pytest.raises(CommunicationAborted):
+        waiting.result(SECONDS)
+    assert time.monotonic() - began < 0.2
+    with pytest.raises(CommunicationAborted):
+        ranks[0].all_reduce(floats(0))
+
+
+def test_a_collective_that_lasts_too_long_names_the_ranks_that_did_not_come(group: Group) -> None:
+    ranks = group.join(limit=0.3)
+    futures = [group.pool.submit(ranks[rank].all_reduce, floats(rank)) for rank in (0, 2)]
+    for rank, future in zip((0, 2), futures, strict=True):
+        with pytest.raises(CommunicationTimeout) as late:
+            future.result(SECONDS)
+        assert str(late.value) == f"rank {rank} waited 0.3 s in all-reduce 1 for ranks [1, 3]"
+
+
+PEER = """
+import sys, threading
+import numpy
+from chaos.rehearsal.communicator import Communicator
+rank, ranks, directory, collectives = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=30, on_stranger=print)
+one.join()
+for number in range(collectives):
+    one.all_reduce(numpy.full(1000, rank, "float32"))
+print("done", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a rank in a process of its own that joins, takes part in some collectives, and waits."""
+    started: list[subprocess.Popen[str]] = []
+
+    def peer(rank: int, ranks: int, collectives: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PEER, str(rank), str(ranks), str(tmp_path), str(collectives)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield peer
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_end_of_a_peer_does_not_end_a_collective(
+    group: Group, peer: Callable[..., subprocess.Popen[str]], end: signal.Signals
+) -> None:
+    process = peer(2, 3, 1)
+    ranks = [group.rank(rank, 3) for rank in range(2)]
+    for joined in [group.pool.submit(one.join) for one in ranks]:
+        joined.result(SECONDS)
+    first = group.reduce(ranks, [numpy.full(1000, rank, "float32") for rank in range(2)])
+    assert (first[0] == 3).all()
+    assert process.stdout is not None
+    assert process.stdout.readline() == "done\n"
+    process.send_signal(end)
+    if end is signal.SIGKILL:
+        process.wait(SECONDS)
+    waiting = [group.pool.submit(one.all_reduce, numpy.zeros(1000, "float32")) for one in ranks]
+    for future in waiting:
+        with pytest.raises(TimeoutError):
+            future.result(0.2)
+    began = time.monotonic()
+    for one in ranks:
+        one.abort()
+    for future in waiting:
+        with pytest.raises(CommunicationAborted):
+            future.result(SECONDS)
+    assert time.monotonic() - began < 0.2
+
+
+def test_what_a_peer_sent_before_its_death_counts(group: Group) -> None:
+    """It gave its part of the collective, and was gone when this rank wanted to send its own."""
+    one, other = group.join(2)
+    one._peers[1].socket.setblocking(True)
+    given = group.pool.submit(other.all_reduce, numpy.ones(1000, "float32"))
+    inbox = one._peers[1].socket
+    wait_for("the part", lambda: len(inbox.recv(10_000, socket.MSG_PEEK)) > 4000, seconds=SECONDS)
+    other.abort()
+    with pytest.raises(CommunicationAborted):
+        given.result(SECONDS)
+    other._peers[0].socket.close()
+    assert (one.all_reduce(numpy.ones(1000, "float32")) == 2).all()
+
+
+def test_a_frame_of_something_else_is_an_error_with_the_ranks_name(group: Group) -> None:
+    one, other = group.join(2)
+    other._peers[0].socket.setblocking(True)
+    other._peers[0].socket.sendall(b"GET / HTTP/1.1\r\n" + bytes(100))
+    with pytest.raises(RuntimeError, match="rank 1 sent a frame that is not of this communicator"):
+        one.all_reduce(floats(0))
+
+
+def test_any_thread_may_abort_and_many_may(group: Group) -> None:
+    ranks = group.join(2)
+    waiting = group.pool.submit(ranks[0].all_reduce, floats(0))
+    threads = [threading.Thread(target=ranks[0].abort) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    with pytest.raises(CommunicationAborted):
+        waiting.result(SECONDS)

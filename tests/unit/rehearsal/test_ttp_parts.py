@@ -1,0 +1,390 @@
+"""The parts of the SDK stand-in by themselves: who counts as lost, who saves, what a message may be, who may speak."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaos.rehearsal.ttp.controller import Controller
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.processor import Handler, Processor
+from chaos.rehearsal.ttp.replicas import Replicas
+from chaos.rehearsal.ttp.roster import Roster
+from chaos.rehearsal.ttp.timings import PROFILES
+from chaos.rehearsal.ttp.wire import Link, proof, proves
+from chaos.run.wait import wait_for
+from tests.unit.rehearsal.conftest import SDK
+
+SECONDS = 20.0
+FAST = PROFILES["fast"]
+
+
+class Now:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    one, other = socket.socketpair()
+    yield Link(one)
+    one.close()
+    other.close()
+
+
+# Who is lost.
+
+
+def test_a_rank_whose_heartbeats_are_late_is_not_lost_before_five_seconds(link: Link) -> None:
+    now = Now()
+    roster = Roster(FAST, now)
+    member = roster.add(2, link)
+    now.seconds += 4.99
+    assert not roster.lost(member)
+    roster.hear(member, {"message": "heartbeat", "step": 3})
+    assert roster.silent_ms(member) == 0
+    now.seconds += 4.99
+    assert not roster.lost(member)
+    now.seconds += 0.02
+    assert roster.lost(member)
+    assert roster.silent_ms(member) >= 5000
+
+
+def test_a_broken_connection_is_believed_soon_by_the_fast_profile_and_never_by_the_vendors(link: Link) -> None:
+    for name, lost in (("fast", True), ("vendor", False)):
+        now = Now()
+        roster = Roster(PROFILES[name], now)
+        member = roster.add(2, link)
+        roster.lose_link(member)
+        assert not roster.lost(member)
+        now.seconds += 0.16
+        assert roster.lost(member) is lost
+        roster.lose_link(member)
+        assert roster.lost(member) is lost
+
+
+def test_the_vendors_profile_has_the_vendors_times() -> None:
+    vendor = PROFILES["vendor"]
+    assert (vendor.heartbeat, vendor.lost_after, vendor.check_interval, vendor.collection) == (2.0, 8.0, 2.0, 5.0)
+    assert (vendor.pre_lock, vendor.action, vendor.link_lost_after) == (30.0, 180.0, None)
+
+
+def test_a_rank_that_has_left_is_not_among_the_members(link: Link) -> None:
+    roster = Roster(FAST, Now())
+    stays, leaves = roster.add(0, link), roster.add(1, link)
+    roster.hear(leaves, {"message": "leave", "step": 9})
+    assert roster.members() == [stays]
+    assert roster.member(1).step == 9
+
+
+def test_asking_ends_with_the_last_answer_or_the_limit() -> None:
+    pairs = [socket.socketpair() for _ in range(3)]
+    roster = Roster(FAST)
+    members = [roster.add(rank, Link(pair[0])) for rank, pair in enumerate(pairs)]
+
+    def answer(rank: int) -> None:
+        asked = Link(pairs[rank][1]).receive()
+        assert asked == {"message": "dump", "step": 5}
+        roster.hear(members[rank], {"message": "reply", "to": "dump", "step": 5, "result": 0})
+
+    threads = [threading.Thread(target=answer, args=(rank,)) for rank in (0, 2)]
+    for thread in threads:
+        thread.start()
+    assert roster.ask(members, "dump", 0.2, step=5) == [members[1]]
+    roster.lose_link(members[1])
+    # A dead rank is not waited for, and an answer of before does not count again.
+    assert roster.ask([members[1]], "dump", SECONDS, step=5) == [members[1]]
+    assert roster.ask([members[0]], "dump", 0.05, step=6) == [members[0]]
+    for thread in threads:
+        thread.join(SECONDS)
+    for one, other in pairs:
+        one.close()
+        other.close()
+
+
+# Who saves.
+
+
+def test_nothing_can_be_saved_before_every_group_is_known() -> None:
+    """A rank that died before it could tell its group is known by what the others of the group told."""
+    replicas = Replicas(4)
+    assert not replicas.complete()
+    assert [replicas.report(rank, group) for rank, group in [(1, [1, 3]), (3, [3, 1])]] == [True, False]
+    assert not replicas.complete()
+    assert replicas.report(0, [0, 2])
+    assert replicas.complete()
+    assert replicas.groups() == [(0, 2), (1, 3)]
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.data())
+def test_the_lowest_good_rank_of_each_group_saves(groups: int, copies: int, data: st.DataObject) -> None:
+    members = [tuple(range(group, groups * copies, groups)) for group in range(groups)]
+    replicas = Replicas(groups * copies)
+    for group in members:
+        for rank in group:
+            replicas.report(rank, group)
+    good = data.draw(st.sets(st.integers(0, groups * copies - 1)))
+    savers, without = replicas.savers(good)
+    assert without == [group for group in members if not good & set(group)]
+    assert savers == sorted(min(good & set(group)) for group in members if good & set(group))
+
+
+# Messages.
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + body
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.booleans() | st.lists(st.integers()), max_size=5))
+def test_a_message_arrives_as_it_was_sent(message: dict[str, Any]) -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        assert Link(one).send(message)
+        assert Link(other).receive() == message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0\0",
+        framed(b"{}")[:-1],
+        framed(b"not json"),
+        framed(b"[1]"),
+        framed(b"\xff"),
+        framed(b"[" * 500_000),
+        struct.pack(">I", 1 << 31),
+        struct.pack(">I", (1 << 20) + 1) + b"{}",
+    ],
+)
+def test_what_is_no_message_ends_the_connection(data: bytes) -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        sender = threading.Thread(target=say, args=(one, data))
+        sender.start()
+        assert Link(other).receive() is None
+        other.close()
+        sender.join(SECONDS)
+
+
+def say(to: socket.socket, data: bytes) -> None:
+    to.sendall(data)
+    to.shutdown(socket.SHUT_WR)
+
+
+def test_sending_to_who_is_gone_says_so_and_closing_twice_is_allowed() -> None:
+    one, other = socket.socketpair()
+    other.close()
+    link = Link(one)
+    assert not link.send({"message": "exit"})
+    link.close()
+    link.close()
+    assert not link.send({"message": "exit"})
+    assert link.receive() is None
+
+
+def test_closing_wakes_who_receives() -> None:
+    one, other = socket.socketpair()
+    link = Link(one)
+    got: list[Any] = []
+    receiver = threading.Thread(target=lambda: got.append(link.receive()))
+    receiver.start()
+    link.close()
+    receiver.join(SECONDS)
+    assert got == [None]
+    other.close()
+
+
+def test_a_proof_is_of_one_rank_in_one_run_with_one_secret() -> None:
+    shown = proof(b"secret", "run-1", 2)
+    assert proves({"rank": 2, "proof": shown}, b"secret", "run-1")
+    for other in (
+        proves({"rank": 3, "proof": shown}, b"secret", "run-1"),
+        proves({"rank": 2, "proof": shown}, b"other", "run-1"),
+        proves({"rank": 2, "proof": shown}, b"secret", "run-2"),
+        proves({"rank": 2, "proof": shown + "0"}, b"secret", "run-1"),
+        proves({"rank": 2, "proof": "é" * 64}, b"secret", "run-1"),
+        proves({"rank": "2", "proof": shown}, b"secret", "run-1"),
+        proves({}, b"secret", "run-1"),
+    ):
+        assert not other
+
+
+# Processor and controller in one process.
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number: int = server.getsockname()[1]
+        return number
+
+
+Process = Callable[..., Processor]
+
+
+@pytest.fixture
+def processor() -> Process:
+    def make(rank: int, handlers: dict[str, Handler] | None = None, seconds: float = 0.3) -> Processor:
+        timings = replace(FAST, action=seconds, reconnect=seconds)
+        return Processor(
+            rank, run="run-1", secret=b"secret", timings=timings, log=TtpLog(None), handlers=handlers or {}
+        )
+
+    return make
+
+
+@pytest.fixture
+def controller(port: int) -> Iterator[Controller]:
+    one = Controller(-1, 2, run="run-1", secret=b"secret", timings=FAST, log=TtpLog(None))
+    one.start("127.0.0.1", port)
+    yield one
+    one.close()
+
+
+def test_nobody_at_the_port_is_an_error_that_names_it(processor: Process, port: int) -> None:
+    with pytest.raises(ConnectionError, match=rf"rank 1: no controller at 127\.0\.0\.1:{port} within 0\.3 s: "):
+        processor(1).start("127.0.0.1", port)
+
+
+def test_somebody_who_never_answers_is_not_waited_for_longer_than_the_limit(processor: Process) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(ConnectionError, match=f"rank 1: 127.0.0.1:{port} is not the controller of this run"):
+            processor(1).start("127.0.0.1", port)
+
+
+def test_a_registered_rank_may_be_silent_longer_than_the_limit_of_registering(
+    processor: Process, controller: Controller, port: int
+) -> None:
+    exits: list[str] = []
+    one = processor(0, {"exit": (lambda context: exits.append("exit"), None)}, seconds=0.1)
+    one.start("127.0.0.1", port)
+    threading.Event().wait(0.4)
+    assert exits == []
+    one.leave()
+
+
+def test_a_handler_gets_its_arguments_and_its_context(processor: Process, controller: Controller, port: int) -> None:
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def handler(name: str) -> Handler:
+        return (lambda *arguments: calls.append((name, arguments)), f"context of {name}")
+
+    ranks = [processor(rank, {name: handler(name) for name in ("save_ckpt", "rename", "exit")}, 5.0) for rank in (0, 1)]
+    for rank, one in enumerate(ranks):
+        one.start("127.0.0.1", port)
+        one.report_replicas([rank])
+        one.set_step_arguments(f"arguments {rank}")
+        one.begin_update()
+        one.end_update(4)
+    threading.Thread(target=ranks[1].report_error, args=(8,), daemon=True).start()
+    # Rank 1 has the only copy of its group and is in error, so nothing can be saved.
+    wait_for("exits", lambda: [name for name, _ in calls].count("exit") == 2, seconds=SECONDS)
+    assert calls == [("exit", ("context of exit",))] * 2
+    for one in ranks:
+        one.leave()
+
+
+def test_an_update_that_the_controller_has_locked_waits(processor: Process, controller: Controller, port: int) -> None:
+    calls: list[Any] = []
+    handlers: dict[str, Handler] = {
+        "save_ckpt": (lambda step, info, arguments, context: calls.append(("save", step, info, arguments)), None),
+        "rename": (lambda step, context: calls.append(("rename", step)), None),
+        "exit": (lambda context: calls.append("exit"), None),
+    }
+    good, bad = processor(0, handlers, 5.0), processor(1, {"exit": (lambda context: None, None)}, 5.0)
+    for one in (good, bad):
+        one.start("127.0.0.1", port)
+        one.report_replicas([0, 1])
+        one.begin_update()
+        one.end_update(4)
+    good.set_step_arguments("arguments")
+    threading.Thread(target=bad.report_error, args=(8,), daemon=True).start()
+    wait_for("dump", lambda: "exit" in calls, seconds=SECONDS)
+    assert calls == [("save", 4, {"step": 4, "rank_list": [0]}, "arguments"), ("rename", 4), "exit"]
+    updating = threading.Thread(target=good.begin_update, daemon=True)
+    updating.start()
+    updating.join(0.1)
+    assert updating.is_alive()
+    for one in (good, bad):
+        one.leave()
+
+
+# The SDK's interface.
+
+
+@pytest.fixture
+def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The stand-in's module, fresh, with a configuration."""
+    (tmp_path / "secret").write_text("secret")
+    configuration = {
+        "run": "run-1",
+        "attempt": "train",
+        "history": str(tmp_path),
+        "secret": str(tmp_path / "secret"),
+        "settings": {"timings": "fast"},
+    }
+    (tmp_path / "agent.json").write_text(json.dumps(configuration))
+    monkeypatch.setenv("CHAOS_AGENT", str(tmp_path / "agent.json"))
+    monkeypatch.setenv("TTP_LOG_PATH", str(tmp_path / "ttp"))
+    monkeypatch.syspath_prepend(str(SDK))
+    yield importlib.import_module("mindio_ttp.framework_ttp")
+    for name in [name for name in sys.modules if name.split(".")[0] == "mindio_ttp"]:
+        del sys.modules[name]
+
+
+def test_its_numbers_are_the_vendors(sdk: ModuleType) -> None:
+    assert {state.name: state.value for state in sdk.ReportState} == {
+        "RS_NORMAL": 0,
+        "RS_RETRY": 1,
+        "RS_UCE": 2,
+        "RS_UCE_CORRUPTED": 3,
+        "RS_HCCL_FAILED": 4,
+        "RS_INIT_FINISH": 5,
+        "RS_PREREPAIR_FINISH": 6,
+        "RS_STEP_FINISH": 7,
+        "RS_UNKNOWN": 8,
+    }
+    assert [kind.value for kind in sdk.RepairType] == list(range(7))
+    assert (sdk.Action.RETRY.value, sdk.Action.EXIT.value) == (0, 1)
+    assert (sdk.OptimizerType.ATTENTION.value, sdk.OptimizerType.MOE.value) == (0, 1)
+
+
+def test_what_it_does_not_know_it_refuses(sdk: ModuleType) -> None:
+    for switch in ("enable_arf", "enable_zit"):
+        with pytest.raises(RuntimeError, match="ARF and ZIT must be off"):
+            sdk.tft_init_controller(0, 4, False, **{switch: True})
+
+
+def test_a_call_before_the_processor_is_made_says_so(sdk: ModuleType) -> None:
+    with pytest.raises(RuntimeError, match="tft_init_processor has not been called"):
+        sdk.tft_start_updating_os(-1)
+
+
+def test_every_handler_that_mindspore_registers_can_be_registered(sdk: ModuleType) -> None:
+    names = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
+    for name in names:
+        register = getattr(sdk, f"tft_register_{name}_handler")
+        assert register.__name__ == f"tft_register_{name}_handler"
+        register(print, "context")
+    assert not sdk.tft_is_reboot_node()
