@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from chaos.checks.twin import NONE
 from chaos.plan.model import PHASES, Plan
 
-
 _FIRST = {(1, "step.begin"), (1, "forward"), (1, "allreduce.enter")}
 
 
