@@ -21,6 +21,9 @@ PHASES = (
 class Barriers:
     """Holds a rank at an armed (step, phase) until the harness has made the fault or lets it go.
 
+    The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
+    MindSpore classifies.
+
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
     an armed fault it costs one look-up. ``step`` is the step that the rank is in, counted from 1 over the whole job.
     """
@@ -47,6 +50,11 @@ class Barriers:
     def _hold(self, phase: str) -> None:
         for fault in self._armed.pop((self.step, phase), ()):
             self._record.write("barrier.reached", fault=fault, step=self.step, phase=phase)
+            answer = None
             if self._channel is not None:
-                self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
+                answer = self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
+            if answer is not None and answer.get("message") == "raise":
+                text = str(answer["text"])
+                self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text)
+                raise RuntimeError(text)
             self._record.write("barrier.released", fault=fault)

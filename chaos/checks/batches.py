@@ -47,14 +47,14 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
         compared[rank] = compared.get(rank, 0) + (ours.attempt == RESUME)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong:
             wrong.add(rank)
-            found.fail(EXPECTED, _shift(twin, rank, step, ours), ours.source, at_baseline(other))
+            found.fail(EXPECTED, shift(twin, rank, step, ours), ours.source, at_baseline(other))
     for rank, count in compared.items():
         if not count:
             found.unknown(EXPECTED, f"no batch of rank {rank} after the resume can be compared")
     found.settle(EXPECTED, f"{sum(compared.values())} batches after the resume, and those before the fault, are equal")
 
 
-def _shift(twin: Twin, rank: int, step: int, ours: Event) -> str:
+def shift(twin: Twin, rank: int, step: int, ours: Event) -> str:
     """The first wrong batch of a rank, and which one it was in the fault-free run."""
     seen = f"rank {rank} trained another batch at step {step}"
     others = sorted(twin.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.online import repairs_online
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
 from chaos.history.event import Event
@@ -26,7 +27,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         return []
     compared = 0
     for attempt in (TRAIN, RESUME) if plan.resumes else (TRAIN,):
-        states = dict(_states(history, attempt))
+        states = dict(_states(plan, history, attempt))
         for group in plan.replica_groups:
             if len(group) < 2:
                 continue
@@ -38,12 +39,14 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     return found.findings()
 
 
-def _states(history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
-    """Step (0 for the state before the first) and events by rank."""
+def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
+    """Step and events by rank. Step 0 is the state before the first, -n that after the n-th online repair."""
     states: dict[int, dict[int, Event]] = defaultdict(dict)
+    begun: Counter[int] = Counter()
     for one in history.select("initial", attempt=attempt):
         if one.rank is not None:
-            states[0][one.rank] = one
+            states[-begun[one.rank]][one.rank] = one
+            begun[one.rank] += repairs_online(plan)
     for rank, by_step in digests(history, attempt).items():
         for step, event in by_step.items():
             states[step][rank] = event
@@ -74,12 +77,22 @@ def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[i
     expected = _replicated(reference)
     for rank in present[1:]:
         own = _replicated(events[rank])
+        if bool(own) != bool(expected):
+            silent = rank if expected else present[0]
+            seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
+            found.unknown(EXPECTED, seen, reference.source, events[rank].source)
+            continue
         names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
         if names:
-            moment = f"after step {step}" if step else "before the first step"
-            seen = f"ranks {present[0]} and {rank} disagree {moment} of attempt {attempt}: {text_list(names)}"
+            seen = f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
             found.fail(EXPECTED, seen, reference.source, events[rank].source)
     return len(present) - 1
+
+
+def _moment(step: int) -> str:
+    if step < 0:
+        return f"after online repair {-step}"
+    return f"after step {step}" if step else "before the first step"
 
 
 def _replicated(event: Event) -> dict[str, object]:

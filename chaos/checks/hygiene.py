@@ -9,6 +9,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.online import repairs_online
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
@@ -24,11 +25,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
+    if repairs_online(plan):
+        _judge_launcher(history, TRAIN, found)
     found.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
         for rank in range(plan.ranks):
             _judge_exit(plan, history, RESUME, rank, None, found)
-        _judge_launcher(history, found)
+        _judge_launcher(history, RESUME, found)
         found.settle("every process of the resumed job exits with 0", "they did")
     _judge_healed(plan, history, artifacts, found)
     _judge_left(plan, history, artifacts, found)
@@ -49,7 +52,7 @@ def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: st
 
 def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Callable[[int | None, int | None], bool]]:
     """The exit status in words, and a test of signal and code."""
-    if attempt == RESUME or plan.mechanism is None:
+    if attempt == RESUME or plan.mechanism is None or repairs_online(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
     if fault == "suspend":
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
@@ -72,10 +75,10 @@ def _judge_identity(
             found.unknown(expected, seen, start.source, *places(exits))
 
 
-def _judge_launcher(history: History, found: Collector) -> None:
-    """The launcher's code counts in the resumed job only: under an agent it is 0 even if every rank has died."""
-    expected = "the launcher of attempt resume exits with 0"
-    exits = [one for one in history.select("launcher.exit", attempt=RESUME) if one.data.get("role") != "scheduler"]
+def _judge_launcher(history: History, attempt: str, found: Collector) -> None:
+    """The launcher's code counts where the job must end well: under an agent it is 0 even if every rank has died."""
+    expected = f"the launcher of attempt {attempt} exits with 0"
+    exits = [one for one in history.select("launcher.exit", attempt=attempt) if one.data.get("role") != "scheduler"]
     if not exits:
         found.unknown(expected, "no exit status was recorded")
     for one in exits:
@@ -141,4 +144,6 @@ def _processes(listed: list[dict[str, object]]) -> str:
 
 def _allowed(plan: Plan, path: str) -> bool:
     """Where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
-    return plan.checkpoint is None and any(part.endswith("_tmp") for part in path.split("/"))
+    return (
+        plan.checkpoint is None and not repairs_online(plan) and any(part.endswith("_tmp") for part in path.split("/"))
+    )

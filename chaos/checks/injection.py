@@ -20,6 +20,7 @@ from chaos.checks.facts import (
     step_of,
 )
 from chaos.checks.finding import Finding
+from chaos.checks.raised import KINDS, raised_again, raised_doubts
 from chaos.checks.triggers import Barrier, demands
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -78,6 +79,9 @@ def _judge(case: _Case) -> None:
     if len(landings) > 1 or repeated:
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
         case.found.fail(case.planned, seen, case.line, *places(landings or injections))
+    if again := raised_again(history=case.history, fault=case.fault):
+        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        case.found.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
     if not landings:
         case.unproven("no landing of this fault in the history: the fault that was planned was not made")
         case.found.close()
@@ -85,7 +89,8 @@ def _judge(case: _Case) -> None:
     landing = landings[0]
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
-    evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by exit status, barrier and process identity"
+    proof = "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
+    evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
 
 
@@ -134,6 +139,10 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         case.unproven(text, landing.source)
     if signal == SIGKILL:
         _judge_death(case, injection)
+    for doubt, where in raised_doubts(
+        case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection
+    ):
+        case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
 
 

@@ -9,18 +9,23 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, places, processes, ranks_text, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.online import repairs_online
+from chaos.checks.repaired import judge_repaired
 from chaos.checks.saved import end_of_life
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 NAME = "mechanism"
 JUDGED = (TTP, "none", None)
-"""Mechanisms that this check has rules for."""
+"""Mechanisms that this file has rules for; those of online repairs are in chaos.checks.repaired."""
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge which mechanism acted in the faulted launch, and that none had to act after the resume."""
     found = Collector(NAME)
+    if repairs_online(plan):
+        judge_repaired(plan, history, artifacts, found)
+        return found.findings()
     if plan.mechanism not in JUDGED:
         found.unknown(f"{plan.mechanism} acts, and no other", f"there is no rule by which to tell {plan.mechanism}")
         return found.findings()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
-from chaos.checks.facts import RESUME, TRAIN, step_of, steps
+from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.checks.online import ACTED, HCCE, UCE, repairs_online
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
@@ -91,21 +92,34 @@ class _Run:
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
-    """Measure the recovery from the first fault on. Nothing raises: what cannot be told is None with its reason."""
-    if plan.mechanism != TTP:
+    """Measure the recovery from the first fault on; of several online repairs this is the first one.
+
+    Nothing raises: what cannot be told is None with its reason.
+    """
+    if plan.mechanism != TTP and not repairs_online(plan):
         return Recovery(None, reason="no mechanism with measured phases is planned")
     run = _Run(plan, history, artifacts)
     acts = history.select("fault.injecting")
     if not acts:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
-    acted = ", ".join(mechanisms(history, artifacts, TRAIN).evidence) or None
+    signs = mechanisms(history, artifacts, TRAIN).evidence
+    acted = ", ".join(_named(history, sign) if repairs_online(plan) else sign for sign in signs) or None
     begin = _Moment(acts[0].mono, acts[0].source)
     return _assemble(acted, begin, list(_ends(run, begin)))
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
     """The phases that this plan's recovery has: without a resume it ends with the job."""
+    if repairs_online(plan):
+        return PHASES[str(plan.mechanism)]
     return PHASES[TTP] if plan.resumes else _BEFORE_RESTART
+
+
+def _named(history: History, sign: str) -> str:
+    """What to call a mechanism that acted: of the two online repairs only UCE copies parameters."""
+    if sign != ACTED:
+        return sign
+    return UCE if history.first("handler.enter", attempt=TRAIN, name="repair") else HCCE
 
 
 def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
@@ -125,6 +139,8 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
         "first step": _first_ended,
         "caught up": _caught_up,
     }
+    if repairs_online(run.plan):
+        markers |= {"stop": _cleaned, "repair": _repaired, "first step": _first_replayed}
     for name in phase_names(run.plan):
         try:
             yield name, markers[name](run, begin.mono)
@@ -176,6 +192,40 @@ def _noticed(run: _Run, after: int) -> _Moment:
         return event.kind == "ttp.state" and event.fields.get("state") == "ABNORMAL"
 
     return run.logged(abnormal, "the controller's change to ABNORMAL", after)
+
+
+def _state(run: _Run, state: str, after: int) -> _Moment:
+    def reached(event: LogEvent) -> bool:
+        return event.kind == "ttp.state" and event.fields.get("state") == state
+
+    return run.logged(reached, f"the controller's change to {state}", after)
+
+
+def _cleaned(run: _Run, after: int) -> _Moment:
+    """All ranks are stopped and clean: the controller goes on to the repair."""
+    noticed = _noticed(run, after).mono
+    try:
+        return _state(run, "REPAIR", noticed)
+    except MarkerError:
+        end = "the end of stop and clean on all ranks"
+        return run.logged(lambda event: event.kind == "ttp.env_cleared", end, noticed)
+
+
+def _repaired(run: _Run, after: int) -> _Moment:
+    return _state(run, "NORMAL", _cleaned(run, after).mono)
+
+
+def _first_replayed(run: _Run, after: int) -> _Moment:
+    """Every rank has ended a step that it began after the repair."""
+    normal = _repaired(run, after)
+    ends: list[Event] = []
+    ended = by_rank(run.history, "step.end", TRAIN)
+    for rank, begins in by_rank(run.history, "train.begin", TRAIN).items():
+        again = next((one.mono for one in begins if one.mono > after), None)
+        ends.extend([one for one in ended.get(rank, []) if again is not None and one.mono > again][:1])
+    last = _last_of_ranks(run, ends, "the end of a step after the repair", run.plan.ranks)
+    # A rank may have been told, and be quick, before the controller writes its own line.
+    return last if last.mono > normal.mono else _Moment(normal.mono, last.where)
 
 
 def _save_began(run: _Run, after: int) -> _Moment:

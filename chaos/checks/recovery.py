@@ -35,12 +35,17 @@ def _judge(
     found: Collector,
 ) -> None:
     line = _line(plan, name)
-    expected = f"{name} is measured" if budget is None else f"{name} ≤ {budget:g} s"
+    what = f"{name}{_of_which(plan)}"
+    expected = f"{what} is measured" if budget is None else f"{what} ≤ {budget:g} s"
     if nanoseconds is None:
         found.unknown(expected, reason, line)
     elif budget is not None and nanoseconds > budget * 1e9:
         found.fail(expected, seconds(nanoseconds), line, *where)
     found.settle(expected, "" if nanoseconds is None else seconds(nanoseconds), line, *where)
+
+
+def _of_which(plan: Plan) -> str:
+    return f" of the first of {len(plan.repair_steps)} repairs" if len(plan.repair_steps) > 1 else ""
 
 
 def _line(plan: Plan, name: str) -> str:

@@ -9,6 +9,8 @@ from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
+from chaos.checks.online import repairs_online
+from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
 from chaos.checks.saved import saved_step
 from chaos.checks.twin import Twin
@@ -22,6 +24,9 @@ NAME = "resume"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge steps, loaded state and batches of the resumed training."""
     found = Collector(NAME)
+    if repairs_online(plan):
+        judge_replay(plan, history, Twin(plan, history, artifacts), found)
+        return found.findings()
     if not plan.resumes:
         for start in history.select("attempt.start", attempt=RESUME):
             found.unknown("the job is not started again", "it was", start.source)

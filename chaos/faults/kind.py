@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from chaos.history.ledger import UndoStep
@@ -12,10 +14,16 @@ from chaos.platforms.process import ProcessIdentity
 
 @dataclass(frozen=True)
 class Victim:
-    """A rank that a fault hits, and its process."""
+    """A rank that a fault hits, and its process.
+
+    ``record`` is the history file of the agent in it. ``answer`` answers the agent while it holds the rank at a
+    barrier; None when it is not held.
+    """
 
     rank: int
     identity: ProcessIdentity
+    record: Path
+    answer: Callable[[dict[str, Any]], None] | None = None
 
 
 class FaultKind(Protocol):
@@ -27,7 +35,7 @@ class FaultKind(Protocol):
 
     @property
     def effect(self) -> str:
-        """What the plan reckons with: ``death``, ``suspension`` or ``none``."""
+        """What the plan reckons with: death, suspension, memory error, communication error or none."""
 
     @property
     def signal(self) -> int | None:

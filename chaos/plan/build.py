@@ -8,8 +8,9 @@ from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
 from chaos.plan.expectations import merge
-from chaos.plan.mechanism import switched_on
+from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.model import Plan
+from chaos.plan.online import check_errors, derive_repair
 from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
@@ -39,7 +40,8 @@ def build_plan(
         source: name of its file, for errors and the plan.
         cell: name of the matrix cell.
         traits: what this kind of job can observe and how it saves.
-        effects: effect of every known fault kind: "death", "suspension" or "none".
+        effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error" or
+            "none".
         draw_seed: gives a fresh seed; called for each random target that has none.
 
     Raises:
@@ -62,11 +64,12 @@ def build_plan(
     )
     for violation in layout_violations(scenario, layout, switched_on(scenario.job.protection)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
+    check_errors(scenario, faults, problems)
     check_reachable(faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
 
-    outcome = derive(scenario, groups, faults, problems)
+    outcome = derive_repair(scenario, groups, faults, problems) or derive(scenario, groups, faults, problems)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
     expected = merge(scenario, outcome, entitled, problems)
@@ -76,7 +79,7 @@ def build_plan(
 
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps
     checkpoint = None
-    if outcome.mechanism not in (None, "none"):
+    if outcome.mechanism in SAVING:
         checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only)
     loss = scenario.expect.loss
     return Plan(
@@ -101,6 +104,7 @@ def build_plan(
         budget=budget,
         timings=scenario.job.timings,
         finding=scenario.finding,
+        repair_steps=outcome.repair_steps,
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

@@ -96,6 +96,7 @@ def loss_violations(
     scenario: Scenario,
     groups: Sequence[tuple[int, ...]],
     dead: Collection[int],
+    silent: Collection[int],
     loss: Loss,
     *,
     cause: str,
@@ -107,21 +108,22 @@ def loss_violations(
         scenario: the scenario.
         groups: replica groups.
         dead: every rank that is lost.
+        silent: those of them whose process has ended or stopped; the others still run a controller that they host.
         loss: how the training stops.
         cause: path of the fault that stops it.
         controller_cause: path of the fault that takes rank 0, if one does.
     """
     found = (
-        controller_lost(scenario, dead, controller_cause),
+        controller_lost(scenario, silent, controller_cause),
         group_lost(groups, dead, cause),
         nothing_trained(loss, cause),
     )
     return tuple(violation for violation in found if violation is not None)
 
 
-def controller_lost(scenario: Scenario, dead: Collection[int], cause: str) -> Violation | None:
+def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> Violation | None:
     """A controller inside rank 0 dies with it, and nobody is left to order the save."""
-    if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in dead:
+    if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in silent:
         return None
     return Violation(
         f"{cause}.target",

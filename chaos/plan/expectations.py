@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
+from chaos.plan.mechanism import SAVING
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
 from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
@@ -40,7 +41,7 @@ def merge(scenario: Scenario, outcome: Outcome, entitled: Sequence[tuple[int, ..
     shown = f"the plan shows {{}} ({problems.where(outcome.cause)}): {outcome.why}"
     _merge_mechanism(scenario, outcome, shown, problems)
     _merge_loss(scenario, problems)
-    if outcome.mechanism in (None, "none"):
+    if outcome.mechanism not in SAVING:
         _refuse_recovery(scenario, shown, problems)
         return Expected(None, None, False, None)
     if scenario.expect.checkpoint == "none":

@@ -20,8 +20,17 @@ ARF is tried before TTP. RSC comes behind TTP but stands before it: where it is 
 checkpoint, so the outcome is no longer TTP's alone.
 """
 
-SUPPORTED: frozenset[Mechanism] = frozenset({"TTP"})
+ONLINE: tuple[Mechanism, ...] = ("UCE", "HCCE")
+"""Mechanisms that repair a rank while its process lives on, and save nothing."""
+
+SAVING: frozenset[Mechanism] = frozenset({"TTP"})
+"""Mechanisms that leave an end-of-life checkpoint."""
+
+SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE)
 """Mechanisms whose outcome this version can plan."""
+
+MEMORY, COMMUNICATION = "memory error", "communication error"
+"""Effects of faults that a device reports: the rank's process lives, and MindSpore classifies the error by its text."""
 
 NEEDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -66,6 +75,19 @@ def acts_on_loss(on: Iterable[Mechanism]) -> Mechanism | None:
     """The mechanism that decides the outcome when ranks are lost, None if none of those that are on can act."""
     available = set(on)
     return next((mechanism for mechanism in FOR_LOST_RANKS if mechanism in available), None)
+
+
+def acts_on_error(effect: str, on: Iterable[Mechanism]) -> Mechanism | None:
+    """The online mechanism that repairs an error of the device, None if none of those that are on does.
+
+    MindSpore's wrapper around the training handles a communication error not only with HCCE on, but also with UCE.
+    """
+    available = set(on)
+    if effect == MEMORY and "UCE" in available:
+        return "UCE"
+    if effect == COMMUNICATION and available & {"HCCE", "UCE"}:
+        return "HCCE"
+    return None
 
 
 def need_message(mechanism: str, need: str) -> str | None:

@@ -10,8 +10,15 @@ from typing import Any
 
 PHASES: dict[str, tuple[str, ...]] = {
     "TTP": ("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
+    "UCE": ("detection", "stop", "repair", "first step"),
+    "HCCE": ("detection", "stop", "repair", "first step"),
 }
-"""Phases of the recovery, in order, by the mechanism that acts."""
+"""Phases of the recovery, in order, by the mechanism that acts.
+
+Of an online repair: ``detection`` lasts from the fault until the controller knows of it (STATE_OP_ABNORMAL), ``stop``
+until all ranks are stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all are told to go on (STATE_OP_NORMAL),
+``first step`` until every rank has ended its first step after that.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,12 @@ class Plan:
     ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
     ``mechanism`` is None when nothing should act (no fault) and "none" when the plan shows that no mechanism can
     (the job just ends). ``resume_step`` is the first step trained after the resume, None if open or if there is none;
-    ``resumes`` says whether the job is started again. ``reasons`` explains each derived expectation in a sentence.
-    ``lines`` maps an expectation ("checkpoint.step", "mechanism", "recovery.detection", …) to the line of the scenario
-    file that wrote it or, where the plan filled it in, to the line it follows from.
+    ``resumes`` says whether the job is started again. ``repair_steps`` is empty unless an online mechanism acts (UCE,
+    HCCE): then it holds, for every fault that is repaired, in the order in which they come, the step after which all
+    ranks go on in the same processes; the next step is the first one trained, or trained again. ``reasons`` explains
+    each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair",
+    "recovery.detection", …) to the line of the scenario file that wrote it or, where the plan filled it in, to the line
+    it follows from.
     """
 
     scenario: str
@@ -88,5 +98,6 @@ class Plan:
     budget: Budget
     timings: str
     finding: str | None
+    repair_steps: tuple[int, ...] = ()
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from chaos.plan.constraints import CONTROLLER_RANK, Violation, loss_violations, nothing_left
 from chaos.plan.describe import are_lost
-from chaos.plan.mechanism import DOCUMENT, SUPPORTED, acts_on_loss, switched_on
+from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, SUPPORTED, acts_on_loss, switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss, block_point, first_loss
 from chaos.scenario.model import Scenario
+
+_SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
 
 PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
 
@@ -22,7 +24,8 @@ class Outcome:
 
     ``mechanism`` as in the plan: a name, "none" when none can act, None when none has to. ``loss`` is set when ranks
     are lost, ``dead`` are those ranks. ``cause`` is the path of the scenario's key that the outcome follows from,
-    ``why`` the mechanism's reason and ``stop`` the step's, each without its full stop.
+    ``why`` the mechanism's reason and ``stop`` the step's, each without its full stop. ``repair_steps`` as in the plan,
+    with a reason for each in ``repairs``.
     """
 
     mechanism: str | None
@@ -31,6 +34,8 @@ class Outcome:
     cause: str
     why: str
     stop: str = ""
+    repair_steps: tuple[int, ...] = ()
+    repairs: tuple[str, ...] = ()
 
 
 def derive(
@@ -49,28 +54,31 @@ def derive(
     lost = are_lost(dead)
     if actor is None:
         has = f"job.protection has only {', '.join(on)}" if on else "job.protection is empty"
-        return Outcome("none", loss, dead, cause, f"{lost} and {has}, so no mechanism can act and the job just ends")
+        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(lethal)}"
+        return Outcome("none", loss, dead, cause, why)
     if actor not in SUPPORTED:
         problems.add(
             "job.protection",
             f"{actor} would act when {lost} ({problems.where(cause)}), which is not yet supported by this version",
             text=actor,
-            hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(sorted(SUPPORTED))}",
+            hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(_SUPPORTED)}",
         )
         return Outcome("none", loss, dead, cause, "")
     late = nothing_left(loss, scenario.job.steps, cause)
     if late is not None:
-        _note(late, problems)
+        note(late, problems)
+    silent = {rank for fault in lethal if fault.silences for rank in fault.fault.ranks}
     violations = loss_violations(
-        scenario, groups, dead, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
+        scenario, groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
     )
     if violations and scenario.expect.checkpoint != "none":
         for violation in violations:
-            _note(violation, problems, PROVE_NONE)
+            note(violation, problems, PROVE_NONE)
     if violations:
-        return Outcome("none", loss, dead, cause, "; ".join(violation.message for violation in violations))
+        why = "; ".join(violation.message for violation in violations)
+        return Outcome("none", loss, dead, cause, f"{why}{_counted(lethal)}")
     why = f"{lost}, and {actor} acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
-    return Outcome(actor, loss, dead, cause, why, _stop(lethal, loss))
+    return Outcome(actor, loss, dead, cause, f"{why}{_counted(lethal)}", _stop(lethal, loss))
 
 
 def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
@@ -102,7 +110,7 @@ def _check_ranks_left(faults: Sequence[Scheduled], problems: Problems) -> None:
     deaths: dict[int, Scheduled] = {}
     for fault in faults:
         for rank in fault.fault.ranks:
-            other = deaths.setdefault(rank, fault) if fault.effect == "death" else fault
+            other = deaths.setdefault(rank, fault) if _final(fault) else fault
             if other is fault and fault.moment.exact and rank in stops:
                 stop = stops[rank]
                 other = stop if stop.moment.earliest < fault.moment.earliest else fault
@@ -117,18 +125,32 @@ def _check_ranks_left(faults: Sequence[Scheduled], problems: Problems) -> None:
                 break
 
 
+def _final(fault: Scheduled) -> bool:
+    """Whether no other fault can hit its ranks later; a suspended rank can still be killed."""
+    return fault.lethal and fault.effect != "suspension"
+
+
 def _first(lethal: Sequence[Scheduled], loss: Loss) -> Scheduled:
     """The fault that stops the training; where that is open, the one that can come first."""
     candidates = lethal if loss.at is None else [fault for fault in lethal if fault.moment.exact]
     return min(candidates, key=lambda fault: fault.moment.earliest)
 
 
+def _counted(lethal: Sequence[Scheduled]) -> str:
+    """Why ranks with an error count as lost, to be put behind a reason."""
+    effects = sorted({fault.effect for fault in lethal if fault.raised})
+    if not effects:
+        return ""
+    return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
+
+
 def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
     """Path of the fault that takes the rank which may host the controller."""
-    return next((fault.path for fault in lethal if CONTROLLER_RANK in fault.fault.ranks), otherwise)
+    return next((fault.path for fault in lethal if fault.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise)
 
 
-def _note(violation: Violation, problems: Problems, *more: str) -> None:
+def note(violation: Violation, problems: Problems, *more: str) -> None:
+    """Note a violated constraint as a problem, with more hints than its own."""
     hint = "; ".join(part for part in (violation.hint, *more) if part)
     problems.add(violation.path, violation.message, text=violation.text, hint=hint)
 

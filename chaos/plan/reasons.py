@@ -26,7 +26,7 @@ def reasons(
     resume_step: int | None,
     resumes: bool,
 ) -> tuple[str, ...]:
-    """Sentences in the order of the plan: layout, switches, targets, mechanism, step, savers, resume."""
+    """Sentences in the order of the plan: layout, switches, targets, mechanism, repairs, step, savers, resume."""
     found = _reasons(scenario, layout, faults, outcome, checkpoint, resume_step, resumes)
     return tuple(sentence(text) for text in found)
 
@@ -53,6 +53,7 @@ def _reasons(
         if fault.fault.seed is not None:
             yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"
     yield outcome.why
+    yield from outcome.repairs
     if checkpoint is None:
         return
     yield _step_reason(outcome, checkpoint)
@@ -89,7 +90,7 @@ def expectation_lines(
 ) -> dict[str, int]:
     """Line of every expectation: the one that wrote it, or the one of the key that it follows from."""
     expect, cause = scenario.expect, outcome.cause
-    follows = f"{cause}.trigger" if outcome.loss is not None else cause
+    follows = f"{cause}.trigger" if outcome.loss is not None or outcome.repair_steps else cause
     paths = {
         "replica_groups": "cluster.parallel",
         "last_step": "job.steps",
@@ -101,6 +102,8 @@ def expectation_lines(
         "resume": "expect.resume" if expect.resume is not None else ("job.resume" if checkpoint else follows),
     }
     paths.update({f"faults.{fault.fault.id}": fault.path for fault in faults})
+    if outcome.repair_steps:
+        paths["repair"] = follows
     if checkpoint is not None:
         paths.update(_checkpoint_paths(scenario, follows))
     if resumes:

@@ -29,6 +29,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     for fault in plan.faults:
         yield f"  {_fault(fault)}"
     yield _row("mechanism", _mark(plan, "mechanism", plan.mechanism or "none has to act"))
+    if plan.repair_steps:
+        yield _row("repair", _mark(plan, "repair", _repair(plan)))
     yield from _checkpoint(plan)
     yield _row("resume", _mark(plan, "resume", _resume(plan)))
     yield from _budget(plan)
@@ -88,6 +90,10 @@ def trigger_text(trigger: Mapping[str, Any]) -> str:
     if "any" in trigger:
         parts.append(" or ".join(f"({trigger_text(part)})" for part in trigger["any"]))
     return " and ".join(parts)
+
+
+def _repair(plan: Plan) -> str:
+    return "; ".join(f"at step {step}, all ranks go on at step {step + 1}" for step in plan.repair_steps)
 
 
 def _checkpoint(plan: Plan) -> Iterator[str]:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.plan.mechanism import COMMUNICATION, MEMORY, acts_on_error, switched_on
 from chaos.plan.model import PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
 from chaos.scenario.ids import fault_ids
-from chaos.scenario.model import Scenario, Trigger
+from chaos.scenario.model import Mechanism, Scenario, Trigger
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout
 from chaos.topology.targets import resolve
@@ -21,23 +22,40 @@ from chaos.topology.targets import resolve
 LETHAL = ("death", "suspension")
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
 
-EFFECTS = (*LETHAL, "none")
+RAISED = (MEMORY, COMMUNICATION)
+"""Effects of a fault that is raised as an error in its ranks, whose processes live on."""
+
+EFFECTS = (*LETHAL, *RAISED, "none")
 """Effects of a fault on its ranks that this version can plan for."""
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A planned fault with what the plan derives from it: its effect, its moment, its path in the scenario."""
+    """A planned fault with what the plan derives from it: its effect, its moment, its path in the scenario.
+
+    ``repaired_by`` is the online mechanism that answers an error that was raised, None where there is none.
+    """
 
     fault: PlannedFault
     effect: str
     moment: Moment
     path: str
+    repaired_by: Mechanism | None = None
+
+    @property
+    def raised(self) -> bool:
+        """Whether it is an error that is raised in its ranks."""
+        return self.effect in RAISED
+
+    @property
+    def silences(self) -> bool:
+        """Whether the processes of its ranks end or stop; one that reports an error still runs its other threads."""
+        return self.effect in LETHAL
 
     @property
     def lethal(self) -> bool:
-        """Whether its ranks are lost to the job."""
-        return self.effect in LETHAL
+        """Whether its ranks are lost to the job: those of an error that nothing repairs are."""
+        return self.silences or (self.raised and self.repaired_by is None)
 
 
 def plan_faults(
@@ -63,6 +81,7 @@ def plan_faults(
     """
     ids = fault_ids(scenario.faults)
     moments = read_moments(scenario, ids, observable, problems)
+    on = switched_on(scenario.job.protection)
     scheduled = []
     for index, (name, fault) in enumerate(zip(ids, scenario.faults, strict=True)):
         path = f"faults.{index}"
@@ -85,7 +104,7 @@ def plan_faults(
             seed=target.seed,
             line=problems.line(path),
         )
-        scheduled.append(Scheduled(planned, effect, moment, path))
+        scheduled.append(Scheduled(planned, effect, moment, path, acts_on_error(effect, on)))
     return tuple(scheduled)
 
 

@@ -31,6 +31,8 @@ _FRAME = struct.Struct("<4sIQQ")
 _MAGIC = b"CHSR"
 _HELLO = struct.Struct("<32sII")
 _CHUNK = 1 << 20
+_DIRECT = 1 << 63
+"""Sequence numbers from here on belong to what one rank sends to another alone."""
 _JOIN_POLL_SECONDS = 0.01
 
 
@@ -89,6 +91,7 @@ class Communicator:
         self._on_stranger = on_stranger
         self._peers: dict[int, _Peer] = {}
         self._sequence = 0
+        self._direct: dict[tuple[int, int], int] = {}
         self._selector = selectors.DefaultSelector()
         self._aborted = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
@@ -127,7 +130,7 @@ class Communicator:
             if not peer.gone:
                 peer.outgoing = [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
                 self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
-        self._exchange(sequence)
+        self._exchange(lambda: self._missing(sequence))
         total = None
         for rank in self.ranks:
             part = (
@@ -139,24 +142,58 @@ class Communicator:
         assert total is not None
         return total
 
+    def send(self, other: int, array: NDArray[Any]) -> None:
+        """Send an array to one rank, which must call :meth:`receive`. Not while a collective is under way."""
+        payload = numpy.asarray(array, order="C")
+        sequence = self._next_direct(self.rank, other)
+        peer = self._peers[other]
+        header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
+        peer.outgoing = [memoryview(header), memoryview(payload.tobytes())]
+        self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
+        self._exchange(lambda: f"to send to rank {other}" if peer.outgoing else None)
+
+    def receive(self, other: int, like: NDArray[Any]) -> NDArray[Any]:
+        """Receive from one rank an array with the type and shape of ``like``."""
+        sequence = self._next_direct(other, self.rank)
+        peer = self._peers[other]
+        self._exchange(lambda: None if sequence in peer.arrived else f"to receive from rank {other}")
+        return numpy.frombuffer(peer.arrived.pop(sequence), like.dtype).reshape(like.shape)
+
+    def _next_direct(self, source: int, target: int) -> int:
+        self._direct[source, target] = self._direct.get((source, target), 0) + 1
+        return _DIRECT + self._direct[source, target]
+
+    def close(self) -> None:
+        """End all connections."""
+        for peer in self._peers.values():
+            peer.socket.close()
+        self._selector.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
     def abort(self) -> None:
         """End a blocked collective, and refuse further ones. May be called from any thread."""
         self._aborted.set()
         os.write(self._wake_write, b"x")
 
-    def _exchange(self, sequence: int) -> None:
+    def _missing(self, sequence: int) -> str | None:
+        """Whom this all-reduce still waits for, None when it is over."""
+        missing = [peer.rank for peer in self._peers.values() if sequence not in peer.arrived]
+        if not missing and not any(peer.outgoing for peer in self._peers.values()):
+            return None
+        return f"in all-reduce {sequence} for ranks {missing}"
+
+    def _exchange(self, waits: Callable[[], str | None]) -> None:
+        """Serve all peers until ``waits`` has nothing to say any more."""
         deadline = time.monotonic() + self._limit_seconds
         while True:
             if self._aborted.is_set():
                 raise CommunicationAborted("the collective was told to stop")
-            missing = [peer.rank for peer in self._peers.values() if sequence not in peer.arrived]
-            if not missing and not any(peer.outgoing for peer in self._peers.values()):
+            if (waiting := waits()) is None:
                 return
             left = deadline - time.monotonic()
             if left <= 0:
-                raise CommunicationTimeout(
-                    f"rank {self.rank} waited {self._limit_seconds:g} s in all-reduce {sequence} for ranks {missing}"
-                )
+                raise CommunicationTimeout(f"rank {self.rank} waited {self._limit_seconds:g} s {waiting}")
             for key, events in self._selector.select(left):
                 if key.data is not None:
                     self._serve(key.data, events)

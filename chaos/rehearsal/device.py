@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.communicator import Communicator
+from chaos.rehearsal.communicator import CommunicationAborted, Communicator
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
 
@@ -31,6 +31,7 @@ def install(agent: Agent) -> None:
     watch("mindspore.communication", device.replace_communication)
     watch("mindspore.utils.utils", device.replace_handle)
     watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
+    watch("mindspore.train.model", device.replace_training)
     watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
     watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
 
@@ -44,6 +45,14 @@ class Device:
         self._rank = agent.place.rank
         self._ranks = agent.place.ranks
         self._communicator: Communicator | None = None
+        self._generation = 1
+
+    def all_reduce(self, array: Any) -> Any:
+        """Sum over all ranks. Raises RuntimeError with the text by which MindSpore knows a stopped device."""
+        try:
+            return self.join().all_reduce(array)
+        except CommunicationAborted as error:
+            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def join(self) -> Communicator:
         """The communicator of all ranks; joined at the first call."""
@@ -52,7 +61,9 @@ class Device:
             assert configuration.socket is not None and configuration.secret is not None
             with open(configuration.secret, "rb") as file:
                 secret = file.read().strip()
-            directory = os.path.join(os.path.dirname(configuration.socket), configuration.attempt)
+            directory = os.path.join(
+                os.path.dirname(configuration.socket), f"{configuration.attempt}-{self._generation}"
+            )
             os.makedirs(directory, mode=0o700, exist_ok=True)
             communicator = Communicator(
                 self._rank,
@@ -102,6 +113,42 @@ class Device:
         module.direct_copy_to_host = lambda parameter: parameter.asnumpy().reshape(-1)[0]  # type: ignore[attr-defined]
         module.TensorReport = functools.partial(_TensorReport, self._agent)  # type: ignore[attr-defined]
         module.ops = _Operators(module.ops, self)  # type: ignore[attr-defined]
+        module._stop_device = self._stop  # type: ignore[attr-defined]
+        module._get_uce_mem_info = lambda device_id: None  # type: ignore[attr-defined]
+        module._get_uce_process_strategy = lambda: "RS_UCE_HIGHLEVEL"  # type: ignore[attr-defined]
+        module._repair_device = lambda device_id: None  # type: ignore[attr-defined]
+        module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
+        module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
+        module.send_recv = self._send_recv  # type: ignore[attr-defined]
+        module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
+
+    def replace_training(self, module: ModuleType) -> None:
+        """What the wrapper around training calls on the device after a repair."""
+        module._reset_error_state = lambda: None  # type: ignore[attr-defined]
+
+    def _stop(self, device_id: int) -> None:
+        del device_id
+        self.join().abort()
+
+    def resume_communication(self) -> None:
+        """Join a new communicator of all ranks in place of the stopped one."""
+        if self._communicator is not None:
+            self._communicator.close()
+        self._communicator = None
+        self._generation += 1
+        self.join()
+
+    def _send_recv(self, parameters: list[Any], source: int, target: int) -> int:
+        """Copy parameters from one rank to another, both of which call this; 0 as the device's success."""
+        from mindspore import Tensor
+
+        for parameter in parameters:
+            if self._rank == source:
+                self.join().send(target, parameter.asnumpy())
+            else:
+                received = self.join().receive(source, parameter.asnumpy())
+                parameter.set_data(Tensor(received.copy()))
+        return 0
 
     # Gradients.
 
@@ -123,6 +170,19 @@ class _AscendContext:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
+
+
+class _Collectives:
+    """MindSpore's CollectiveManager, as far as the clean handler asks it: to resume communication."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def get_instance(self) -> _Collectives:
+        return self
+
+    def resume_hccl_comm(self) -> None:
+        self._device.resume_communication()
 
 
 class _Operators:
@@ -152,7 +212,7 @@ class _AllReduce:
     def __call__(self, tensor: Any) -> Any:
         from mindspore import Tensor
 
-        return Tensor(self._device.join().all_reduce(tensor.asnumpy()))
+        return Tensor(self._device.all_reduce(tensor.asnumpy()))
 
 
 class _TensorReport:

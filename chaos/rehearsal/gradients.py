@@ -38,7 +38,7 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
             arrays = [gradient.asnumpy() for gradient in gradients]
             flat = numpy.concatenate([array.reshape(-1) for array in arrays])
             barriers.reach("allreduce.enter")
-            total = device.join().all_reduce(flat)
+            total = device.all_reduce(flat)
             if self._mean:
                 total = total * numpy.asarray(self._share, total.dtype)
             digests.gradients = total

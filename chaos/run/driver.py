@@ -275,6 +275,7 @@ class _Runner:
             ledger=session.owned.ledger,
             attempt=name,
             patience=Patience(session.scenario.deadlines.land, self._clock, (session.deadline,)),
+            records=session.owned.path / "history",
         )
         limits = session.scenario.deadlines
         watch = Watch(session.history, session.progress, self._clock, limits, session.deadline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
@@ -32,6 +33,7 @@ class Injection:
         ledger: Ledger,
         attempt: str,
         patience: Patience,
+        records: Path,
     ) -> None:
         self._open = {fault.id: fault for fault in faults}
         self._kinds = kinds
@@ -39,7 +41,8 @@ class Injection:
         self._ledger = ledger
         self._attempt = attempt
         self._patience = patience
-        self._held: dict[str, list[Connection]] = {}
+        self._records = records
+        self._held: dict[str, dict[int, Connection]] = {}
         self._made: list[PlannedFault] = []
         self._undoable: set[str] = set()
         self.known = Known()
@@ -69,7 +72,7 @@ class Injection:
             return
         point = (message.step, message.phase)
         self.known.held.setdefault(message.fault, {}).setdefault(point, set()).add(message.rank)
-        self._held.setdefault(message.fault, []).append(message.connection)
+        self._held.setdefault(message.fault, {})[message.rank] = message.connection
 
     def inject_due(self, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
         """Make every fault whose trigger holds now."""
@@ -96,7 +99,7 @@ class Injection:
         if missing:
             self._miss(fault, f"no process of rank {missing} was found")
             return
-        victims = [Victim(rank, ranks[rank]) for rank in fault.ranks]
+        victims = [self._victim(fault, rank, ranks[rank]) for rank in fault.ranks]
         try:
             for step in kind.undo_steps(fault.id, victims):
                 self._ledger.record(step)
@@ -158,5 +161,14 @@ class Injection:
 
     def _let_go(self, fault: PlannedFault) -> None:
         del self._open[fault.id]
-        for connection in self._held.pop(fault.id, []):
+        for connection in self._held.pop(fault.id, {}).values():
             connection.answer({"message": "go"})
+
+    def _victim(self, fault: PlannedFault, rank: int, identity: ProcessIdentity) -> Victim:
+        record = self._records / f"{self._attempt}-rank_{rank}-{identity.pid}.jsonl"
+        held = self._held.get(fault.id, {})
+
+        def answer(message: dict[str, Any]) -> None:
+            held.pop(rank).answer(message)  # popped: it is answered once
+
+        return Victim(rank, identity, record, answer if rank in held else None)

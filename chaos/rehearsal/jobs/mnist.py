@@ -160,7 +160,7 @@ def main() -> None:
         dataset.set_init_step(initial_step)
 
     callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
-    if "TTP:1" in os.getenv("MS_ENABLE_TFT", ""):
+    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE")):
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
     if arguments.checkpoint_interval:
         configuration = CheckpointConfig(

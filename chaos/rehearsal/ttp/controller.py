@@ -13,7 +13,9 @@ import time
 
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.replicas import Replicas
-from chaos.rehearsal.ttp.roster import NORMAL, Member, Roster
+from chaos.rehearsal.ttp.retry import Retry, RetryFailed
+from chaos.rehearsal.ttp.roster import Member, Roster
+from chaos.rehearsal.ttp.status import NORMAL, ONLINE, in_log
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, proves
 
@@ -113,8 +115,9 @@ class Controller:
         self._enter("STATE_OP_NORMAL")
         while not self._closing.is_set():
             if self._abnormal():
-                self._handle()
-                return
+                if not self._handle():
+                    return
+                self._enter("STATE_OP_NORMAL")
             self._closing.wait(self._timings.check_interval)
 
     def _abnormal(self) -> bool:
@@ -133,25 +136,44 @@ class Controller:
     def _state_line(self, what: str, member: Member) -> str:
         lost = self._roster.lost(member)
         return (
-            f"{what}, rank:{member.rank} step: {member.step} npu_status: {member.status} run_status: 0 "
+            f"{what}, rank:{member.rank} step: {member.step} npu_status: {in_log(member.status)} run_status: 0 "
             f"data_aval: {int(lost)} data_status: {int(member.updating)} diff_time : {self._roster.silent_ms(member)}"
         )
 
-    def _handle(self) -> None:
+    def _handle(self) -> bool:
+        """Answer the fault. True when training goes on, False when the job has been ended."""
         self._enter("STATE_OP_ABNORMAL")
         silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
         bad = {member.rank for member in [*silent, *lost]}
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: -1")
-        step = self._pre_lock(bad)
+        online = self._repairable_online(bad)
+        step = self._pre_lock(bad, online)
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {step}")
-        if step > 0 and self._replicas.complete():
+        dump = step > 0 and self._replicas.complete()
+        if dump and online and self._repairable_online(bad):
+            try:
+                Retry(self._roster, self._replicas, self._timings, self._log, self._enter).run(
+                    self._roster.members(), step
+                )
+                return True
+            except RetryFailed as failed:
+                self._log.warning("TTP controller.cpp:1260", f"retry failed: {failed}")
+                dump = failed.dump
+                bad |= {member.rank for member in self._abnormal_members()}
+        if dump:
             self._enter("STATE_OP_DUMP")
             self._dump(step, {member.rank for member in self._good(bad)})
         else:
             self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {step}, exit")
         self._exit()
+        return False
+
+    def _repairable_online(self, bad: set[int]) -> bool:
+        """Whether every fault is one of the device or of communication, and every process lives."""
+        members = [member for member in self._roster.members() if member.rank in bad]
+        return all(member.status in ONLINE and not self._roster.lost(member) for member in members)
 
     def _alive(self) -> list[Member]:
         return [member for member in self._roster.members() if not self._roster.lost(member)]
@@ -159,13 +181,15 @@ class Controller:
     def _good(self, bad: set[int]) -> list[Member]:
         return [member for member in self._roster.members() if member.rank not in bad]
 
-    def _pre_lock(self, bad: set[int]) -> int:
+    def _pre_lock(self, bad: set[int], online: bool) -> int:
         """Bring all good ranks to the highest step that one of them has finished. -1 when they do not get there.
 
         A rank that dies meanwhile is added to the bad ones.
         """
         for attempt in range(1, _PRE_LOCK_TRIES + 1):
             good = self._good(bad)
+            if not good and online:  # an error of communication on all ranks: none of them has lost anything
+                return self._common_step()
             step = max((member.step for member in good), default=0)
             self._log.info("TTP controller.cpp:1552", f"controller:{self._rank} pre lock start.")
             missing = self._roster.ask(good, "pre-lock", self._timings.pre_lock, step=step)
@@ -176,6 +200,10 @@ class Controller:
             bad |= {member.rank for member in missing if member.link_broken}
         self._log.warning("TTP controller.cpp:1560", f"controller:{self._rank} pre lock failed.")
         return -1
+
+    def _common_step(self) -> int:
+        steps = {member.step for member in self._roster.members()}
+        return steps.pop() if len(steps) == 1 else -1
 
     def _dump(self, step: int, good: set[int]) -> None:
         savers, without = self._replicas.savers(good)

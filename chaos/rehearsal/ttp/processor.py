@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.log import TtpLog
-from chaos.rehearsal.ttp.roster import NORMAL
+from chaos.rehearsal.ttp.status import NORMAL, UCE, UNKNOWN
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, Message, proof
 
@@ -40,6 +40,11 @@ class Processor:
         self._lock_step: int | None = None
         self._replicas_taken = threading.Event()
         self._controller_closed = False
+        self._stopping = False
+        self._parked = threading.Event()
+        self._go_on = threading.Event()
+        self.repair_step = 0
+        self.repair_type = "unknow"
         log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:0, zit:0")
 
     def start(self, address: str, port: int) -> None:
@@ -59,9 +64,14 @@ class Processor:
         self._replicas_taken.wait(self._timings.action)
 
     def begin_update(self) -> None:
-        """The optimizer starts to write. Blocks for good when the controller has locked the step before."""
+        """The optimizer starts to write. Blocks while the controller has locked the step before.
+
+        Raises RuntimeError (ForceStopError) when the rank is told to stop meanwhile.
+        """
         with self._state:
-            self._state.wait_for(lambda: self._lock_step is None or self._step < self._lock_step)
+            self._state.wait_for(lambda: self._stopping or self._lock_step is None or self._step < self._lock_step)
+            if self._stopping:
+                raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
             self._updating = True
 
     def end_update(self, step: int) -> None:
@@ -72,11 +82,21 @@ class Processor:
             self._state.notify_all()
 
     def report_error(self, status: int) -> None:
-        """Report this rank's error; blocks, since an unknown error ends in a dump or an exit of this process."""
+        """Report this rank's state. An unknown error blocks, since it ends in a dump or an exit of this process."""
+        self._log.info("TTP processor.cpp:1927", f"rank:{self.rank} report status: {status}, run_status: 0")
         with self._state:
             self._status = status
         self._send(self._report("heartbeat"))
-        threading.Event().wait()
+        if status == UNKNOWN:
+            threading.Event().wait()
+        self._parked.set()
+
+    def wait_next_action(self) -> None:
+        """Wait until all ranks go on. An exit ends this process instead."""
+        self._log.info("TTP processor.cpp:1863", f"rank:{self.rank} start wait next action..")
+        self._go_on.wait()
+        self._go_on.clear()
+        self._log.info("TTP processor.cpp:1878", f"rank:{self.rank} end wait next action.. ret: 0,waitRet 0")
 
     def leave(self) -> None:
         """Training is over: stop reporting."""
@@ -165,6 +185,11 @@ class Processor:
             threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
         elif kind == "dump":
             threading.Thread(target=self._dump, args=(message["step"],), daemon=True).start()
+        elif kind in ("stop", "clean", "repair", "rollback"):
+            # In a thread of its own: a handler may wait for other ranks, and an exit must still be heard.
+            threading.Thread(target=self._take_part, args=(kind, message), daemon=True).start()
+        elif kind == "go on":
+            self._resume(message["step"])
         elif kind == "rename":
             self._reply(kind, result=self._call("rename", message["step"]))
         elif kind == "exit":
@@ -196,12 +221,49 @@ class Processor:
         self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
         self._reply("dump", result=result)
 
+    def _take_part(self, kind: str, message: Message) -> None:
+        """Do this rank's part of a repair and reply."""
+        what = "device " + kind if kind in ("stop", "clean") else kind
+        self._log.info("TTP processor.cpp:747", f"rank:{self.rank} receive {what} message")
+        if kind == "stop":
+            result = self._stop()
+        elif kind == "clean":
+            result = self._call("clean", self._status == UCE, self._step_arguments)
+        elif kind == "repair":
+            info = {"type": 1, **message["actions"][str(self.rank)]}
+            result = self._call("repair", message["step"], False, info["dst"], info, self._step_arguments)
+        else:
+            result = (
+                self._call("rollback", message["step"], self._step_arguments) if "rollback" in self._handlers else 0
+            )
+        self._log.info("TTP processor.cpp:771", f"rank:{self.rank} reply {what} result success, ret:{result}")
+        self._reply(kind, result=result)
+
+    def _stop(self) -> int:
+        self.repair_type = "retry"
+        with self._state:
+            self._stopping = True
+            self._state.notify_all()
+        result = self._call("stop", self._step_arguments)
+        # The device has stopped; the step has when training has noticed and reported, which is what is waited for.
+        return result if self._parked.wait(self._timings.action) else 1
+
+    def _resume(self, step: int) -> None:
+        with self._state:
+            self._step, self._status, self._updating = step, NORMAL, False
+            self._lock_step, self._stopping = None, False
+            self.repair_step = step
+        self._parked.clear()
+        self._log.info("TTP processor.cpp:1182", f"rank:{self.rank} reply notify normal result success")
+        self._reply("go on")
+        self._go_on.set()
+
     def _call(self, name: str, *arguments: Any) -> int:
         """Call a handler. An exception in it counts as failure (1), as in the vendor's SDK."""
         function, context = self._handlers[name]
         try:
-            function(*arguments, context)
+            result = function(*arguments, context)
         except Exception as error:  # whatever a handler raises is a failed action, said in the log
             self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
             return 1
-        return 0
+        return result if isinstance(result, int) else 0

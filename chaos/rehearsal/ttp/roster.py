@@ -7,11 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from chaos.rehearsal.ttp.status import NORMAL
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, Message
-
-NORMAL = 0
-"""A rank's status when nothing is wrong; the other numbers are those of ReportState."""
 
 
 @dataclass

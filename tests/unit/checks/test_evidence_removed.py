@@ -476,7 +476,7 @@ MECHANISM: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("handler.exit", name="save_ckpt", rank=0), "save_ckpt of rank 0 was called and never ret"),
     (lambda run: run.drop("rank.exit", attempt="train", rank=3), "no exit of rank 3 was recorded"),
     (lambda run: run.drop("agent.start", attempt="resume"), "has recorded anything in attempt resume"),
-    (lambda run: run.replan(mechanism="UCE"), "there is no rule by which to tell UCE"),
+    (lambda run: run.replan(mechanism="ARF"), "there is no rule by which to tell ARF"),
 ]
 
 

@@ -35,8 +35,8 @@ def job(token: str, tmp_path: Path) -> Iterator[LocalJob]:
 
 
 @pytest.fixture
-def victim(job: LocalJob) -> Victim:
-    return Victim(2, job.launcher)
+def victim(job: LocalJob, tmp_path: Path) -> Victim:
+    return Victim(2, job.launcher, tmp_path / "record")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -84,9 +84,9 @@ def test_a_process_that_has_ended_cannot_be_suspended(job: LocalJob, victim: Vic
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_process_that_is_not_the_jobs_is_left_alone(
-    kind: FaultKind, job: LocalJob, start: Callable[..., subprocess.Popen[bytes]]
+    kind: FaultKind, job: LocalJob, start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     bystander = start("sleep", "1000")
     with pytest.raises(PlatformError, match="is not of the job"):
-        kind.inject(job, Victim(2, identify(bystander.pid)))
+        kind.inject(job, Victim(2, identify(bystander.pid), tmp_path))
     assert state(identify(bystander.pid)) == "alive"

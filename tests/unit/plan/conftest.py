@@ -15,7 +15,14 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
 
-EFFECTS = {"kill": "death", "stop": "suspension", "mark": "none", "corrupt": "memory error"}
+EFFECTS = {
+    "kill": "death",
+    "stop": "suspension",
+    "mark": "none",
+    "uce": "memory error",
+    "hcce": "communication error",
+    "corrupt": "wrong values",
+}
 
 
 class KnownLines:

@@ -95,6 +95,27 @@ def test_the_saved_step_is_where_the_survivors_stop(
     assert stopped == {found.checkpoint.step}
 
 
+@reuse_the_planner
+@given(at=points, seed=st.integers(0, 2**32))
+@example(at=(2, "optimizer.update"), seed=1)
+def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
+    plan: Planner, at: tuple[int, str], seed: int
+) -> None:
+    ranks = [Rank(set()), Rank({at}), Rank(set())]
+    train(ranks, random.Random(seed))
+    stopped = {rank.complete for rank in ranks if rank.alive}
+    try:
+        found = plan(
+            {**fault(1, at), "kind": "uce"},
+            cluster={"ranks": 3},
+            job={"steps": STEPS, "checkpoint_interval": 1, "protection": ("UCE",)},
+        )
+    except ScenarioError:
+        assert at[0] == 1 or stopped == {STEPS}
+        return
+    assert stopped == set(found.repair_steps)
+
+
 sizes = st.integers(1, 4)
 
 

@@ -56,6 +56,7 @@ plans = st.builds(
     protection=st.lists(names, max_size=2).map(tuple),
     budget=st.builds(Budget, total=st.none() | numbers, phases=st.dictionaries(names, numbers, max_size=2)),
     loss_tolerance=numbers,
+    repair_steps=ranks,
     reasons=st.lists(names, max_size=2).map(tuple),
     lines=st.dictionaries(names, st.integers(1, 99), max_size=2),
     **dict.fromkeys(("scenario", "source", "cell", "baseline", "timings"), names),
@@ -80,6 +81,14 @@ def test_a_plan_without_checkpoint_comes_back_equal(plan: Planner) -> None:
     assert loads(dumps(built)) == built
 
 
+def test_a_plan_of_an_online_repair_comes_back_equal(plan: Planner) -> None:
+    fault = {"kind": "uce", "target": {"rank": 1}, "trigger": {"step": 5}}
+    built = plan(fault, job={"protection": ("UCE",)})
+    assert loads(dumps(built)) == built
+    assert json.loads(dumps(built))["repair_steps"] == [4]
+    assert loads(dumps(built)).repair_steps == (4,)
+
+
 def changed(plan: Planner, **changes: Any) -> str:
     data = json.loads(dumps(plan({"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 6}})))
     for path, value in changes.items():
@@ -96,6 +105,7 @@ def changed(plan: Planner, **changes: Any) -> str:
     [
         ({"ranks": "4"}, "ranks: Input should be a valid integer"),
         ({"ranks": 4.5}, "ranks: Input should be a valid integer"),
+        ({"repair_steps": [4.5]}, "repair_steps.0: Input should be a valid integer"),
         ({"resumes": 1}, "resumes: Input should be a valid boolean"),
         ({"replica_groups": [[0, "1"]]}, "replica_groups.0.1: Input should be a valid integer"),
         ({"checkpoint__files": {"a": "x"}}, "checkpoint.files.a.[key]: Input should be a valid integer"),

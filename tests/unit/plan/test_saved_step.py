@@ -195,5 +195,5 @@ def test_every_problem_of_a_schedule_is_reported_at_once(plan: Planner) -> None:
     assert "unknown fault kind 'kil'" in text and "did you mean 'kill'?" in text
     assert "there is no rank 9 of 4" in text
     assert "step 12 never comes" in text
-    assert "the effect 'memory error', which is not yet supported by this version" in text
+    assert "the effect 'wrong values', which is not yet supported by this version" in text
     assert "parameters must be plain data" in text

@@ -154,6 +154,22 @@ def test_when_the_controller_dies_the_others_exit_by_themselves(ranks: Start) ->
     assert job.left("exited-*") == ["exited-1", "exited-2", "exited-3"]
 
 
+def test_with_a_controller_outside_the_ranks_any_rank_may_die(ranks: Start) -> None:
+    job = ranks(controller=-1, acts=[(0, 5, "end", "SIGKILL")])
+    outside = job.start(
+        sys.executable, "-m", "chaos.rehearsal.ttp.outside", "4", "127.0.0.1", str(job.port), "/bin/true"
+    )
+    assert outside.wait(SECONDS) == 0
+    assert job.codes() == [-9, 1, 1, 1]
+    assert job.left("saved-*/*") == ["saved-5/rank_1", "saved-5/rank_2"]
+    assert job.left("done-*") == ["done-5"]
+    ranks_logs = {f"ttp_log.log.{process.pid}" for process in job.processes}
+    (log,) = (path for path in (job.directory / "ttp").iterdir() if path.name not in ranks_logs)
+    # It ends by itself when nothing is left to watch.
+    controller = Path("/proc", log.suffix[1:], "cmdline")
+    wait_for("end of the controller", lambda: not controller.exists() or not controller.read_bytes(), seconds=SECONDS)
+
+
 # What is no fault.
 
 

@@ -73,6 +73,7 @@ class Launch:
             ledger=Ledger(run_dir / "undo.jsonl"),
             attempt="train",
             patience=Patience(limits.land, self.clock, (deadline,)),
+            records=run_dir / "history",
         )
         watch = Watch(history, self.watcher, self.clock, limits, deadline)
         self.attempt = Attempt("train", 4, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]

@@ -62,6 +62,7 @@ def make(tmp_path: Path, clock: Clock, ledger: Ledger) -> Iterator[Make]:
                 ledger=ledger,
                 attempt="train",
                 patience=Patience(30, clock, (Deadline("run", 600, clock),)),
+                records=tmp_path / "history",
             )
 
         yield make

@@ -202,6 +202,31 @@ def tft_report_error(state: int, error_code: str = "") -> None:
     _running().report_error(state)
 
 
+def tft_wait_next_action() -> int:
+    """Wait for the end of the repair: RETRY. An exit ends the process instead."""
+    _running().wait_next_action()
+    return Action.RETRY.value
+
+
+def tft_get_repair_step() -> int:
+    """The step that all ranks hold after the repair."""
+    return _running().repair_step
+
+
+def tft_get_repair_type() -> str:
+    """Which repair goes on: ``retry``, or ``unknow`` when there is none."""
+    return _running().repair_type
+
+
+def tft_reset_limit_step() -> None:
+    """Forget the locked step; a repair without a replaced process does that by itself."""
+
+
+def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
+    """Whether memory that failed at that time can be repaired: not while the optimizer was writing to it."""
+    return not start <= hbm_error_time <= end
+
+
 def tft_is_reboot_node() -> bool:
     """Whether this process replaces a dead one: never, without ARF."""
     return False

@@ -1,0 +1,76 @@
+"""Part of check ``injection``: proof of a fault that the device reports as an error, raised inside the rank.
+
+No signal tells of it. The proof is the rank's own record of the error that it raised, where it raised it, and that the
+process lived on: otherwise something else has struck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.facts import exit_status, places, signal_name, signal_number
+from chaos.checks.triggers import Demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+KINDS = ("uce", "hcce")
+"""Fault kinds that are raised inside the rank."""
+
+Doubt = tuple[str, tuple[str, ...]]
+"""What was seen against the proof, and where."""
+
+
+def raised_again(history: History, fault: PlannedFault) -> list[Event]:
+    """Records of the error by ranks that raised it more than once."""
+    records = history.select("fault.raised", fault=fault.id)
+    ranks = [one.rank for one in records]
+    return [one for one in records if ranks.count(one.rank) > 1]
+
+
+def raised_doubts(
+    history: History,
+    fault: PlannedFault,
+    wanted: Demands,
+    landing: Event,
+    evidence: dict[str, object],
+    injection: Event,
+) -> Iterator[Doubt]:
+    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind not in KINDS:
+        return
+    rank = injection.rank
+    told = evidence.get("raised")
+    number = signal_number(evidence.get("signal"))
+    if number is not None:
+        yield f"the evidence for rank {rank} shows {signal_name(number)}, not an error raised", (landing.source,)
+    if not told:
+        yield f"the evidence for rank {rank} has no error that was raised", (landing.source,)
+    records = [one for one in history.select("fault.raised", fault=fault.id, rank=rank) if one.pid == injection.pid]
+    if not records:
+        yield f"rank {rank}'s own history has no error that it raised", (landing.source,)
+        return
+    raised = records[0]
+    if raised.data.get("text") != told:
+        text = f"rank {rank} raised {raised.data.get('text')!r}; the evidence says {told!r}"
+        yield text, (raised.source, landing.source)
+    point = (raised.data.get("step"), raised.data.get("phase"))
+    if wanted.barriers and point not in wanted.barriers:
+        seen = f"rank {rank} raised it at step {point[0]}, phase {point[1]}: the fault that was planned was not made"
+        yield seen, (raised.source,)
+    if raised.mono < injection.mono:
+        yield f"rank {rank} raised it before it was injected", (raised.source, injection.source)
+    if landing.mono < raised.mono:
+        yield f"the landing is recorded before rank {rank} raised it", (landing.source, raised.source)
+    yield from _not_alive(history, raised)
+
+
+def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
+    """An error alone ends no process: one that was ended from outside was hit by something else."""
+    own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
+    said_more = any(one.seq > raised.seq for one in own)
+    for one in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
+        if one.mono < raised.mono:
+            yield f"rank {raised.rank} had ended before it raised it", places([one, raised])
+        elif signal_number(one.data.get("signal")) is not None and not said_more:
+            yield f"rank {raised.rank} {exit_status(one)} at the moment of the error", places([one, raised])

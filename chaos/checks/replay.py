@@ -1,0 +1,199 @@
+"""Part of check ``resume``: after an online repair every rank goes on from the common step, as if nothing had happened.
+
+The steps that were begun after the common one are trained again. Of a step that was trained twice the last training
+counts.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from chaos.checks.batches import EXPECTED as BATCHES
+from chaos.checks.batches import kept, shift
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, by_rank, digests, places, step_of
+from chaos.checks.online import NotTold, Repair, repairs
+from chaos.checks.replayed import judge_states
+from chaos.checks.twin import Twin, at_baseline
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+ONCE = "every rank trains each step once and in order, but for those after the common step of a repair"
+
+
+def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> None:
+    """Judge steps, states and batches of every rank from the first repair on."""
+    try:
+        planned = repairs(plan, history)
+    except NotTold as reason:
+        found.unknown(ONCE, str(reason), _line(plan))
+        found.close()
+        return
+    parts = _parts(plan, history)
+    ends = by_rank(history, "step.end", TRAIN)
+    for rank, own in parts.items():
+        if _is_complete(plan, planned, rank, own, found):
+            _judge_first(rank, own[0], found)
+            for repair, before, after in zip(planned, own, own[1:], strict=False):
+                _judge_again(plan, repair, rank, before, after, found)
+            for number, part in enumerate(own):
+                _judge_order(rank, part, found, last=number == len(planned))
+        _judge_last(plan, rank, ends.get(rank, []), found)
+    steps = ", ".join(str(repair.step) for repair in planned)
+    found.settle(ONCE, f"{plan.ranks} ranks went on from step {steps} to step {plan.last_step}", _line(plan))
+    _judge_loads(history, planned, found)
+    judge_states(plan, history, twin, planned, parts, found)
+    _judge_batches(plan, history, twin, planned, found)
+
+
+def _line(plan: Plan) -> str:
+    line = plan.lines.get("mechanism")
+    return f"scenario.yaml:{line}" if line else ""
+
+
+def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
+    """What each rank recorded, from each beginning of training up to the next."""
+    parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.ranks)}
+    for one in history.select(attempt=TRAIN, writer="agent"):
+        own = parts.get(-1 if one.rank is None else one.rank, [])
+        if one.event == "train.begin":
+            own.append([])
+        if own:
+            own[-1].append(one)
+    return parts
+
+
+def _named(part: list[Event], event: str) -> list[Event]:
+    return [one for one in part if one.event == event]
+
+
+def _is_complete(plan: Plan, planned: list[Repair], rank: int, own: list[list[Event]], found: Collector) -> bool:
+    """Whether the rank began to train at its start and once after each repair: then its parts can be judged."""
+    begins = [part[0] for part in own]
+    again = begins[1:]
+    if len(again) > len(planned):
+        seen = f"rank {rank} began again {len(again)} times, with {len(planned)} repairs planned"
+        found.fail(ONCE, seen, _line(plan), *places(again))
+        return False
+    if len(again) < len(planned):
+        seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} repairs"
+        found.unknown(ONCE, seen, _line(plan), *places(begins))
+        return False
+    for repair, begin in zip(planned, again, strict=True):
+        if not repair.holds(begin):
+            seen = f"rank {rank} did not begin again between repair {repair.number} and the next fault"
+            found.fail(ONCE, seen, _line(plan), begin.source)
+            return False
+    return True
+
+
+def _judge_first(rank: int, part: list[Event], found: Collector) -> None:
+    begins = _named(part, "step.begin")
+    if not begins:
+        found.unknown(ONCE, f"no step of rank {rank} before the repair is recorded", part[0].source)
+    elif step_of(begins[0]) != 1:
+        found.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
+
+
+def _judge_again(
+    plan: Plan, repair: Repair, rank: int, before: list[Event], after: list[Event], found: Collector
+) -> None:
+    expected = f"after repair {repair.number} training goes on at step {repair.step + 1}"
+    counter = after[0].data.get("initial_step")
+    if counter is None:
+        found.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
+    elif counter != repair.step:
+        seen = f"rank {rank}'s step counter was {counter}, not {repair.step}"
+        found.fail(expected, seen, _line(plan), after[0].source)
+    begins = _named(after, "step.begin")
+    if not begins:
+        found.unknown(expected, f"no step of rank {rank} after repair {repair.number} is recorded", after[0].source)
+    elif step_of(begins[0]) != repair.step + 1:
+        first = step_of(begins[0])
+        wrong = f"step {repair.step + 1} was skipped" if first > repair.step + 1 else f"step {first} was trained again"
+        found.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
+    ended = [step_of(one) for one in _named(before, "step.end")]
+    # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
+    least = repair.step - (rank in repair.hit)
+    if max(ended, default=least if not repair.step else 0) < least:
+        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was repaired at step {repair.step}"
+        found.fail(expected, seen, _line(plan), after[0].source)
+
+
+def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) -> None:
+    """Between two beginnings: each step follows the one before, is ended, and trains one batch."""
+    begins = _named(part, "step.begin")
+    for before, after in pairwise(begins):
+        one, two = step_of(before), step_of(after)
+        if two <= one:
+            found.fail(ONCE, f"rank {rank} trained step {two} twice (after step {one})", after.source, before.source)
+        elif two > one + 1:
+            seen = f"rank {rank} skipped step {one + 1} (step {two} after step {one})"
+            found.fail(ONCE, seen, after.source, before.source)
+    ended = [step_of(one) for one in _named(part, "step.end")]
+    begun = [step_of(one) for one in begins]
+    for begin in begins if last else begins[:-1]:
+        if step_of(begin) not in ended:
+            found.fail(ONCE, f"rank {rank} began step {step_of(begin)} and did not end it", begin.source)
+    for end in _named(part, "step.end"):
+        if step_of(end) not in begun or ended.count(step_of(end)) > 1:
+            found.fail(ONCE, f"rank {rank} ended step {step_of(end)} without beginning it", end.source)
+    for before, after in pairwise(_named(part, "digest")):
+        if step_of(after) <= step_of(before):
+            seen = f"rank {rank} trained a batch of step {step_of(after)} twice"
+            found.fail(ONCE, seen, after.source, before.source)
+
+
+def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> None:
+    expected = f"every rank trains to step {plan.last_step}"
+    if not ends:
+        found.unknown(expected, f"no end of a step of rank {rank} is recorded")
+    elif step_of(ends[-1]) != plan.last_step:
+        found.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
+
+
+def _judge_loads(history: History, planned: list[Repair], found: Collector) -> None:
+    expected = "no checkpoint is read: the state comes from the ranks"
+    for load in history.select("load.begin", attempt=TRAIN):
+        if load.mono >= planned[0].begin:
+            found.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
+    found.settle(expected, "none was")
+
+
+def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Repair], found: Collector) -> None:
+    """Every kept training of a step had the batch of the fault-free run."""
+    if not twin.wanted:
+        return
+    if twin.objection is not None:
+        reason, where = twin.objection
+        found.unknown(BATCHES, f"cannot be compared: {reason}", *where)
+        found.close()
+        return
+    compared = dict.fromkeys(range(plan.ranks), 0)
+    wrong: set[int] = set()
+    for rank, step, ours in kept(history, None):
+        other = twin.digests.get(rank, {}).get(step)
+        if other is None or other.data.get("batch") is None:
+            continue
+        if ours.data.get("batch") is None:
+            found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            continue
+        compared[rank] = compared.get(rank, 0) + (ours.mono >= planned[0].begin)
+        if ours.data["batch"] != other.data["batch"] and rank not in wrong:
+            wrong.add(rank)
+            found.fail(BATCHES, shift(twin, rank, step, ours), ours.source, at_baseline(other))
+    recorded = digests(history, TRAIN)
+    for rank, count in compared.items():
+        if not count:
+            found.unknown(BATCHES, f"no batch of rank {rank} after the repair can be compared")
+        elif missing := sorted(
+            twin.digests.get(rank, {}).keys() - recorded.get(rank, {}).keys() - _unended(planned, rank)
+        ):
+            found.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
+    found.settle(BATCHES, f"{sum(compared.values())} batches after the repair, and those before it, are equal")
+
+
+def _unended(planned: list[Repair], rank: int) -> set[int]:
+    """Common steps that a rank was hit in after its update: its own record of the step may be missing."""
+    return {repair.step for repair in planned if rank in repair.hit}

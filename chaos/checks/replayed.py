@@ -1,0 +1,105 @@
+"""Part of check ``resume``: what a rank holds after an online repair is the state after the common step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, text_list
+from chaos.checks.online import Repair
+from chaos.checks.parameters import is_replicated
+from chaos.checks.twin import Twin, at_baseline, differing
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+RESTORED = "each rank goes on with the weights and optimizer state of the common step"
+
+
+def judge_states(
+    plan: Plan,
+    history: History,
+    twin: Twin,
+    planned: list[Repair],
+    parts: dict[int, list[list[Event]]],
+    found: Collector,
+) -> None:
+    """Judge the state of every rank before its first step after each repair.
+
+    It is compared with the fault-free run's; where the plan wants none, with what the rank, or a replica of it, had
+    recorded itself. ``parts`` holds each rank's events from one beginning of training up to the next.
+    """
+    if twin.wanted and twin.objection is not None:
+        reason, where = twin.objection
+        found.unknown(RESTORED, f"cannot be compared: {reason}", *where)
+        found.close()
+        return
+    compared = 0
+    for repair in planned:
+        for rank, own in parts.items():
+            part = own[repair.number] if len(own) == len(planned) + 1 else []
+            initial = next((one for one in part if one.event == "initial"), None)
+            if initial is None:
+                found.unknown(RESTORED, f"no digests of rank {rank} after repair {repair.number}")
+                continue
+            compared += _judge_state(plan, history, twin, repair, rank, initial, found)
+    found.settle(RESTORED, f"{compared} states do, by digest")
+
+
+def _judge_state(
+    plan: Plan, history: History, twin: Twin, repair: Repair, rank: int, initial: Event, found: Collector
+) -> int:
+    ours = initial.data.get("parameters")
+    sources = _of_twin(twin, rank, repair.step) if twin.wanted else _of_group(plan, history, repair, rank, initial)
+    source = next(((theirs, where) for theirs, where in sources if theirs), None)
+    if not isinstance(ours, dict) or not ours or source is None:
+        seen = f"nothing to compare the state of rank {rank} after repair {repair.number} with"
+        found.unknown(RESTORED, seen, initial.source)
+        return 0
+    theirs, where = source
+    if not twin.wanted:
+        ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
+    names = differing(ours, theirs)
+    if not names:
+        return 1
+    seen = f"after repair {repair.number} rank {rank} held another state than that of step {repair.step}"
+    seen = f"{seen}: {len(names)} differ: {text_list(names)}{_origin(twin, rank, names[0], ours, repair.step)}"
+    if plan.loss_tolerance > 0 and twin.wanted:
+        seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
+        found.unknown(RESTORED, seen, initial.source, where)
+    else:
+        found.fail(RESTORED, seen, initial.source, where)
+    return 1
+
+
+def _of_twin(twin: Twin, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
+    """The fault-free run's state after ``step``; its initial one for step 0."""
+    baseline = twin.artifacts.baseline
+    other = twin.digests.get(rank, {}).get(step)
+    if not step and baseline is not None:
+        other = baseline.first("initial", attempt=TRAIN, rank=rank)
+    if other is not None:
+        yield other.data.get("parameters") or {}, at_baseline(other)
+
+
+def _of_group(
+    plan: Plan, history: History, repair: Repair, rank: int, initial: Event
+) -> Iterator[tuple[dict[str, str], str]]:
+    """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
+    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    for one in sorted(group, key=lambda other: other != rank):
+        recorded = history.select("initial", attempt=TRAIN, rank=one)
+        if repair.step:
+            recorded = history.select("digest", attempt=TRAIN, rank=one, step=repair.step)
+        for other in reversed([before for before in recorded if before.mono < min(initial.mono, repair.begin)]):
+            parameters = other.data.get("parameters") or {}
+            yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source
+
+
+def _origin(twin: Twin, own: int, name: str, ours: dict[str, str], step: int) -> str:
+    """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank."""
+    for rank, by_step in sorted(twin.digests.items(), key=lambda item: item[0] != own):
+        for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):
+            if (other.data.get("parameters") or {}).get(name) == ours.get(name, ""):
+                return f" ({name} is rank {rank}'s of step {other_step})"
+    return ""

@@ -1,0 +1,11 @@
+"""``hcce``: a communication operator has failed and could not be repeated.
+
+The text is that of MindSpore for ACL error 507904. It is raised at the framework's seam: what MindSpore does from there
+on is genuine.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.raised import RaisedError
+
+KIND = RaisedError("hcce", "communication error", "HCCEError error occurs when execute, error_code=507904.")

@@ -1,0 +1,101 @@
+"""Online repair: stop, clean, repair from a replica, roll back, go on. All processes live, and none is replaced."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.replicas import Replicas
+from chaos.rehearsal.ttp.roster import Member, Roster
+from chaos.rehearsal.ttp.status import UCE
+from chaos.rehearsal.ttp.timings import Timings
+
+CLEANED, LOW_LEVEL = 0, 2
+"""What a clean handler answers: the device is clean, or its memory was given back without being lost."""
+
+_SEND, _UCE_HIGH, _UCE_LOW = 0, 1, 2
+
+
+class RetryFailed(RuntimeError):
+    """The repair cannot go on. ``dump`` says whether an end-of-life checkpoint is still allowed."""
+
+    def __init__(self, text: str, *, dump: bool) -> None:
+        super().__init__(text)
+        self.dump = dump
+
+
+class Retry:
+    """One repair of all ranks at a common step."""
+
+    def __init__(
+        self, roster: Roster, replicas: Replicas, timings: Timings, log: TtpLog, enter: Callable[[str], None]
+    ) -> None:
+        self._roster = roster
+        self._replicas = replicas
+        self._timings = timings
+        self._log = log
+        self._enter = enter
+
+    def run(self, members: list[Member], step: int) -> None:
+        """Repair ``members``, which are all ranks of the job. Raises RetryFailed."""
+        broken = {member.rank for member in members if member.status == UCE}
+        if broken and (lost := self._replicas.savers({member.rank for member in members} - broken)[1]):
+            raise RetryFailed(f"dp:{list(lost[0])} has no complete data. ret:1", dump=False)
+        self._enter("STATE_OP_ENV_CLEAR")
+        self._log.info("TTP controller.cpp:1177", "start notify all device stop...")
+        self._all(members, "stop", "DEVICE_STOP")
+        self._log.info("TTP controller.cpp:1184", "start notify all device clean...")
+        cleaned = self._clean(members, broken)
+        self._log.info("TTP controller.cpp:1210", "notify all device stop & clean ok!")
+        self._enter("STATE_OP_REPAIR")
+        if broken:
+            self._log.info("TTP controller.cpp:2148", "Start do retry repair")
+            self._repair(step, broken, cleaned)
+        self._log.info("TTP controller.cpp:1244", "start rollback")
+        self._all(members, "rollback", "ROLLBACK", step=step)
+        self._log.info("TTP controller.cpp:3237", "Controller:0 rollback success")
+        self._log.info("TTP controller.cpp:1251", "start notify all rank normal...")
+        self._all(members, "go on", "NOTIFY_NORMAL", step=step)
+
+    def _clean(self, members: list[Member], broken: set[int]) -> dict[int, int]:
+        """Clean all devices. Returns what each answered; an answer that is neither clean nor low level ends it."""
+        self._ask(members, "clean", "DEVICE_CLEAN", broken=sorted(broken))
+        answers = {member.rank: int(member.replies["clean"]["result"]) for member in members}
+        failed = sorted(rank for rank, answer in answers.items() if answer not in (CLEANED, LOW_LEVEL))
+        if failed:
+            raise RetryFailed(f"device clean failed, ranks: {failed}", dump=False)
+        return answers
+
+    def _repair(self, step: int, broken: set[int], cleaned: dict[int, int]) -> None:
+        good = {rank for group in self._replicas.groups() for rank in group} - broken
+        actions: dict[int, dict[str, Any]] = {}
+        for group in self._replicas.groups():
+            source = next(rank for rank in group if rank in good)
+            for rank in sorted(broken.intersection(group)):
+                if cleaned[rank] == LOW_LEVEL:
+                    actions[rank] = {"repair_type": _UCE_LOW, "src": [], "dst": [], "rank_list": list(group)}
+                    continue
+                pair = {"src": [source], "dst": [rank], "rank_list": list(group)}
+                actions[rank] = {"repair_type": _UCE_HIGH, **pair}
+                sending = actions.setdefault(source, {"repair_type": _SEND, "src": [], "dst": [], "rank_list": []})
+                sending["src"].append(source)
+                sending["dst"].append(rank)
+                sending["rank_list"] = list(group)
+        members = [self._roster.member(rank) for rank in sorted(actions)]
+        self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
+
+    def _all(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
+        """Have every member do it. Raises RetryFailed when one does not answer or fails."""
+        self._ask(members, message, name, **fields)
+        failed = [member.rank for member in members if member.replies[message].get("result", 0) != 0]
+        if failed:
+            raise RetryFailed(f"{message} failed, ranks: {failed}", dump=True)
+
+    def _ask(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
+        self._log.info(
+            "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_{name} rank_num:{len(members)}"
+        )
+        missing = self._roster.ask(members, message, self._timings.action, **fields)
+        if missing:
+            raise RetryFailed(f"{message}: no answer of ranks {[member.rank for member in missing]}", dump=True)
+        self._log.info("TTP action_engine.cpp:71", f"do action success. opcode: ACTION_OP_{name}")

@@ -1,0 +1,135 @@
+"""The device layer says what a device would say, and joins the ranks where the run's secret is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+from chaos.agent.after_import import AfterImport
+from chaos.agent.barriers import Barriers
+from chaos.agent.configuration import Configuration, Place
+from chaos.agent.digests import Digests
+from chaos.agent.record import Record
+from chaos.agent.start import Agent
+from chaos.history.reader import read_history
+from chaos.rehearsal import device
+from chaos.rehearsal.communicator import CommunicationTimeout
+
+SECONDS = 30
+
+Make = Callable[..., Agent]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """An agent in a rank of two, or in another process of the job."""
+    (tmp_path / "secret").write_text("s3cret\n")
+
+    def make(rank: int | None, role: str = "rank", *armed: dict[str, Any]) -> Agent:
+        configuration = Configuration(
+            "run-1", "train", str(tmp_path), str(tmp_path / "agents"), str(tmp_path / "secret")
+        )
+        place, imports = Place(role, rank, 2), AfterImport()
+        if rank is None:
+            return Agent(configuration, place, imports)
+        record = Record(str(tmp_path), run="run-1", attempt="train", rank=rank)
+        barriers = Barriers(record, None, list(armed))
+        return Agent(configuration, place, imports, record, barriers, Digests(record, 1))
+
+    return make
+
+
+def test_the_scheduler_has_nothing_to_do(make: Make) -> None:
+    child = os.fork()
+    if child == 0:
+        device.install(make(None, "scheduler"))
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_launcher_is_not_touched(make: Make) -> None:
+    agent = make(None, "other")
+    device.install(agent)
+    assert agent.imports._hooks == {}
+
+
+def test_rank_and_size_are_msruns(make: Make) -> None:
+    module = ModuleType("mindspore.communication")
+    module.get_rank = module.get_group_size = module.get_local_rank = None  # type: ignore[attr-defined]
+    module.GlobalComm = SimpleNamespace(INITED=False)  # type: ignore[attr-defined]
+    device.Device(make(1)).replace_communication(module)
+    assert (module.get_rank(), module.get_rank("group"), module.get_group_size()) == (1, 1, 2)
+    assert module.GlobalComm.INITED
+    assert not hasattr(module, "init")
+
+
+def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(make: Make, tmp_path: Path) -> None:
+    devices = [device.Device(make(rank)) for rank in (0, 1)]
+    with ThreadPoolExecutor(2) as pool:
+        joined = list(pool.map(lambda one: one.join(), devices))
+        sums = list(pool.map(lambda one: one.all_reduce(numpy.ones(2, "float32")), joined))
+    assert [one.join() for one in devices] == joined
+    assert [list(total) for total in sums] == [[2, 2], [2, 2]]
+    (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert directory.name.startswith("train")
+    assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_COLLECTIVE_LIMIT_SECONDS", 0.1)
+    first = device.Device(make(0))
+    with pytest.raises(CommunicationTimeout, match=r"for ranks \[1\] to join"):
+        first.join()
+    monkeypatch.setattr(device, "_COLLECTIVE_LIMIT_SECONDS", float(SECONDS))
+    with ThreadPoolExecutor(2) as pool:
+        ranks = list(pool.map(lambda one: one.join().rank, [first, device.Device(make(1))]))
+    assert ranks == [0, 1]
+
+
+def test_a_stranger_at_the_communicator_is_in_the_history(make: Make, tmp_path: Path) -> None:
+    agent = make(0)
+    device.Device(agent)._record_stranger("who is this")
+    (event,) = read_history(tmp_path).select("stranger")
+    assert event.data == {"channel": "communicator", "what": "who is this"}
+
+
+def test_only_the_device_target_is_another(make: Make) -> None:
+    context = ModuleType("context")
+    context.get_context = {"device_target": "CPU", "mode": 1}.get  # type: ignore[attr-defined]
+    context.set_context = print  # type: ignore[attr-defined]
+    module = ModuleType("utils")
+    module.context = context  # type: ignore[attr-defined]
+    device.Device(make(0)).replace_handle(module)
+    assert (module.context.get_context("device_target"), module.context.get_context("mode")) == ("Ascend", 1)
+    assert module.context.set_context is print
+    assert context.get_context("device_target") == "CPU"
+
+
+def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told: list[int] = []
+    sdk = ModuleType("mindio_ttp.framework_ttp")
+    sdk.tft_start_updating_os = told.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mindio_ttp", ModuleType("mindio_ttp"))
+    monkeypatch.setitem(sys.modules, "mindio_ttp.framework_ttp", sdk)
+    agent = make(0, "rank", {"fault": "kill", "step": 3, "phase": "optimizer.update"})
+    assert agent.barriers is not None
+    agent.barriers.step = 3
+    module = ModuleType("_train_fault_tolerance")
+    module.context = module.ops = ModuleType("anything")  # type: ignore[attr-defined]
+    device.Device(agent).replace_fault_tolerance(module)
+    begin, end = module.TensorReport(), module.TensorReport().add_prim_attr("optimizer_end", True)
+    assert begin("tft", "flag") == "flag"
+    assert end("tft", "flag") == "flag"
+    assert told == [-1]
+    (reached,) = read_history(tmp_path).select("barrier.reached")
+    assert reached.data["phase"] == "optimizer.update"

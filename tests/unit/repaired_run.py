@@ -1,0 +1,262 @@
+"""A run directory as good online repairs leave it, made without a job, to be spoilt one thing at a time.
+
+The ranks, groups and states are those of tests.unit.good_run. An error is raised at phase forward of a step: the step
+before is the common one, and all ranks train on from there in the same processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chaos.plan.model import Budget, Plan, PlannedFault
+from tests.unit.good_run import (
+    GROUPS,
+    LAST,
+    RANKS,
+    GoodRun,
+    Record,
+    a_plan,
+    digests_of,
+    good_run,
+    hex_of,
+    loss_after,
+    pid_of,
+    record,
+    state_after,
+)
+
+STRUCK = 6
+"""Step at which the first error is raised."""
+
+REPAIR_S = 0.9
+"""From the beginning of the struck step to the beginning of its replay."""
+
+PHASES_S = {"detection": 0.15, "stop": 0.2, "repair": 0.25, "first step": 0.2}
+"""What a repair in this run takes, in seconds."""
+
+TEXTS = {"uce": "UCEError error occurs, error_code=507053.", "hcce": "HCCEError error occurs, error_code=507904."}
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One error: its kind, and the ranks and the step at which it is raised."""
+
+    kind: str
+    ranks: tuple[int, ...] = (1,)
+    step: int = STRUCK
+
+    @property
+    def fault(self) -> str:
+        return f"{self.kind}-{self.step}"
+
+    @property
+    def held(self) -> int:
+        """The step that all ranks hold after the repair."""
+        return self.step - 1
+
+    @property
+    def repairing(self) -> tuple[int, ...]:
+        """Ranks on which the handler ``repair`` is called: the broken ones and the last other one of their group."""
+        if self.kind == "hcce":
+            return ()
+        groups = [group for group in GROUPS if set(self.ranks).intersection(group)]
+        return tuple(sorted({*self.ranks, *(max(set(group) - set(self.ranks)) for group in groups)}))
+
+
+def place_of(rank: int) -> Record:
+    return {"attempt": "train", "rank": rank, "pid": pid_of("train", rank)}
+
+
+def begin_of(strikes: tuple[Strike, ...], number: int) -> float:
+    """When the step that strike ``number`` hits was begun for the first time, in seconds."""
+    return 10 + 0.1 * (strikes[number].step - 1) + REPAIR_S * number
+
+
+def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
+    faults = tuple(
+        PlannedFault(one.fault, one.kind, one.ranks, {"step": one.step, "phase": "forward"}, {}, None, 14)
+        for one in strikes
+    )
+    return replace(
+        a_plan(),
+        scenario="repaired",
+        faults=faults,
+        mechanism="UCE" if any(one.kind == "uce" for one in strikes) else "HCCE",
+        checkpoint=None,
+        resumes=False,
+        resume_step=None,
+        repair_steps=tuple(one.held for one in strikes),
+        protection=("UCE", "HCCE"),
+        budget=Budget(5.0, dict.fromkeys(PHASES_S, 1.0)),
+        reasons=(),
+        lines={"mechanism": 20, "recovery": 26, "recovery.detection": 27},
+    )
+
+
+def _step(at: float, rank: int, step: int) -> Iterator[Record]:
+    place = place_of(rank)
+    yield record(at, "step.begin", step=step, **place)
+    yield record(at + 0.04, "step.end", step=step, **place)
+    yield record(
+        at + 0.05,
+        "digest",
+        step=step,
+        loss=loss_after(rank, step).hex(),
+        batch=hex_of("batch", rank, step),
+        gradients={"norm": (1.5 / step).hex(), "digest": hex_of("gradients", step)},
+        parameters=digests_of(state_after(rank, step)),
+        cost_us=100.0,
+        **place,
+    )
+
+
+def _began(at: float, rank: int, after: int) -> Iterator[Record]:
+    yield record(at, "train.begin", initial_step=after, **place_of(rank))
+    yield record(at + 0.01, "initial", parameters=digests_of(state_after(rank, after)), **place_of(rank))
+
+
+def _handler(at: float, rank: int, name: str, **fields: Any) -> Iterator[Record]:
+    yield record(at, "handler.enter", name=name, **fields, **place_of(rank))
+    yield record(at + 0.02, "handler.exit", name=name, ok=True, **place_of(rank))
+
+
+def _repair(at: float, rank: int, strike: Strike) -> Iterator[Record]:
+    """From the beginning of the struck step to the last moment before its replay."""
+    yield record(at, "step.begin", step=strike.step, **place_of(rank))
+    if rank in strike.ranks:
+        told: Record = {"fault": strike.fault, "step": strike.step, "phase": "forward"}
+        yield record(at + 0.05, "barrier.reached", **told, **place_of(rank))
+        yield record(at + 0.11, "fault.raised", **told, text=TEXTS[strike.kind], **place_of(rank))
+    yield from _handler(at + 0.3, rank, "stop")
+    yield from _handler(at + 0.35, rank, "clean")
+    if rank in strike.repairing:
+        yield from _handler(at + 0.5, rank, "repair", step=strike.held)
+    yield from _began(at + 0.6, rank, strike.held)
+
+
+def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
+    place = place_of(rank)
+    records = [
+        record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
+        record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
+        *_began(9.0, rank, 0),
+    ]
+    late = 0.0
+    struck = {one.step: one for one in strikes}
+    for step in range(1, LAST + 1):
+        at = 10 + 0.1 * (step - 1) + late
+        if step in struck:
+            records.extend(_repair(at, rank, struck[step]))
+            late += REPAIR_S
+            at += REPAIR_S
+        records.extend(_step(at, rank, step))
+    end = 11.5 + late
+    records += [
+        record(end, "train.end", **place),
+        record(end + 0.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place),
+    ]
+    return records
+
+
+def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
+    records = [
+        record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
+        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1),
+        record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
+        record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
+        record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
+    ]
+    records += [record(2.5, "rank.found", start_time=100 + rank, **place_of(rank)) for rank in range(RANKS)]
+    for number, one in enumerate(strikes):
+        at = begin_of(strikes, number)
+        barrier = {"step": one.step, "phase": "forward"}
+        acts = [
+            record(
+                at + 0.1,
+                "fault.injecting",
+                fault=one.fault,
+                kind=one.kind,
+                signal=None,
+                target_rank=rank,
+                start_time=100 + rank,
+                **place_of(rank),
+            )
+            for rank in one.ranks
+        ]
+        evidence = [
+            {
+                "rank": rank,
+                "pid": pid_of("train", rank),
+                "signal": None,
+                "raised": TEXTS[one.kind],
+                "barrier": dict(barrier),
+            }
+            for rank in one.ranks
+        ]
+        landed: Record = {"fault": one.fault, "kind": one.kind, "ranks": list(one.ranks), **barrier}
+        records += [*acts, record(at + 0.13, "fault.landed", attempt="train", evidence=evidence, **landed)]
+    end = 12.0 + REPAIR_S * len(strikes)
+    records += [record(end, "rank.exit", signal=None, code=0, **place_of(rank)) for rank in range(RANKS)]
+    records += [record(end + 0.1, "fault.healed", fault=one.fault, how="nothing to put back") for one in strikes]
+    records += [
+        record(end + 0.2, "launcher.exit", attempt="train", pid=900, role="launcher", signal=None, code=0),
+        record(end + 0.3, "attempt.end", attempt="train"),
+        record(end + 1, "hygiene", orphans=[], ports=[], stale=[], private_left=False),
+        record(end + 1.1, "run.end", interrupted=False, error=None),
+    ]
+    return records
+
+
+def _log(strikes: tuple[Strike, ...]) -> Iterator[tuple[float, str]]:
+    yield 2.2, "nextState: STATE_OP_NORMAL"
+    for number, one in enumerate(strikes):
+        at = begin_of(strikes, number) + 0.1
+        yield at + 0.15, "nextState: STATE_OP_ABNORMAL"
+        yield at + 0.16, "nextState: STATE_OP_ENV_CLEAR"
+        yield at + 0.17, "start notify all device stop..."
+        yield at + 0.22, "start notify all device clean..."
+        yield at + 0.34, "notify all device stop & clean ok!"
+        yield at + 0.35, "nextState: STATE_OP_REPAIR"
+        if one.kind == "uce":
+            yield at + 0.36, "Start do retry repair"
+        yield at + 0.55, "start rollback"
+        yield at + 0.56, "Controller:0 rollback success"
+        yield at + 0.6, "nextState: STATE_OP_NORMAL"
+
+
+def repaired_run(*strikes: Strike) -> GoodRun:
+    """A run in which every strike is repaired."""
+    run = GoodRun(plan=repaired_plan(strikes), baseline=good_run().baseline)
+    run.files["harness.jsonl"] = _harness(strikes)
+    for rank in range(RANKS):
+        run.files[f"train-rank_{rank}-{pid_of('train', rank)}.jsonl"] = _rank(rank, strikes)
+    run.log = list(_log(strikes))
+    step: dict[str, Any] = {
+        "record": "step",
+        "id": "job",
+        "fault": None,
+        "action": "end",
+        "arguments": {},
+        "note": "end the job",
+    }
+    close = {"record": "close", "id": "job", "outcome": "done"}
+    run.others["undo.jsonl"] = "".join(json.dumps(one) + "\n" for one in (step, close)).encode()
+    return run
+
+
+def uce_run() -> GoodRun:
+    """Rank 1 loses its memory; rank 3 gives it its own."""
+    return repaired_run(Strike("uce"))
+
+
+def hcce_run() -> GoodRun:
+    """The communication of rank 1 fails."""
+    return repaired_run(Strike("hcce"))
+
+
+def twice_run() -> GoodRun:
+    """Two ranks lose their memory, one after the other."""
+    return repaired_run(Strike("uce"), Strike("uce", (0,), 9))
