@@ -14,7 +14,8 @@ class Configuration:
 
     ``history`` is the directory that event files go to. ``socket`` and ``secret`` are paths in the run's private
     directory; without them the agent records but takes no faults. ``digest_interval`` is the number of steps between
-    digests, 0 for none. ``extensions`` are modules whose ``install(agent)`` is called before the job starts.
+    digests, 0 for none; ``digest_steps`` have one in any case. ``extensions`` are modules whose ``install(agent)`` is
+    called before the job starts.
     """
 
     run: str
@@ -23,6 +24,7 @@ class Configuration:
     socket: str | None = None
     secret: str | None = None
     digest_interval: int = 1
+    digest_steps: list[int] = field(default_factory=list)
     extensions: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
 

@@ -26,15 +26,16 @@ class Digests:
     step. It is taken by the next digest.
     """
 
-    def __init__(self, record: Record, interval: int) -> None:
+    def __init__(self, record: Record, interval: int, steps: Iterable[int] = ()) -> None:
         self._record = record
         self._interval = interval
+        self._steps = frozenset(steps)
         self.gradients: Any = None
         self.costs_us: list[float] = []
 
     def wanted(self, step: int) -> bool:
         """Whether this step has a digest."""
-        return self._interval > 0 and step % self._interval == 0
+        return self._interval > 0 and (step % self._interval == 0 or step in self._steps)
 
     def write_initial(self, parameters: Iterable[tuple[str, Any]]) -> None:
         """Record the state before the first step."""

@@ -49,7 +49,7 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])))
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
-    digests = Digests(record, configuration.digest_interval)
+    digests = Digests(record, configuration.digest_interval, configuration.digest_steps)
     install_hooks(imports, record, barriers, digests)
     return Agent(configuration, place, imports, record, barriers, digests)
 

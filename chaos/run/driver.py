@@ -130,9 +130,11 @@ class _Runner:
         self._platform: Platform = registry("platforms").load(scenario.cluster.platform)()
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
+        self._digest_steps: tuple[int, ...] = ()
 
     def run(self, plan: Plan) -> RunOutcome:
         """Run and judge the cell."""
+        self._digest_steps = digest_steps(plan, self._scenario.job.digest_interval)
         for fault in plan.faults:
             if fault.seed is not None:
                 self._progress.note(f"fault {fault.id}: seed {fault.seed} drew ranks {list(fault.ranks)}")
@@ -201,7 +203,10 @@ class _Runner:
             return
         key = baseline_key(
             self._scenario,
-            fingerprint=self._kind.fingerprint(self._scenario, self._loaded.path.parent),
+            fingerprint={
+                **self._kind.fingerprint(self._scenario, self._loaded.path.parent),
+                "digest steps": str(self._digest_steps),
+            },
             versions=self._versions,
             sdk=self._sdk,
             cores=len(self._cores),
@@ -319,6 +324,7 @@ class _Runner:
             history=run_dir / "history",
             extensions=self._kind.extensions,
             scenario=session.scenario,
+            digest_steps=self._digest_steps,
         )
         command = self._kind.command(launch)
         spec = launch_spec(
@@ -337,6 +343,14 @@ class _Runner:
             session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))
         )
         return self._platform.start(spec)
+
+
+def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
+    """The steps that must have digests although they are thinned out: without them nothing could be compared."""
+    if interval <= 1:
+        return ()
+    saved = plan.checkpoint.step if plan.checkpoint is not None else None
+    return tuple(sorted({plan.last_step, *plan.repair_steps, *([] if saved is None else [saved])}))
 
 
 def _record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:

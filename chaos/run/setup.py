@@ -27,7 +27,14 @@ def write_secret(private: Path) -> str:
 
 
 def write_agent_configuration(
-    private: Path, *, token: str, attempt: str, history: Path, extensions: tuple[str, ...], scenario: Scenario
+    private: Path,
+    *,
+    token: str,
+    attempt: str,
+    history: Path,
+    extensions: tuple[str, ...],
+    scenario: Scenario,
+    digest_steps: tuple[int, ...] = (),
 ) -> Path:
     """Write what the agents of one attempt are told, and return the file's path (CHAOS_AGENT)."""
     configuration = Configuration(
@@ -37,6 +44,7 @@ def write_agent_configuration(
         socket=str(private / "agents"),
         secret=str(private / "secret"),
         digest_interval=scenario.job.digest_interval,
+        digest_steps=list(digest_steps),
         extensions=list(extensions),
         settings={"timings": scenario.job.timings},
     )

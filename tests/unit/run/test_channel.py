@@ -149,21 +149,22 @@ def test_who_hangs_up_before_the_end_of_its_hello_is_a_stranger(channel: Channel
 def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(
     channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.05)
-    silent = call()
-    an_agent_is_still_heard(channel, call)
-    assert isinstance(take(channel), Stranger)
+    with monkeypatch.context() as patched:
+        patched.setattr(channel_module, "_HELLO_SECONDS", 0.05)
+        silent = call()
+        assert isinstance(take(channel), Stranger)
     assert silent.recv(1) == b""
+    an_agent_is_still_heard(channel, call)
 
 
 def test_an_agent_may_be_silent_for_long_once_it_is_known(
     channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.05)
+    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.5)
     agent = call(line(HELLO))
     assert isinstance(take(channel), Hello)
     with pytest.raises(queue.Empty):
-        channel.messages.get(timeout=0.2)
+        channel.messages.get(timeout=0.7)
     agent.sendall(line(BARRIER))
     assert isinstance(take(channel), AtBarrier)
 
@@ -204,11 +205,11 @@ def test_answering_a_rank_that_has_ended_does_nothing(channel: Channel, call: Ca
 
 
 def test_strangers_in_crowds_do_not_keep_an_agent_out(channel: Channel, call: Caller) -> None:
-    crowd = [call() for _ in range(200)]
+    crowd = [call() for _ in range(60)]
     an_agent_is_still_heard(channel, call)
     for stranger in crowd:
         stranger.close()
-    assert [isinstance(take(channel), Stranger) for _ in crowd] == [True] * 200
+    assert [isinstance(take(channel), Stranger) for _ in crowd] == [True] * 60
 
 
 def test_closing_lets_everybody_go_and_ends_every_thread(channel: Channel, call: Caller, tmp_path: Path) -> None:

@@ -1,0 +1,23 @@
+"""Thinned digests still cover the steps without which nothing could be compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaos.run.driver import digest_steps
+from tests.unit.good_run import a_plan
+
+
+def test_digests_of_every_step_need_no_exception() -> None:
+    assert digest_steps(a_plan(), 1) == ()
+    assert digest_steps(a_plan(), 0) == ()
+
+
+def test_the_saved_and_the_last_step_have_digests_although_they_are_thinned_out() -> None:
+    plan = a_plan()
+    assert plan.checkpoint is not None
+    assert digest_steps(plan, 3) == (plan.checkpoint.step, plan.last_step)
+
+
+def test_the_steps_of_online_repairs_have_digests_too() -> None:
+    assert digest_steps(replace(a_plan(), checkpoint=None, repair_steps=(4, 8)), 5) == (4, 8, a_plan().last_step)
