@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import psutil
+
 from chaos.history.clock import Clock
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
-from chaos.platforms.find import find_run_processes
+from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.progress import Progress
@@ -108,7 +111,7 @@ def _record_hygiene(owned: RunDirectory, history: HistoryWriter, ports: tuple[in
     history.record(
         "hygiene",
         orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],
-        ports=[port for port in ports if listens(port)],
+        ports=[port for port in ports if listens(port) and not is_anothers(port, owned.token)],
         stale=sorted(str(path.relative_to(owned.path)) for path in stale),
         private_left=private is not None and private.exists(),
     )
@@ -119,6 +122,17 @@ def listens(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PORT_SECONDS)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_anothers(port: int, token: str) -> bool:
+    """Whether all who listen on that port are processes of other runs; a listener that is not known is not."""
+    owners = [
+        one.pid
+        for one in psutil.net_connections("tcp")
+        if one.status == "LISTEN" and one.laddr and one.laddr.port == port
+    ]
+    runs = [(environment(pid) or {}).get(RUN_VARIABLE) for pid in owners if pid]
+    return bool(runs) and all(run not in (None, token) for run in runs)
 
 
 @contextmanager

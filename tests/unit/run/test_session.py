@@ -24,7 +24,7 @@ from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
 from chaos.run.directory import RunDirectory
-from chaos.run.session import Session, listens, open_session, put_back_faults
+from chaos.run.session import Session, is_anothers, listens, open_session, put_back_faults
 from chaos.run.wait import Deadline, wait_for
 from chaos.scenario.model import Scenario
 from tests.unit.run.fakes import Watcher
@@ -251,3 +251,22 @@ thread.join()
 def test_a_run_in_another_thread_leaves_the_signals_alone() -> None:
     done = subprocess.run([sys.executable, "-c", IN_THREAD], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_a_port_of_another_run_is_not_left_by_this_one() -> None:
+    code = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    variables = {**os.environ, "CHAOS_RUN": "another"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as listener:
+        assert listener.stdout is not None
+        port = int(listener.stdout.readline())
+        assert listens(port)
+        assert is_anothers(port, "this")
+        assert not is_anothers(port, "another")
+        listener.communicate("\n")
+
+
+def test_a_port_whose_listener_is_in_no_run_is_not_explained_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert not is_anothers(server.getsockname()[1], "this")
