@@ -1,7 +1,8 @@
 """The controller of the stand-in: listens for ranks, watches their heartbeats, and drives the state machine.
 
-States and choices are those published for MindIO TFT 7.3: INIT, NORMAL, ABNORMAL, then DUMP, EXIT and FINAL. This
-version knows one mechanism, the end-of-life checkpoint; a fault that would call for another one ends in it.
+States and choices are those published for MindIO TFT 7.3: INIT, NORMAL, ABNORMAL, then ENV_CLEAR, REPAIR and NORMAL
+again, or DUMP, EXIT and FINAL. It knows the online repair and the end-of-life checkpoint; a lost process ends in the
+latter.
 """
 
 from __future__ import annotations

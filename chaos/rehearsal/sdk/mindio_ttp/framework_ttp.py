@@ -1,4 +1,4 @@
-"""The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as the end-of-life checkpoint needs it.
+"""The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as saving and online repair need it.
 
 The interface is a module with one controller and one processor a process, so this module holds them. What it does is in
 :mod:`chaos.rehearsal.ttp`. Run, secret and timings come from the run's own configuration.
@@ -95,7 +95,7 @@ def tft_init_controller(
     del enable_local_copy
     global _controller
     if enable_arf or enable_zit:
-        raise RuntimeError("this stand-in knows the end-of-life checkpoint only: ARF and ZIT must be off")
+        raise RuntimeError("this stand-in does not replace lost processes: ARF and ZIT must be off")
     configuration = _configuration()
     log = _log()
     _controller = Controller(

@@ -1,0 +1,96 @@
+"""The online repair of the stand-in: who stops, who sends, who goes on, and when it must give up."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.replicas import Replicas
+from chaos.rehearsal.ttp.retry import Retry, RetryFailed
+from chaos.rehearsal.ttp.roster import Member, Roster
+from chaos.rehearsal.ttp.status import HCCL, UCE
+from chaos.rehearsal.ttp.timings import PROFILES
+
+
+class Rank:
+    """A rank's link: it replies to everything at once, with the result that a test sets for a message."""
+
+    def __init__(self, roster: Roster, results: dict[str, int]) -> None:
+        self.member: Member | None = None
+        self.told: list[dict[str, Any]] = []
+        self._roster = roster
+        self._results = results
+
+    def send(self, message: dict[str, Any]) -> bool:
+        self.told.append(message)
+        reply = {"message": "reply", "to": message["message"], "result": self._results.get(message["message"], 0)}
+        assert self.member is not None
+        threading.Thread(target=self._roster.hear, args=(self.member, reply)).start()
+        return True
+
+
+class Job:
+    """Four ranks in the replica groups [0, 2] and [1, 3]."""
+
+    def __init__(self, status: dict[int, int], results: dict[int, dict[str, int]] | None = None) -> None:
+        self.states: list[str] = []
+        roster, replicas = Roster(PROFILES["fast"]), Replicas(4)
+        self.ranks: list[Rank] = []
+        for number in range(4):
+            rank = Rank(roster, (results or {}).get(number, {}))
+            rank.member = roster.add(number, rank)  # type: ignore[arg-type]
+            rank.member.status = status.get(number, 0)
+            replicas.report(number, [0, 2] if number % 2 == 0 else [1, 3])
+            self.ranks.append(rank)
+        self._retry = Retry(roster, replicas, PROFILES["fast"], TtpLog(None), self.states.append)
+        self._members = roster.members()
+
+    def repair(self) -> None:
+        self._retry.run(self._members, 9)
+
+    def told(self, rank: int) -> list[str]:
+        return [message["message"] for message in self.ranks[rank].told]
+
+
+def test_a_memory_error_is_repaired_from_the_replica_and_all_go_on_at_the_same_step() -> None:
+    job = Job({1: UCE})
+    job.repair()
+    assert job.states == ["STATE_OP_ENV_CLEAR", "STATE_OP_REPAIR"]
+    assert job.told(0) == job.told(2) == ["stop", "clean", "rollback", "go on"]
+    assert job.told(1) == job.told(3) == ["stop", "clean", "repair", "rollback", "go on"]
+    actions = job.ranks[1].told[2]["actions"]
+    assert actions["3"] == {"repair_type": 0, "src": [3], "dst": [1], "rank_list": [1, 3]}
+    assert actions["1"] == {"repair_type": 1, "src": [3], "dst": [1], "rank_list": [1, 3]}
+    assert {rank.told[-1]["step"] for rank in job.ranks} == {9}
+
+
+def test_nothing_is_copied_after_a_low_level_clean_or_a_communication_error() -> None:
+    low = Job({1: UCE}, {1: {"clean": 2}})
+    low.repair()
+    assert low.ranks[1].told[2]["actions"] == {"1": {"repair_type": 2, "src": [], "dst": [], "rank_list": [1, 3]}}
+    assert "repair" not in low.told(3)
+    all_ranks = Job(dict.fromkeys(range(4), HCCL))
+    all_ranks.repair()
+    assert all(all_ranks.told(rank) == ["stop", "clean", "rollback", "go on"] for rank in range(4))
+
+
+@pytest.mark.parametrize(
+    ("status", "results", "reason", "dump"),
+    [
+        ({1: UCE, 3: UCE}, {}, r"dp:\[1, 3\] has no complete data", False),
+        ({1: UCE}, {2: {"stop": 1}}, r"stop failed, ranks: \[2\]", True),
+        ({1: UCE}, {2: {"clean": 1}}, r"device clean failed, ranks: \[2\]", False),
+        ({1: UCE}, {3: {"repair": 1}}, r"repair failed, ranks: \[3\]", True),
+    ],
+)
+def test_a_repair_that_cannot_be_done_says_so_and_whether_a_dump_is_left(
+    status: dict[int, int], results: dict[int, dict[str, int]], reason: str, dump: bool
+) -> None:
+    job = Job(status, results)
+    with pytest.raises(RetryFailed, match=reason) as failed:
+        job.repair()
+    assert failed.value.dump is dump
+    assert all("go on" not in job.told(rank) for rank in range(4))
