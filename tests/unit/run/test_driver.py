@@ -23,6 +23,7 @@ from chaos.registry import NOUNS, Registry
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.prepare import known_names
+from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind
 from tests.unit.run.fakes import Watcher
@@ -140,13 +141,11 @@ def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
 def test_the_secret_is_nowhere_but_in_the_private_directory(drive: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets: list[str] = []
 
-    def write_secret(private: Path) -> str:
-        secrets.append("5ec2e7" * 10)
-        path = private / "secret"
-        path.write_text(secrets[0])
+    def overheard(private: Path) -> str:
+        secrets.append(write_secret(private))
         return secrets[0]
 
-    monkeypatch.setattr("chaos.run.session.write_secret", write_secret)
+    monkeypatch.setattr("chaos.run.session.write_secret", overheard)
     outcome = drive(KILL)
     assert len(history_of(outcome).select("fault.landed")) == 1  # the agents have read it
     files = [path for path in outcome.run_dir.rglob("*") if path.is_file()]
