@@ -24,6 +24,8 @@ class Barriers:
     The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
     MindSpore classifies.
 
+    ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
+
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
     an armed fault it costs one look-up. ``step`` is the step that the rank is in, counted from 1 over the whole job.
     """
@@ -32,7 +34,7 @@ class Barriers:
         self.step = 0
         self._record = record
         self._channel = channel
-        self._armed: dict[tuple[int, str], list[str]] = {}
+        self._armed: dict[tuple[int | None, str], list[str]] = {}
         self._phases: set[str] = set()
         for point in armed:
             self._armed.setdefault((point["step"], point["phase"]), []).append(point["fault"])
@@ -43,12 +45,18 @@ class Barriers:
         if phase in self._phases:
             self._hold(phase)
 
+    def enter(self, handler: str) -> None:
+        """Pass the barrier at the entry of an SDK handler, in whatever step; blocks while a fault is armed here."""
+        phase = f"handler.{handler}"
+        if phase in self._phases:
+            self._hold(phase, at_any_step=True)
+
     def armed_phases(self) -> set[str]:
         """Phases at which a fault is armed for this rank."""
         return set(self._phases)
 
-    def _hold(self, phase: str) -> None:
-        for fault in self._armed.pop((self.step, phase), ()):
+    def _hold(self, phase: str, *, at_any_step: bool = False) -> None:
+        for fault in self._armed.pop((None if at_any_step else self.step, phase), ()):
             self._record.write("barrier.reached", fault=fault, step=self.step, phase=phase)
             answer = None
             if self._channel is not None:

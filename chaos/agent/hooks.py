@@ -26,7 +26,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, dige
     """Arrange for every hook to be set when its module is imported."""
     imports.watch("mindspore.train.model", functools.partial(_hook_training, record, barriers, digests))
     imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, record, barriers))
-    imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
 
 
 def _hook_training(record: Record, barriers: Barriers, digests: Digests, module: ModuleType) -> None:
@@ -165,15 +165,17 @@ def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) ->
     module.load_checkpoint = load_with_agent  # type: ignore[attr-defined]
 
 
-def _hook_handlers(record: Record, module: ModuleType) -> None:
+def _hook_handlers(record: Record, barriers: Barriers, module: ModuleType) -> None:
     """Record every call that the SDK makes into MindSpore's handlers, whichever SDK it is."""
     for name in _HANDLERS:
         register = getattr(module, f"tft_register_{name}_handler", None)
         if register is not None:
-            setattr(module, register.__name__, _recording_registration(record, name, register))
+            setattr(module, register.__name__, _recording_registration(record, barriers, name, register))
 
 
-def _recording_registration(record: Record, name: str, register: Callable[..., Any]) -> Callable[..., Any]:
+def _recording_registration(
+    record: Record, barriers: Barriers, name: str, register: Callable[..., Any]
+) -> Callable[..., Any]:
     @functools.wraps(register)
     def register_with_agent(function: Callable[..., Any], *context: Any) -> Any:
         @functools.wraps(function)
@@ -181,6 +183,7 @@ def _recording_registration(record: Record, name: str, register: Callable[..., A
             step = args[0] if name in _HANDLERS_WITH_STEP and args and isinstance(args[0], int) else None
             record.write("handler.enter", name=name, **optional_step(step))
             try:
+                barriers.enter(name)
                 result = function(*args)
             except BaseException as error:
                 record.write("handler.exit", name=name, ok=False, error=str(error)[:500])

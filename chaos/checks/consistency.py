@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.checks.finding import Finding
-from chaos.checks.online import repairs_online
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
+from chaos.checks.spans import NotTold, replayed_spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -40,13 +40,19 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
-    """Step and events by rank. Step 0 is the state before the first, -n that after the n-th online repair."""
+    """Step and events by rank. Step 0 is the state before the first, -n that after the n-th recovery of the launch.
+
+    A rank that begins several times in the time of one recovery counts with the last: before, it waited for its state.
+    """
     states: dict[int, dict[int, Event]] = defaultdict(dict)
-    begun: Counter[int] = Counter()
+    try:
+        recoveries = replayed_spans(plan, history) if attempt == TRAIN else []
+    except NotTold:
+        recoveries = []  # the check ``resume`` says so
     for one in history.select("initial", attempt=attempt):
         if one.rank is not None:
-            states[-begun[one.rank]][one.rank] = one
-            begun[one.rank] += repairs_online(plan)
+            number = next((span.number for span in reversed(recoveries) if span.begin <= one.mono), 0)
+            states[-number][one.rank] = one
     for rank, by_step in digests(history, attempt).items():
         for step, event in by_step.items():
             states[step][rank] = event

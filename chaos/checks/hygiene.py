@@ -9,7 +9,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
-from chaos.checks.online import repairs_online
+from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
@@ -25,7 +25,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
-    if repairs_online(plan):
+    if trains_to_the_end(plan):
         _judge_launcher(history, TRAIN, found)
     found.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
@@ -44,15 +44,35 @@ def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: st
     text = f"rank {rank} of attempt {attempt} ends with {expected}"
     if not exits:
         found.unknown(text, "no exit status was recorded")
+    replaced = _replaced(plan, attempt, rank, exits)
     for one in exits:
-        if not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+        if one.pid in replaced:
+            _judge_replaced_exit(history, one, text, found)
+        elif not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
             found.fail(text, exit_status(one), one.source)
     _judge_identity(history, attempt, rank, exits, text, found)
 
 
+def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[int | None]:
+    """The processes of a rank that a recovery has replaced: all but the last, as many as the plan says."""
+    if attempt != TRAIN:
+        return set()
+    restarts = sum(rank in recovery.restarted for recovery in plan.recoveries)
+    return {one.pid for one in exits[:-1][:restarts]}
+
+
+def _judge_replaced_exit(history: History, one: Event, expected: str, found: Collector) -> None:
+    """A process that was replaced has ended by the fault, or by whoever starts the ranks again; never by itself."""
+    killed = [act for act in history.select("fault.injecting", rank=one.rank) if act.pid == one.pid]
+    if killed and killed[0].data.get("kind") == "kill" and signal_number(one.data.get("signal")) != SIGKILL:
+        found.fail(expected, f"its killed process {one.pid} {exit_status(one)}", one.source)
+    elif signal_number(one.data.get("signal")) is None and one.data.get("code") == 0:
+        found.fail(expected, f"its process {one.pid}, which was replaced, {exit_status(one)}", one.source)
+
+
 def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Callable[[int | None, int | None], bool]]:
     """The exit status in words, and a test of signal and code."""
-    if attempt == RESUME or plan.mechanism is None or repairs_online(plan):
+    if attempt == RESUME or plan.mechanism is None or trains_to_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
     if fault == "suspend":
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
@@ -144,6 +164,5 @@ def _processes(listed: list[dict[str, object]]) -> str:
 
 def _allowed(plan: Plan, path: str) -> bool:
     """Where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
-    return (
-        plan.checkpoint is None and not repairs_online(plan) and any(part.endswith("_tmp") for part in path.split("/"))
-    )
+    temporary = any(part.endswith("_tmp") for part in path.split("/"))
+    return plan.checkpoint is None and not trains_to_the_end(plan) and temporary

@@ -21,7 +21,7 @@ from chaos.checks.facts import (
 )
 from chaos.checks.finding import Finding
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
-from chaos.checks.triggers import Barrier, demands
+from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
@@ -59,7 +59,7 @@ class _Case:
     def planned(self) -> str:
         """The fault in words."""
         wanted = demands(self.fault.trigger)
-        when = " or ".join(f"step {step}, phase {phase}" for step, phase in wanted.barriers) or "its trigger"
+        when = " or ".join(map(place_text, wanted.barriers)) or "its trigger"
         return f"fault {self.fault.id} ({self.fault.kind}) hits {ranks_text(self.fault.ranks)} once, at {when}"
 
     def unproven(self, seen: str, *where: str) -> None:
@@ -196,13 +196,14 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
     if not wanted.barriers:
         return
     rank = injection.rank
-    held = _barrier(evidence.get("barrier"))
+    told = evidence.get("barrier")
+    held = barrier(told.get("step"), told.get("phase")) if isinstance(told, dict) else None
     if held is None:
         if wanted.every:
             case.unproven(f"no barrier in the evidence for rank {rank}", landing.source)
         return
     if held not in wanted.barriers:
-        seen = f"rank {rank} was at step {held[0]}, phase {held[1]}: the fault that was planned was not made"
+        seen = f"rank {rank} was at {place_text(held)}: the fault that was planned was not made"
         case.unproven(seen, landing.source)
     recorded = (landing.data.get("step"), landing.data.get("phase"))
     if recorded != held and recorded != (None, None):
@@ -216,20 +217,15 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
         case.unproven(f"rank {rank}'s own history has no barrier of this fault", landing.source)
         return
     reached = own[-1]
-    if (reached.data.get("step"), reached.data.get("phase")) != held:
-        seen = f"rank {rank}'s own history says step {reached.data.get('step')}, phase {reached.data.get('phase')}"
-        case.unproven(f"{seen}; the evidence says {held[0]}, {held[1]}", reached.source, landing.source)
+    own_place = barrier(reached.data.get("step"), reached.data.get("phase"))
+    if own_place != held:
+        seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing of its place'}"
+        case.unproven(f"{seen}; the evidence says {place_text(held)}", reached.source, landing.source)
     if injection.mono < reached.mono:
         case.unproven(f"rank {rank} was hit before it reached the barrier", injection.source, reached.source)
     if dead:
         _judge_silence(case, reached)
         _judge_progress(case, reached, held)
-
-
-def _barrier(value: object) -> Barrier | None:
-    if isinstance(value, dict) and isinstance(value.get("step"), int) and isinstance(value.get("phase"), str):
-        return value["step"], value["phase"]
-    return None
 
 
 def _own_events(history: History, like: Event) -> list[Event]:
@@ -243,9 +239,16 @@ def _own_events(history: History, like: Event) -> list[Event]:
 def _judge_silence(case: _Case, reached: Event) -> None:
     """A process that was killed at the barrier has nothing to say after it."""
     later = [one for one in _own_events(case.history, reached) if one.seq > reached.seq]
+    if str(reached.data.get("phase")).startswith(HANDLER):
+        # The handler runs in a thread of its own, and only this thread is held.
+        later = [one for one in later if one.event == "handler.exit" and one.data.get("name") == _handler(reached)]
     if later:
         seen = f"rank {reached.rank} went on after the barrier: {later[0].event} (and {len(later) - 1} more events)"
         case.unproven(seen, later[0].source, reached.source)
+
+
+def _handler(reached: Event) -> str:
+    return str(reached.data.get("phase")).removeprefix(HANDLER)
 
 
 def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
@@ -254,6 +257,8 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
     begun = [step_of(one) for one in before if one.event == "step.begin"]
     ended = [step_of(one) for one in before if one.event == "step.end"]
     step, phase = held
+    if step is None:  # a handler is called in whatever step
+        return
     last_begun, last_ended = (max(begun, default=None), max(ended, default=None))
     if last_begun is None or (last_begun != step and not (phase == "step.begin" and last_begun == step - 1)):
         case.unproven(f"rank {reached.rank} had begun step {last_begun} at the barrier of step {step}", reached.source)

@@ -9,10 +9,10 @@ from chaos.checks.batches import kept
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_list
 from chaos.checks.finding import Finding
-from chaos.checks.online import repairs_online
 from chaos.checks.parameters import is_weight
 from chaos.checks.saved import saved_step
 from chaos.checks.scope import trains_nothing
+from chaos.checks.spans import trains_to_the_end
 from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -160,7 +160,7 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
         final = max(recorded, default=None)
         if final is None:
             found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
-        elif final not in steps and (plan.resumes or repairs_online(plan)):
+        elif final not in steps and (plan.resumes or trains_to_the_end(plan)):
             found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline")
     found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.ranks} ranks do")
 

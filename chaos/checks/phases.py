@@ -9,7 +9,7 @@ from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
-from chaos.checks.online import ACTED, HCCE, UCE, repairs_online
+from chaos.checks.spans import NotTold, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
@@ -18,6 +18,7 @@ from chaos.plan.model import PHASES, Plan
 SLACK_NS = 1_000_000
 """A log's time and a history's time of two moments that follow at once may be in the wrong order by this much."""
 
+ONLINE = ("UCE", "HCCE")
 _BEFORE_RESTART = ("detection", "stop", "save", "exit")
 
 
@@ -92,34 +93,38 @@ class _Run:
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
-    """Measure the recovery from the first fault on; of several online repairs this is the first one.
+    """Measure the recovery that decides, the last one, from its first fault on.
 
     Nothing raises: what cannot be told is None with its reason.
     """
-    if plan.mechanism != TTP and not repairs_online(plan):
+    if plan.mechanism not in PHASES:
         return Recovery(None, reason="no mechanism with measured phases is planned")
     run = _Run(plan, history, artifacts)
     acts = history.select("fault.injecting")
     if not acts:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
     signs = mechanisms(history, artifacts, TRAIN).evidence
-    acted = ", ".join(_named(history, sign) if repairs_online(plan) else sign for sign in signs) or None
-    begin = _Moment(acts[0].mono, acts[0].source)
+    acted = ", ".join(_named(history, sign) if plan.mechanism in ONLINE else sign for sign in signs) or None
+    try:
+        start = spans(plan, history)[-1].begin
+    except NotTold as reason:
+        return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
+    begin = next(_Moment(one.mono, one.source) for one in acts if one.mono >= start)
     return _assemble(acted, begin, list(_ends(run, begin)))
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
     """The phases that this plan's recovery has: without a resume it ends with the job."""
-    if repairs_online(plan):
-        return PHASES[str(plan.mechanism)]
+    if plan.mechanism in PHASES and plan.mechanism != TTP:
+        return PHASES[plan.mechanism]
     return PHASES[TTP] if plan.resumes else _BEFORE_RESTART
 
 
 def _named(history: History, sign: str) -> str:
     """What to call a mechanism that acted: of the two online repairs only UCE copies parameters."""
-    if sign != ACTED:
+    if sign != "online repair":
         return sign
-    return UCE if history.first("handler.enter", attempt=TRAIN, name="repair") else HCCE
+    return "UCE" if history.first("handler.enter", attempt=TRAIN, name="repair") else "HCCE"
 
 
 def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
@@ -139,7 +144,7 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
         "first step": _first_ended,
         "caught up": _caught_up,
     }
-    if repairs_online(run.plan):
+    if run.plan.mechanism in ONLINE:
         markers |= {"stop": _cleaned, "repair": _repaired, "first step": _first_replayed}
     for name in phase_names(run.plan):
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.checks.facts import exit_status, places, signal_name, signal_number
-from chaos.checks.triggers import Demands
+from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -54,9 +54,10 @@ def raised_doubts(
     if raised.data.get("text") != told:
         text = f"rank {rank} raised {raised.data.get('text')!r}; the evidence says {told!r}"
         yield text, (raised.source, landing.source)
-    point = (raised.data.get("step"), raised.data.get("phase"))
+    point = barrier(raised.data.get("step"), raised.data.get("phase"))
     if wanted.barriers and point not in wanted.barriers:
-        seen = f"rank {rank} raised it at step {point[0]}, phase {point[1]}: the fault that was planned was not made"
+        where = place_text(point) if point else "an unknown place"
+        seen = f"rank {rank} raised it at {where}: the fault that was planned was not made"
         yield seen, (raised.source,)
     if raised.mono < injection.mono:
         yield f"rank {rank} raised it before it was injected", (raised.source, injection.source)

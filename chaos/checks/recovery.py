@@ -45,7 +45,7 @@ def _judge(
 
 
 def _of_which(plan: Plan) -> str:
-    return f" of the first of {len(plan.repair_steps)} repairs" if len(plan.repair_steps) > 1 else ""
+    return f" of the last of {len(plan.goes_on)} recoveries" if len(plan.goes_on) > 1 else ""
 
 
 def _line(plan: Plan, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Part of check ``resume``: after an online repair every rank goes on from the common step, as if nothing had happened.
+"""Part of check ``resume``: after a recovery within the launch every rank goes on from the common step.
 
 The steps that were begun after the common one are trained again. Of a step that was trained twice the last training
 counts.
@@ -12,36 +12,38 @@ from chaos.checks.batches import EXPECTED as BATCHES
 from chaos.checks.batches import kept, shift
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, by_rank, digests, places, step_of
-from chaos.checks.online import NotTold, Repair, repairs
 from chaos.checks.replayed import judge_states
+from chaos.checks.spans import NotTold, Span, replayed_spans, trains_to_the_end
 from chaos.checks.twin import Twin, at_baseline
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
-ONCE = "every rank trains each step once and in order, but for those after the common step of a repair"
+ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
 
 
 def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> None:
-    """Judge steps, states and batches of every rank from the first repair on."""
+    """Judge steps, states and batches of every rank from the first recovery on."""
     try:
-        planned = repairs(plan, history)
+        planned = replayed_spans(plan, history)
     except NotTold as reason:
         found.unknown(ONCE, str(reason), _line(plan))
         found.close()
         return
-    parts = _parts(plan, history)
+    parts = {rank: _that_count(own, planned, rank) for rank, own in _parts(plan, history).items()}
     ends = by_rank(history, "step.end", TRAIN)
+    to_the_end = trains_to_the_end(plan)
     for rank, own in parts.items():
         if _is_complete(plan, planned, rank, own, found):
             _judge_first(rank, own[0], found)
-            for repair, before, after in zip(planned, own, own[1:], strict=False):
-                _judge_again(plan, repair, rank, before, after, found)
+            for span, before, after in zip(planned, own, own[1:], strict=False):
+                _judge_again(plan, span, rank, before, after, found)
             for number, part in enumerate(own):
-                _judge_order(rank, part, found, last=number == len(planned))
-        _judge_last(plan, rank, ends.get(rank, []), found)
-    steps = ", ".join(str(repair.step) for repair in planned)
-    found.settle(ONCE, f"{plan.ranks} ranks went on from step {steps} to step {plan.last_step}", _line(plan))
+                _judge_order(rank, part, found, last=to_the_end and number == len(planned))
+        if to_the_end:
+            _judge_last(plan, rank, ends.get(rank, []), found)
+    steps = ", ".join(str(span.step) for span in planned)
+    found.settle(ONCE, f"{plan.ranks} ranks went on from step {steps}", _line(plan))
     _judge_loads(history, planned, found)
     judge_states(plan, history, twin, planned, parts, found)
     _judge_batches(plan, history, twin, planned, found)
@@ -64,25 +66,36 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
     return parts
 
 
+def _that_count(own: list[list[Event]], planned: list[Span], rank: int) -> list[list[Event]]:
+    """Without the parts in which a new process only found out that it has to wait for its state."""
+    kept: list[list[Event]] = []
+    for number, part in enumerate(own):
+        span = next((one for one in planned if one.holds(part[0])), None)
+        followed = span is not None and number + 1 < len(own) and span.holds(own[number + 1][0])
+        if span is None or not followed or rank not in span.restarted or _named(part, "step.end"):
+            kept.append(part)
+    return kept
+
+
 def _named(part: list[Event], event: str) -> list[Event]:
     return [one for one in part if one.event == event]
 
 
-def _is_complete(plan: Plan, planned: list[Repair], rank: int, own: list[list[Event]], found: Collector) -> bool:
-    """Whether the rank began to train at its start and once after each repair: then its parts can be judged."""
+def _is_complete(plan: Plan, planned: list[Span], rank: int, own: list[list[Event]], found: Collector) -> bool:
+    """Whether the rank began to train at its start and once after each recovery: then its parts can be judged."""
     begins = [part[0] for part in own]
     again = begins[1:]
     if len(again) > len(planned):
-        seen = f"rank {rank} began again {len(again)} times, with {len(planned)} repairs planned"
+        seen = f"rank {rank} began again {len(again)} times, with {len(planned)} recoveries planned"
         found.fail(ONCE, seen, _line(plan), *places(again))
         return False
     if len(again) < len(planned):
-        seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} repairs"
+        seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
         found.unknown(ONCE, seen, _line(plan), *places(begins))
         return False
-    for repair, begin in zip(planned, again, strict=True):
-        if not repair.holds(begin):
-            seen = f"rank {rank} did not begin again between repair {repair.number} and the next fault"
+    for span, begin in zip(planned, again, strict=True):
+        if not span.holds(begin):
+            seen = f"rank {rank} did not begin again between recovery {span.number} and the next fault"
             found.fail(ONCE, seen, _line(plan), begin.source)
             return False
     return True
@@ -91,33 +104,31 @@ def _is_complete(plan: Plan, planned: list[Repair], rank: int, own: list[list[Ev
 def _judge_first(rank: int, part: list[Event], found: Collector) -> None:
     begins = _named(part, "step.begin")
     if not begins:
-        found.unknown(ONCE, f"no step of rank {rank} before the repair is recorded", part[0].source)
+        found.unknown(ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source)
     elif step_of(begins[0]) != 1:
         found.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
 
 
-def _judge_again(
-    plan: Plan, repair: Repair, rank: int, before: list[Event], after: list[Event], found: Collector
-) -> None:
-    expected = f"after repair {repair.number} training goes on at step {repair.step + 1}"
+def _judge_again(plan: Plan, span: Span, rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
+    expected = f"after recovery {span.number} training goes on at step {span.step + 1}"
     counter = after[0].data.get("initial_step")
     if counter is None:
         found.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
-    elif counter != repair.step:
-        seen = f"rank {rank}'s step counter was {counter}, not {repair.step}"
+    elif counter != span.step:
+        seen = f"rank {rank}'s step counter was {counter}, not {span.step}"
         found.fail(expected, seen, _line(plan), after[0].source)
     begins = _named(after, "step.begin")
     if not begins:
-        found.unknown(expected, f"no step of rank {rank} after repair {repair.number} is recorded", after[0].source)
-    elif step_of(begins[0]) != repair.step + 1:
+        found.unknown(expected, f"no step of rank {rank} after recovery {span.number} is recorded", after[0].source)
+    elif step_of(begins[0]) != span.step + 1:
         first = step_of(begins[0])
-        wrong = f"step {repair.step + 1} was skipped" if first > repair.step + 1 else f"step {first} was trained again"
+        wrong = f"step {span.step + 1} was skipped" if first > span.step + 1 else f"step {first} was trained again"
         found.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
     ended = [step_of(one) for one in _named(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
-    least = repair.step - (rank in repair.hit)
-    if max(ended, default=least if not repair.step else 0) < least:
-        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was repaired at step {repair.step}"
+    least = span.step - (rank in span.hit)
+    if max(ended, default=least if not span.step else 0) < least:
+        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {span.step}"
         found.fail(expected, seen, _line(plan), after[0].source)
 
 
@@ -153,15 +164,17 @@ def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> N
         found.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
 
 
-def _judge_loads(history: History, planned: list[Repair], found: Collector) -> None:
-    expected = "no checkpoint is read: the state comes from the ranks"
+def _judge_loads(history: History, planned: list[Span], found: Collector) -> None:
+    """A checkpoint is read only in a recovery that says so."""
+    expected = "no checkpoint is read but where the plan says so: the state comes from the ranks"
     for load in history.select("load.begin", attempt=TRAIN):
-        if load.mono >= planned[0].begin:
+        span = next((one for one in planned if one.holds(load)), None)
+        if span is not None and not (span.recovery and span.recovery.reads_checkpoint):
             found.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
     found.settle(expected, "none was")
 
 
-def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Repair], found: Collector) -> None:
+def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span], found: Collector) -> None:
     """Every kept training of a step had the batch of the fault-free run."""
     if not twin.wanted:
         return
@@ -186,14 +199,14 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Repai
     recorded = digests(history, TRAIN)
     for rank, count in compared.items():
         if not count:
-            found.unknown(BATCHES, f"no batch of rank {rank} after the repair can be compared")
+            found.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
         elif missing := sorted(
             twin.digests.get(rank, {}).keys() - recorded.get(rank, {}).keys() - _unended(planned, rank)
         ):
             found.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
-    found.settle(BATCHES, f"{sum(compared.values())} batches after the repair, and those before it, are equal")
+    found.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 
-def _unended(planned: list[Repair], rank: int) -> set[int]:
+def _unended(planned: list[Span], rank: int) -> set[int]:
     """Common steps that a rank was hit in after its update: its own record of the step may be missing."""
-    return {repair.step for repair in planned if rank in repair.hit}
+    return {span.step for span in planned if rank in span.hit}

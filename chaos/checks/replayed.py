@@ -1,4 +1,4 @@
-"""Part of check ``resume``: what a rank holds after an online repair is the state after the common step."""
+"""Part of check ``resume``: what a rank holds after a recovery within the launch is the state after the common step."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, text_list
-from chaos.checks.online import Repair
 from chaos.checks.parameters import is_replicated
+from chaos.checks.spans import Span
 from chaos.checks.twin import Twin, at_baseline, differing
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -20,11 +20,11 @@ def judge_states(
     plan: Plan,
     history: History,
     twin: Twin,
-    planned: list[Repair],
+    planned: list[Span],
     parts: dict[int, list[list[Event]]],
     found: Collector,
 ) -> None:
-    """Judge the state of every rank before its first step after each repair.
+    """Judge the state of every rank before its first step after each span.
 
     It is compared with the fault-free run's; where the plan wants none, with what the rank, or a replica of it, had
     recorded itself. ``parts`` holds each rank's events from one beginning of training up to the next.
@@ -35,25 +35,25 @@ def judge_states(
         found.close()
         return
     compared = 0
-    for repair in planned:
+    for span in planned:
         for rank, own in parts.items():
-            part = own[repair.number] if len(own) == len(planned) + 1 else []
+            part = own[span.number] if len(own) == len(planned) + 1 else []
             initial = next((one for one in part if one.event == "initial"), None)
             if initial is None:
-                found.unknown(RESTORED, f"no digests of rank {rank} after repair {repair.number}")
+                found.unknown(RESTORED, f"no digests of rank {rank} after recovery {span.number}")
                 continue
-            compared += _judge_state(plan, history, twin, repair, rank, initial, found)
+            compared += _judge_state(plan, history, twin, span, rank, initial, found)
     found.settle(RESTORED, f"{compared} states do, by digest")
 
 
 def _judge_state(
-    plan: Plan, history: History, twin: Twin, repair: Repair, rank: int, initial: Event, found: Collector
+    plan: Plan, history: History, twin: Twin, span: Span, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
-    sources = _of_twin(twin, rank, repair.step) if twin.wanted else _of_group(plan, history, repair, rank, initial)
+    sources = _of_twin(twin, rank, span.step) if twin.wanted else _of_group(plan, history, span, rank, initial)
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
-        seen = f"nothing to compare the state of rank {rank} after repair {repair.number} with"
+        seen = f"nothing to compare the state of rank {rank} after recovery {span.number} with"
         found.unknown(RESTORED, seen, initial.source)
         return 0
     theirs, where = source
@@ -62,8 +62,8 @@ def _judge_state(
     names = differing(ours, theirs)
     if not names:
         return 1
-    seen = f"after repair {repair.number} rank {rank} held another state than that of step {repair.step}"
-    seen = f"{seen}: {len(names)} differ: {text_list(names)}{_origin(twin, rank, names[0], ours, repair.step)}"
+    seen = f"after recovery {span.number} rank {rank} held another state than that of step {span.step}"
+    seen = f"{seen}: {len(names)} differ: {text_list(names)}{_origin(twin, rank, names[0], ours, span.step)}"
     if plan.loss_tolerance > 0 and twin.wanted:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
@@ -83,15 +83,15 @@ def _of_twin(twin: Twin, rank: int, step: int) -> Iterator[tuple[dict[str, str],
 
 
 def _of_group(
-    plan: Plan, history: History, repair: Repair, rank: int, initial: Event
+    plan: Plan, history: History, span: Span, rank: int, initial: Event
 ) -> Iterator[tuple[dict[str, str], str]]:
     """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
     group = next((group for group in plan.replica_groups if rank in group), (rank,))
     for one in sorted(group, key=lambda other: other != rank):
         recorded = history.select("initial", attempt=TRAIN, rank=one)
-        if repair.step:
-            recorded = history.select("digest", attempt=TRAIN, rank=one, step=repair.step)
-        for other in reversed([before for before in recorded if before.mono < min(initial.mono, repair.begin)]):
+        if span.step:
+            recorded = history.select("digest", attempt=TRAIN, rank=one, step=span.step)
+        for other in reversed([before for before in recorded if before.mono < min(initial.mono, span.begin)]):
             parameters = other.data.get("parameters") or {}
             yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source
 

@@ -9,10 +9,10 @@ from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
-from chaos.checks.online import repairs_online
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
 from chaos.checks.saved import saved_step
+from chaos.checks.spans import goes_on, trains_to_the_end
 from chaos.checks.twin import Twin
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -24,8 +24,9 @@ NAME = "resume"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge steps, loaded state and batches of the resumed training."""
     found = Collector(NAME)
-    if repairs_online(plan):
+    if goes_on(plan):
         judge_replay(plan, history, Twin(plan, history, artifacts), found)
+    if trains_to_the_end(plan):
         return found.findings()
     if not plan.resumes:
         for start in history.select("attempt.start", attempt=RESUME):
@@ -94,7 +95,8 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, found: Collecto
 def _judge_sequences(plan: Plan, history: History, found: Collector) -> None:
     """In each launch every step is begun and ended once, in order; the resumed one reaches the last step."""
     expected = "each launch trains every step once and in order"
-    for attempt in (TRAIN, RESUME):
+    # Where a recovery replays steps within the faulted launch, its own part has judged them.
+    for attempt in (RESUME,) if goes_on(plan) else (TRAIN, RESUME):
         for event in ("step.begin", "step.end"):
             sequences = by_rank(history, event, attempt)
             for rank, events in sequences.items():

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Barrier = tuple[int, str]
-"""Step and phase."""
+Barrier = tuple[int | None, str]
+"""Step and phase. At the entry of an SDK handler the phase is ``handler.NAME``, and any step will do (None)."""
+
+HANDLER = "handler."
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,29 @@ class Demands:
 def demands(trigger: dict[str, Any]) -> Demands:
     """Flatten a trigger as the plan holds it (plain data of the scenario's ``trigger``)."""
     parts = list(_flatten(trigger))
+    at_steps = [(part["step"], part.get("phase") or "step.begin") for part in parts if part.get("step")]
+    at_handlers = [(None, f"{HANDLER}{part['handler']}") for part in parts if part.get("handler")]
     return Demands(
-        barriers=tuple((part["step"], part.get("phase") or "step.begin") for part in parts if part.get("step")),
+        barriers=(*at_steps, *at_handlers),
         elapsed=tuple(float(part["elapsed"]) for part in parts if part.get("elapsed") is not None),
         logs=tuple(part["log"] for part in parts if part.get("log")),
         after=tuple(part["after"] for part in parts if part.get("after")),
         every=not _has_alternatives(trigger),
     )
+
+
+def barrier(step: object, phase: object) -> Barrier | None:
+    """A recorded step and phase as a barrier, None if they are none."""
+    if not isinstance(phase, str):
+        return None
+    if phase.startswith(HANDLER):
+        return None, phase
+    return (step, phase) if isinstance(step, int) else None
+
+
+def place_text(at: Barrier) -> str:
+    """A barrier in words."""
+    return f"step {at[0]}, phase {at[1]}" if at[0] is not None else f"the entry of {at[1].replace('.', ' ', 1)}"
 
 
 def _flatten(trigger: dict[str, Any]) -> Iterator[dict[str, Any]]:

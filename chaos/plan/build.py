@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
+from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.model import Plan
-from chaos.plan.online import check_errors, derive_repair
 from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
@@ -69,7 +69,7 @@ def build_plan(
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
 
-    outcome = derive_repair(scenario, groups, faults, problems) or derive(scenario, groups, faults, problems)
+    outcome = derive(scenario, groups, faults, problems)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
     expected = merge(scenario, outcome, entitled, problems)
@@ -104,7 +104,7 @@ def build_plan(
         budget=budget,
         timings=scenario.job.timings,
         finding=scenario.finding,
-        repair_steps=outcome.repair_steps,
+        recoveries=outcome.recoveries,
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

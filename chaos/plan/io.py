@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault
+from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
 
 _MAX_PROBLEMS = 10
 
@@ -25,6 +25,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
     data["faults"] = [_fields(fault) for fault in plan.faults]
     data["checkpoint"] = None if plan.checkpoint is None else _fields(plan.checkpoint)
     data["budget"] = _fields(plan.budget)
+    data["recoveries"] = [_fields(recovery) for recovery in plan.recoveries]
     return data
 
 
@@ -61,7 +62,7 @@ def loads(text: str | bytes) -> Plan:
     return plan
 
 
-def _fields(part: Plan | PlannedFault | PlannedCheckpoint | Budget) -> dict[str, Any]:
+def _fields(part: Plan | PlannedFault | PlannedCheckpoint | Budget | Recovery) -> dict[str, Any]:
     # dataclasses.asdict would copy every rank of every group.
     return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
@@ -76,11 +77,12 @@ def _unknown_keys(text: str | bytes) -> list[str]:
     data = json.loads(text)
     if not isinstance(data, dict):
         return []
-    parts = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]
+    parts: list[tuple[str, type, Any]] = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]
     parts.append(("budget.", Budget, data.get("budget")))
-    faults = data.get("faults")
-    if isinstance(faults, list):
-        parts.extend((f"faults.{index}.", PlannedFault, fault) for index, fault in enumerate(faults))
+    for name, kind in (("faults", PlannedFault), ("recoveries", Recovery)):
+        listed = data.get(name)
+        if isinstance(listed, list):
+            parts.extend((f"{name}.{index}.", kind, part) for index, part in enumerate(listed))
     return [
         f"{place}{name}"
         for place, kind, part in parts

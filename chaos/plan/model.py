@@ -21,11 +21,16 @@ until all ranks are stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all 
 """
 
 
+ENDING: frozenset[str] = frozenset({"TTP"})
+"""Mechanisms with which the launch ends: training goes on when the job is started again."""
+
+
 @dataclass(frozen=True)
 class PlannedFault:
     """One fault with its target resolved to ranks.
 
     ``seed`` is the seed of a random target, None otherwise. ``trigger`` is the scenario's trigger as plain data.
+    ``effect`` is what its kind does to a rank (chaos.plan.schedule.EFFECTS).
     """
 
     id: str
@@ -35,6 +40,28 @@ class PlannedFault:
     parameters: dict[str, Any]
     seed: int | None
     line: int | None
+    effect: str = "none"
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What one mechanism must do, in the order in which they come.
+
+    ``faults`` are the ids of the faults that it answers. Training goes on after ``step``; that of an end-of-life
+    checkpoint is the step that is saved. It is None where the trigger leaves it open. Where ``succeeds`` is False the
+    mechanism is tried and must fail: the next recovery answers the same faults, or none can.
+
+    ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
+    replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint.
+    """
+
+    mechanism: str
+    faults: tuple[str, ...]
+    step: int | None
+    succeeds: bool = True
+    restarted: tuple[int, ...] = ()
+    copied: tuple[int, ...] = ()
+    reads_checkpoint: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +94,10 @@ class Plan:
     """Everything that is expected of one matrix cell.
 
     ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
-    ``mechanism`` is None when nothing should act (no fault) and "none" when the plan shows that no mechanism can
-    (the job just ends). ``resume_step`` is the first step trained after the resume, None if open or if there is none;
-    ``resumes`` says whether the job is started again. ``repair_steps`` is empty unless an online mechanism acts (UCE,
-    HCCE): then it holds, for every fault that is repaired, in the order in which they come, the step after which all
-    ranks go on in the same processes; the next step is the first one trained, or trained again. ``reasons`` explains
+    ``mechanism`` is the last one that must succeed, None when nothing should act (no fault) and "none" when the plan
+    shows that no mechanism can (the job just ends). ``recoveries`` holds everything that mechanisms must do, in order.
+    ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
+    whether the job is started again after it has ended. ``reasons`` explains
     each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair",
     "recovery.detection", …) to the line of the scenario file that wrote it or, where the plan filled it in, to the line
     it follows from.
@@ -98,6 +124,11 @@ class Plan:
     budget: Budget
     timings: str
     finding: str | None
-    repair_steps: tuple[int, ...] = ()
+    recoveries: tuple[Recovery, ...] = ()
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def goes_on(self) -> tuple[Recovery, ...]:
+        """The recoveries after which training goes on within the launch, in order."""
+        return tuple(one for one in self.recoveries if one.succeeds and one.mechanism not in ENDING)

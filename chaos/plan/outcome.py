@@ -1,31 +1,35 @@
-"""What becomes of the job under its faults: which mechanism acts, on which loss, and why."""
+"""What becomes of the job under its faults: which mechanisms act, one after another, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaos.plan.constraints import CONTROLLER_RANK, Violation, loss_violations, nothing_left
-from chaos.plan.describe import are_lost
-from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, SUPPORTED, acts_on_loss, switched_on
+from chaos.plan.answer import Acts, Answer, Context
+from chaos.plan.mechanism import switched_on
+from chaos.plan.mechanisms import online, ttp
+from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
-from chaos.plan.steps import Loss, block_point, first_loss
+from chaos.plan.steps import Loss
+from chaos.plan.strike import Strike, check_apart, strikes
 from chaos.scenario.model import Scenario
 
-_SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
+ORDER: tuple[Acts, ...] = (online, ttp)
+"""The mechanisms in the order in which they take effect; the last one always answers.
 
-PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
+Source: MindSpore Transformers, Training High Availability (UCE, ARF, end-of-life CKPT; the fast recovery: TRE, ARF).
+"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the first attempt ends.
+    """How the first launch goes.
 
-    ``mechanism`` as in the plan: a name, "none" when none can act, None when none has to. ``loss`` is set when ranks
-    are lost, ``dead`` are those ranks. ``cause`` is the path of the scenario's key that the outcome follows from,
-    ``why`` the mechanism's reason and ``stop`` the step's, each without its full stop. ``repair_steps`` as in the plan,
-    with a reason for each in ``repairs``.
+    ``mechanism`` as in the plan: the last one that succeeds, "none" when none can act, None when none has to. ``loss``
+    is set when ranks are lost for good, ``dead`` are those ranks. ``cause`` is the path of the scenario's key that the
+    outcome follows from, ``why`` the deciding mechanism's reason and ``stop`` that for its step; ``reasons`` holds all
+    of them in order, each without its full stop.
     """
 
     mechanism: str | None
@@ -34,61 +38,104 @@ class Outcome:
     cause: str
     why: str
     stop: str = ""
-    repair_steps: tuple[int, ...] = ()
-    repairs: tuple[str, ...] = ()
+    recoveries: tuple[Recovery, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether training goes on within the launch, to its end."""
+        return bool(self.recoveries) and self.loss is None and self.mechanism not in (None, "none")
 
 
 def derive(
     scenario: Scenario, groups: Sequence[tuple[int, ...]], faults: Sequence[Scheduled], problems: Problems
 ) -> Outcome:
     """Derive the outcome of a schedule; what the vendor's constraints forbid is noted as a problem."""
-    lethal = [fault for fault in faults if fault.lethal]
-    if not lethal:
+    found = strikes(faults)
+    check_apart(found, problems)
+    _check_inside(faults, found, problems)
+    problems.raise_found()
+    if not found:
         what = "no fault takes a rank from the job" if faults else "the scenario injects no fault"
-        return Outcome(None, None, (), "faults", f"{what}, so no mechanism has to act")
-    loss = first_loss([fault.moment for fault in lethal], scenario.job.steps)
-    dead = tuple(sorted({rank for fault in lethal for rank in fault.fault.ranks}))
-    cause = _first(lethal, loss).path
-    on = switched_on(scenario.job.protection)
-    actor = acts_on_loss(on)
-    lost = are_lost(dead)
-    if actor is None:
-        has = f"job.protection has only {', '.join(on)}" if on else "job.protection is empty"
-        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(lethal)}"
-        return Outcome("none", loss, dead, cause, why)
-    if actor not in SUPPORTED:
-        problems.add(
-            "job.protection",
-            f"{actor} would act when {lost} ({problems.where(cause)}), which is not yet supported by this version",
-            text=actor,
-            hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(_SUPPORTED)}",
-        )
-        return Outcome("none", loss, dead, cause, "")
-    late = nothing_left(loss, scenario.job.steps, cause)
-    if late is not None:
-        note(late, problems)
-    silent = {rank for fault in lethal if fault.silences for rank in fault.fault.ranks}
-    violations = loss_violations(
-        scenario, groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
-    )
-    if violations and scenario.expect.checkpoint != "none":
-        for violation in violations:
-            note(violation, problems, PROVE_NONE)
-    if violations:
-        why = "; ".join(violation.message for violation in violations)
-        return Outcome("none", loss, dead, cause, f"{why}{_counted(lethal)}")
-    why = f"{lost}, and {actor} acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
-    return Outcome(actor, loss, dead, cause, f"{why}{_counted(lethal)}", _stop(lethal, loss))
+        why = f"{what}, so no mechanism has to act"
+        return Outcome(None, None, (), "faults", why, reasons=(why,))
+    context = Context(scenario, groups, switched_on(scenario.job.protection), problems)
+    answers: list[Answer] = []
+    for index, strike in enumerate(found):
+        left = _answer(context, strike, answers)
+        _check_used(left, problems)
+        if answers[-1].ends:
+            _check_reached(strike, [*found[index + 1 :], *_harmless(faults, strike)], problems)
+            break
+    return _outcome(answers)
 
 
-def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note faults that can never be injected because an earlier one has already stopped the job or taken the rank."""
-    lethal = [fault for fault in faults if fault.lethal]
-    block = block_point([fault.moment for fault in lethal])
-    first = min((fault for fault in lethal if fault.moment.exact), key=lambda f: f.moment.earliest, default=None)
-    for fault in faults:
-        if block is None or first is None or fault.moment.earliest <= block:
+def _answer(context: Context, strike: Strike, answers: list[Answer]) -> Strike:
+    """Ask the mechanisms in their order, until one succeeds or none is left; returns what was left of the strike."""
+    for mechanism in ORDER:
+        answer = mechanism.answer(context, strike)
+        if answer is None:
             continue
+        answers.append(answer)
+        strike = answer.left or strike
+        if answer.ends or (answer.recovery is not None and answer.recovery.succeeds):
+            return strike
+    raise AssertionError("the last mechanism always answers")
+
+
+def _outcome(answers: Sequence[Answer]) -> Outcome:
+    last = answers[-1]
+    recoveries = tuple(answer.recovery for answer in answers if answer.recovery is not None)
+    succeeded = last.recovery is not None and last.recovery.succeeds
+    reasons = [reason for answer in answers for reason in (answer.why, answer.how) if reason]
+    return Outcome(
+        last.recovery.mechanism if succeeded and last.recovery is not None else "none",
+        last.loss,
+        last.dead,
+        last.cause,
+        last.why,
+        last.how,
+        recoveries,
+        tuple(dict.fromkeys(reasons)),
+    )
+
+
+def _check_inside(faults: Sequence[Scheduled], found: Sequence[Strike], problems: Problems) -> None:
+    """A handler is called only in a recovery, and only for a fault that is made at exactly that handler."""
+    for fault in faults:
+        if fault.handler is not None and not found:
+            problems.add(
+                f"{fault.path}.trigger.handler",
+                f"fault {fault.fault.id!r} is never reached: no other fault calls for a recovery, so the SDK calls no "
+                "handler",
+                text=fault.handler,
+                hint="add the fault that the recovery answers",
+            )
+        elif fault.handler is not None and fault.fault.trigger.get("any"):
+            problems.add(
+                f"{fault.path}.trigger.any",
+                f"fault {fault.fault.id!r} may come inside a recovery or not, so nothing can be judged",
+                hint="give the handler alone, or with 'after'",
+            )
+
+
+def _check_used(left: Strike, problems: Problems) -> None:
+    """Note faults at handlers that no mechanism calls."""
+    for fault in left.inside:
+        problems.add(
+            f"{fault.path}.trigger.handler",
+            f"fault {fault.fault.id!r} is never reached: no mechanism that answers fault {left.first.fault.id!r} "
+            f"({problems.where(left.first.path)}) calls handler {fault.handler}",
+            text=fault.handler or "",
+            hint="use a handler of the mechanism that acts, or name the fault whose recovery is meant with 'after'",
+        )
+
+
+def _check_reached(ending: Strike, rest: Sequence[Strike], problems: Problems) -> None:
+    """Note faults that can never be injected, because the job has ended or every rank is blocked."""
+    first = ending.first
+    block = first.moment.earliest.block
+    for fault in (fault for strike in rest for fault in strike.faults):
         problems.add(
             f"{fault.path}.trigger",
             f"fault {fault.fault.id!r} is never reached: after {first.fault.id!r} ({problems.where(first.path)}) at "
@@ -96,19 +143,36 @@ def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
             text=str(fault.moment.earliest),
             hint=f'use a point up to {block}, or "after: {first.fault.id}"',
         )
-    _check_ranks_left(faults, problems)
 
 
-def _check_ranks_left(faults: Sequence[Scheduled], problems: Problems) -> None:
+def _harmless(faults: Sequence[Scheduled], ending: Strike) -> list[Strike]:
+    """Faults that nothing has to answer, and that would come after the strike that ends the job."""
+    if not ending.first.moment.exact:
+        return []
+    block = ending.first.moment.earliest.block
+    return [
+        Strike((fault,))
+        for fault in faults
+        if not (fault.lethal or fault.raised) and fault.handler is None and fault.moment.earliest > block
+    ]
+
+
+def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note faults that can never hit their rank, because an earlier one of the same strike has taken it."""
+    for strike in strikes(faults):
+        _check_ranks_left([fault for fault in (*strike.faults, *strike.inside) if fault.lethal], problems)
+
+
+def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
     """A rank dies once, and a rank that is gone or stopped reaches no later barrier."""
     stops: dict[int, Scheduled] = {}
-    for fault in faults:
-        if fault.lethal and fault.moment.exact:
+    for fault in lethal:
+        if fault.moment.exact:
             for rank in fault.fault.ranks:
                 if rank not in stops or fault.moment.earliest < stops[rank].moment.earliest:
                     stops[rank] = fault
     deaths: dict[int, Scheduled] = {}
-    for fault in faults:
+    for fault in lethal:
         for rank in fault.fault.ranks:
             other = deaths.setdefault(rank, fault) if _final(fault) else fault
             if other is fault and fault.moment.exact and rank in stops:
@@ -128,48 +192,3 @@ def _check_ranks_left(faults: Sequence[Scheduled], problems: Problems) -> None:
 def _final(fault: Scheduled) -> bool:
     """Whether no other fault can hit its ranks later; a suspended rank can still be killed."""
     return fault.lethal and fault.effect != "suspension"
-
-
-def _first(lethal: Sequence[Scheduled], loss: Loss) -> Scheduled:
-    """The fault that stops the training; where that is open, the one that can come first."""
-    candidates = lethal if loss.at is None else [fault for fault in lethal if fault.moment.exact]
-    return min(candidates, key=lambda fault: fault.moment.earliest)
-
-
-def _counted(lethal: Sequence[Scheduled]) -> str:
-    """Why ranks with an error count as lost, to be put behind a reason."""
-    effects = sorted({fault.effect for fault in lethal if fault.raised})
-    if not effects:
-        return ""
-    return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
-
-
-def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
-    """Path of the fault that takes the rank which may host the controller."""
-    return next((fault.path for fault in lethal if fault.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise)
-
-
-def note(violation: Violation, problems: Problems, *more: str) -> None:
-    """Note a violated constraint as a problem, with more hints than its own."""
-    hint = "; ".join(part for part in (violation.hint, *more) if part)
-    problems.add(violation.path, violation.message, text=violation.text, hint=hint)
-
-
-def _stop(lethal: Sequence[Scheduled], loss: Loss) -> str:
-    """Why this is the last complete step."""
-    if loss.at is None:
-        return (
-            "the trigger leaves the step open: the checkpoint holds the last step that the saving rank trained, "
-            f"one of {max(1, loss.lowest)} to {loss.highest}"
-        )
-    first = _first(lethal, loss)
-    lost, point = are_lost(first.fault.ranks), loss.at
-    if point.contributed:
-        return (
-            f"{lost} at {point}, behind the all-reduce: the others finish step {point.step} and block in "
-            f"step {point.step + 1}, so step {point.step} is saved"
-        )
-    return (
-        f"{lost} at {point}, before its gradients are in: the others block in the all-reduce of step "
-        f"{point.step}, so step {point.step - 1} is saved"
-    )

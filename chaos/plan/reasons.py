@@ -52,8 +52,8 @@ def _reasons(
     for fault in faults:
         if fault.fault.seed is not None:
             yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"
-    yield outcome.why
-    yield from outcome.repairs
+    stop = outcome.stop
+    yield from (reason for reason in outcome.reasons if checkpoint is None or reason != stop)
     if checkpoint is None:
         return
     yield _step_reason(outcome, checkpoint)
@@ -90,7 +90,7 @@ def expectation_lines(
 ) -> dict[str, int]:
     """Line of every expectation: the one that wrote it, or the one of the key that it follows from."""
     expect, cause = scenario.expect, outcome.cause
-    follows = f"{cause}.trigger" if outcome.loss is not None or outcome.repair_steps else cause
+    follows = f"{cause}.trigger" if outcome.loss is not None or outcome.recoveries else cause
     paths = {
         "replica_groups": "cluster.parallel",
         "last_step": "job.steps",
@@ -102,8 +102,8 @@ def expectation_lines(
         "resume": "expect.resume" if expect.resume is not None else ("job.resume" if checkpoint else follows),
     }
     paths.update({f"faults.{fault.fault.id}": fault.path for fault in faults})
-    if outcome.repair_steps:
-        paths["repair"] = follows
+    if outcome.recoveries:
+        paths["recoveries"] = follows
     if checkpoint is not None:
         paths.update(_checkpoint_paths(scenario, follows))
     if resumes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaos.plan.describe import SHOWN, count, group, ranks
-from chaos.plan.model import Plan, PlannedCheckpoint, PlannedFault
+from chaos.plan.model import ENDING, Plan, PlannedCheckpoint, PlannedFault, Recovery
 from chaos.scenario.errors import printable
 
 _WIDTH = 12
@@ -29,8 +29,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     for fault in plan.faults:
         yield f"  {_fault(fault)}"
     yield _row("mechanism", _mark(plan, "mechanism", plan.mechanism or "none has to act"))
-    if plan.repair_steps:
-        yield _row("repair", _mark(plan, "repair", _repair(plan)))
+    if plan.goes_on or len(plan.recoveries) > 1:
+        yield _row("recoveries", _mark(plan, "recoveries", "; then ".join(map(_recovery, plan.recoveries))))
     yield from _checkpoint(plan)
     yield _row("resume", _mark(plan, "resume", _resume(plan)))
     yield from _budget(plan)
@@ -77,6 +77,8 @@ def trigger_text(trigger: Mapping[str, Any]) -> str:
     parts = []
     if "step" in trigger:
         parts.append(f"at {trigger.get('phase', 'step.begin')} of step {trigger['step']}")
+    if "handler" in trigger:
+        parts.append(f"when the SDK calls handler {trigger['handler']}")
     if "elapsed" in trigger:
         parts.append(f"{trigger['elapsed']:g} s after the first step has begun")
     if "log" in trigger:
@@ -92,8 +94,21 @@ def trigger_text(trigger: Mapping[str, Any]) -> str:
     return " and ".join(parts)
 
 
-def _repair(plan: Plan) -> str:
-    return "; ".join(f"at step {step}, all ranks go on at step {step + 1}" for step in plan.repair_steps)
+def _recovery(recovery: Recovery) -> str:
+    """What one mechanism must do, in words."""
+    if not recovery.succeeds:
+        return f"{recovery.mechanism} is tried and fails"
+    step = "the last trained step" if recovery.step is None else f"step {recovery.step}"
+    if recovery.mechanism in ENDING:
+        return f"{recovery.mechanism} saves {step}"
+    parts = [f"{recovery.mechanism}: all ranks go on after {step}"]
+    if recovery.restarted:
+        parts.append(f"new processes for {ranks(recovery.restarted)}")
+    if recovery.copied:
+        parts.append(f"state of {ranks(recovery.copied)} from a replica")
+    if recovery.reads_checkpoint:
+        parts.append("state from the periodic checkpoint")
+    return ", ".join(parts)
 
 
 def _checkpoint(plan: Plan) -> Iterator[str]:

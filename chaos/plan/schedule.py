@@ -43,6 +43,12 @@ class Scheduled:
     repaired_by: Mechanism | None = None
 
     @property
+    def handler(self) -> str | None:
+        """The SDK's handler at whose entry it is made, inside a recovery; None for a fault that comes by itself."""
+        parts = [self.fault.trigger, *self.fault.trigger.get("all", ())]
+        return next((part["handler"] for part in parts if "handler" in part), None)
+
+    @property
     def raised(self) -> bool:
         """Whether it is an error that is raised in its ranks."""
         return self.effect in RAISED
@@ -103,6 +109,7 @@ def plan_faults(
             parameters=parameters,
             seed=target.seed,
             line=problems.line(path),
+            effect=effect,
         )
         scheduled.append(Scheduled(planned, effect, moment, path, acts_on_error(effect, on)))
     return tuple(scheduled)

@@ -72,7 +72,7 @@ def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
     conditions: list[Moment | None] = []
     if trigger.step is not None:
         conditions.append(Moment(point(trigger.step, trigger.phase), exact=True))
-    if trigger.elapsed is not None or trigger.log is not None:
+    if trigger.elapsed is not None or trigger.log is not None or trigger.handler is not None:
         conditions.append(Moment(START, exact=False))
     if trigger.after is not None:
         # Not before the other fault. How long after is open: no barrier holds the ranks meanwhile.

@@ -349,8 +349,9 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     """The steps that must have digests although they are thinned out: without them nothing could be compared."""
     if interval <= 1:
         return ()
-    saved = plan.checkpoint.step if plan.checkpoint is not None else None
-    return tuple(sorted({plan.last_step, *plan.repair_steps, *([] if saved is None else [saved])}))
+    saved = [] if plan.checkpoint is None else [plan.checkpoint.step]
+    steps = [plan.last_step, *saved, *(recovery.step for recovery in plan.recoveries)]
+    return tuple(sorted({step for step in steps if step is not None}))
 
 
 def _record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:

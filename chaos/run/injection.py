@@ -13,7 +13,7 @@ from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.channel import AtBarrier, Connection
 from chaos.run.progress import Recorder
-from chaos.run.triggers import Known, armed_points, fires, log_texts, waiting_for
+from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, waiting_for
 from chaos.run.wait import DeadlineExpired, Patience
 
 
@@ -70,7 +70,7 @@ class Injection:
         if message.fault not in self._open:
             message.connection.answer({"message": "go"})
             return
-        point = (message.step, message.phase)
+        point = (None if message.phase.startswith(HANDLER) else message.step, message.phase)
         self.known.held.setdefault(message.fault, {}).setdefault(point, set()).add(message.rank)
         self._held.setdefault(message.fault, {})[message.rank] = message.connection
 

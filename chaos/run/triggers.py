@@ -8,8 +8,10 @@ from typing import Any
 
 from chaos.plan.model import PlannedFault
 
-Point = tuple[int, str]
-"""A step and a phase."""
+Point = tuple[int | None, str]
+"""A step and a phase. At the entry of an SDK handler the phase is ``handler.NAME``, and any step will do (None)."""
+
+HANDLER = "handler."
 
 
 @dataclass
@@ -46,7 +48,8 @@ def waiting_for(fault: PlannedFault) -> str:
     parts = []
     for node in _nodes(fault.trigger):
         if (point := _point(node)) is not None:
-            parts.append(f"step {point[0]} {point[1]} of ranks {list(fault.ranks)}")
+            where = f"step {point[0]} {point[1]}" if point[0] is not None else f"handler {point[1][len(HANDLER) :]}"
+            parts.append(f"{where} of ranks {list(fault.ranks)}")
         if node.get("elapsed") is not None:
             parts.append(f"{node['elapsed']:g} s since the first step")
         if log := node.get("log"):
@@ -81,5 +84,7 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _point(node: dict[str, Any]) -> Point | None:
+    if (handler := node.get("handler")) is not None:
+        return None, f"{HANDLER}{handler}"
     step = node.get("step")
     return None if step is None else (step, node["phase"])

@@ -64,6 +64,10 @@ Phase = Literal[
 """The agent's barrier names, in the order in which one step passes them."""
 
 
+Handler = Literal["stop", "clean", "repair", "rollback", "rebuild_group", "save_ckpt", "rename", "exit"]
+"""Handlers of the framework that the MindIO TFT SDK calls in a rank, by the names under which they are registered."""
+
+
 class Model(BaseModel):
     """Base of every part of a scenario: unknown keys are errors, nothing changes after loading, no coercion."""
 
@@ -160,6 +164,9 @@ class Trigger(Model):
 
     step: int | None = Field(None, ge=1, description="Step, counted from 1 over the whole job.")
     phase: Phase | None = Field(None, description="Point in the step; needs step. Default with step: step.begin.")
+    handler: Handler | None = Field(
+        None, description="The SDK calls this handler in the target ranks: a moment inside a recovery."
+    )
     elapsed: Seconds | None = Field(None, description="Time since every rank has begun its first step.")
     log: LogLine | None = Field(None, description="A log line.")
     after: str | None = Field(None, description="Id of another fault that has landed.")

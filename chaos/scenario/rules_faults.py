@@ -77,6 +77,9 @@ def _check_trigger(trigger: dict[str, Any], path: Path, ranks: int | None, steps
     _refuse_nothing(trigger, [key for key in trigger if key in Trigger.model_fields], path, report)
     if "phase" in trigger and "step" not in trigger:
         report((*path, "phase"), "'phase' needs 'step' beside it: a phase is a point in a step", on_key=True)
+    if "handler" in trigger and "step" in trigger:
+        hint = "a moment inside a recovery is given by the handler, with 'after' for which one of several"
+        report((*path, "handler"), "'handler' and 'step' are two different moments of a rank", hint, on_key=True)
     step = whole(trigger.get("step"))
     if step is not None and steps is not None and steps > 0 and step > steps:
         report((*path, "step"), f"step {step} of {steps}: the job trains {steps} steps")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from chaos.agent.digest import tensor_digest
 from chaos.plan.io import dumps
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault
+from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
 
 RANKS = 4
 GROUPS = ((0, 2), (1, 3))
@@ -124,8 +124,9 @@ def a_plan() -> Plan:
         ranks=RANKS,
         nodes=1,
         replica_groups=GROUPS,
-        faults=(PlannedFault(FAULT, "kill", (VICTIM,), {"step": SAVED, "phase": "step.end"}, {}, None, 14),),
+        faults=(PlannedFault(FAULT, "kill", (VICTIM,), {"step": SAVED, "phase": "step.end"}, {}, None, 14, "death"),),
         mechanism="TTP",
+        recoveries=(Recovery("TTP", (FAULT,), SAVED),),
         checkpoint=PlannedCheckpoint(
             step=SAVED,
             savers=(0, 1),

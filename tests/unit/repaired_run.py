@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaos.plan.model import Budget, Plan, PlannedFault
+from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
 from tests.unit.good_run import (
     GROUPS,
     LAST,
@@ -37,6 +37,7 @@ REPAIR_S = 0.9
 PHASES_S = {"detection": 0.15, "stop": 0.2, "repair": 0.25, "first step": 0.2}
 """What a repair in this run takes, in seconds."""
 
+EFFECTS = {"uce": "memory error", "hcce": "communication error"}
 TEXTS = {"uce": "UCEError error occurs, error_code=507053.", "hcce": "HCCEError error occurs, error_code=507904."}
 
 
@@ -77,7 +78,9 @@ def begin_of(strikes: tuple[Strike, ...], number: int) -> float:
 
 def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
     faults = tuple(
-        PlannedFault(one.fault, one.kind, one.ranks, {"step": one.step, "phase": "forward"}, {}, None, 14)
+        PlannedFault(
+            one.fault, one.kind, one.ranks, {"step": one.step, "phase": "forward"}, {}, None, 14, EFFECTS[one.kind]
+        )
         for one in strikes
     )
     return replace(
@@ -88,7 +91,12 @@ def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
         checkpoint=None,
         resumes=False,
         resume_step=None,
-        repair_steps=tuple(one.held for one in strikes),
+        recoveries=tuple(
+            Recovery("UCE", (one.fault,), one.held, copied=one.ranks)
+            if one.kind == "uce"
+            else Recovery("HCCE", (one.fault,), one.held)
+            for one in strikes
+        ),
         protection=("UCE", "HCCE"),
         budget=Budget(5.0, dict.fromkeys(PHASES_S, 1.0)),
         reasons=(),

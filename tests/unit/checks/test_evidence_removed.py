@@ -10,6 +10,7 @@ import pytest
 
 from chaos.checks.finding import Finding
 from chaos.checks.judge import RunUnreadable, judge
+from chaos.plan.model import Recovery
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import (
     FAULT,
@@ -476,7 +477,7 @@ MECHANISM: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("handler.exit", name="save_ckpt", rank=0), "save_ckpt of rank 0 was called and never ret"),
     (lambda run: run.drop("rank.exit", attempt="train", rank=3), "no exit of rank 3 was recorded"),
     (lambda run: run.drop("agent.start", attempt="resume"), "has recorded anything in attempt resume"),
-    (lambda run: run.replan(mechanism="ARF"), "there is no rule by which to tell ARF"),
+    (lambda run: run.replan(recoveries=(Recovery("TRY", ("kill",), 5),)), "there is no rule by which to tell TRY"),
 ]
 
 

@@ -243,7 +243,7 @@ def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None
 def nothing_can_be_saved(run: GoodRun) -> None:
     """Both ranks of a group are gone: the plan says that no mechanism acts and nothing is saved."""
     run.without_resume()
-    run.replan(mechanism="none", checkpoint=None)
+    run.replan(mechanism="none", recoveries=(), checkpoint=None)
     run.saved.clear()
     for event in ("checkpoint.begin", "checkpoint.end"):
         run.drop(event)
@@ -257,7 +257,7 @@ def nothing_can_be_saved(run: GoodRun) -> None:
 def nothing_happens(run: GoodRun) -> None:
     """A run without any fault."""
     assert run.baseline is not None
-    run.replan(mechanism=None, checkpoint=None, faults=(), resumes=False, resume_step=None)
+    run.replan(mechanism=None, recoveries=(), checkpoint=None, faults=(), resumes=False, resume_step=None)
     run.saved.clear()
     run.log = run.log[:1]
     started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]

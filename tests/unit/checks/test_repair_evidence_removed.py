@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.checks.judge import judge
+from chaos.plan.model import Recovery
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun, Record, Spoil, record
 from tests.unit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
@@ -99,8 +100,12 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("injection", lambda run: run.drop("barrier.reached"), "rank 1's own history has no barrier of this fault"),
     ("injection", lambda run: run.drop("fault.injecting"), "no record of the injection into rank 1"),
     ("mechanism", lambda run: run.drop("fault.injecting"), "no injection of fault uce-6 is recorded"),
-    ("mechanism", lambda run: run.replan(repair_steps=()), "the plan has no step of a repair"),
-    ("mechanism", lambda run: run.replan(repair_steps=(5, 7)), "1 moments of faults are planned and 2 repairs"),
+    ("mechanism", lambda run: run.drop("fault.injecting"), "no injection of fault uce-6 is recorded"),
+    (
+        "mechanism",
+        lambda run: run.replan(recoveries=(Recovery("UCE", ("other",), 5),)),
+        "no injection of fault of a recovery is recorded",
+    ),
     ("mechanism", no_handler_at_all, "the SDK's log tells of a repair, but no handler's call was recorded"),
     ("mechanism", neither_handler_nor_log, "there is neither a handler's call nor a log of the SDK"),
     ("mechanism", lambda run: run.drop("handler.exit", rank=3, name="clean"), "handler clean of rank 3 was called and"),
@@ -113,9 +118,9 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("resume", lambda run: drop_second(run, "train.begin", 3), "rank 3 has recorded 0 beginnings of training after 1"),
     ("resume", lambda run: run.drop("train.begin"), "has recorded 0 beginnings of training"),
     ("resume", lambda run: second(run, "train.begin", 3).pop("initial_step"), "the step counter of rank 3 is not"),
-    ("resume", lambda run: drop_second(run, "initial", 1), "no digests of rank 1 after repair 1"),
+    ("resume", lambda run: drop_second(run, "initial", 1), "no digests of rank 1 after recovery 1"),
     ("resume", lambda run: second(run, "initial", 1).update(parameters={}), "nothing to compare the state of rank 1"),
-    ("resume", lambda run: run.drop("digest", rank=0), "no batch of rank 0 after the repair can be compared"),
+    ("resume", lambda run: run.drop("digest", rank=0), "no batch of rank 0 after the recovery can be compared"),
     ("resume", lambda run: run.drop("digest", rank=0, step=8), "no batch of rank 0 at step 8 was recorded"),
     (
         "resume",
@@ -157,8 +162,8 @@ def test_missing_evidence_is_unknown_and_says_why(judged: Judge, check: str, spo
 
 def test_faults_in_another_order_than_planned_are_unknown(judged: Judge) -> None:
     run = twice_run()
-    first, last = run.plan.faults
-    run.replan(faults=(last, first))
+    first, last = run.plan.recoveries
+    run.replan(recoveries=(last, first))
     assert said(judged(run), "mechanism", "unknown", "the faults were not made in the order of the plan")
 
 

@@ -476,7 +476,7 @@ def acted_after_the_resume(run: GoodRun) -> None:
 
 def acted_unplanned(run: GoodRun) -> None:
     run.without_resume()
-    run.replan(mechanism="none", checkpoint=None)
+    run.replan(mechanism="none", recoveries=(), checkpoint=None)
     run.saved.clear()
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from chaos.plan.model import Recovery
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import (
     LAST,
@@ -151,21 +152,21 @@ def cleaned_before_stopped(run: GoodRun) -> None:
 
 MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
     (uce_run, did_not_act, "it did not act: no handler was called, and the SDK's log has no repair"),
-    (uce_run, not_called(3, "stop"), "stop was not called on rank 3 in repair 1"),
-    (hcce_run, not_called(2, "clean"), "clean was not called on rank 2 in repair 1"),
-    (uce_run, call(0, "stop", 0.34), "stop was called 2 times on rank 0 in repair 1"),
-    (hcce_run, call(0, "clean", 0.4), "clean was called 2 times on rank 0 in repair 1"),
-    (uce_run, call(1, "repair", 0.55), "repair was called 2 times on rank 1 in repair 1"),
+    (uce_run, not_called(3, "stop"), "stop was not called on rank 3 in recovery 1"),
+    (hcce_run, not_called(2, "clean"), "clean was not called on rank 2 in recovery 1"),
+    (uce_run, call(0, "stop", 0.34), "stop was called 2 times on rank 0 in recovery 1"),
+    (hcce_run, call(0, "clean", 0.4), "clean was called 2 times on rank 0 in recovery 1"),
+    (uce_run, call(1, "repair", 0.55), "repair was called 2 times on rank 1 in recovery 1"),
     (uce_run, failed(2, "clean"), "handler clean failed on rank 2: RuntimeError: no stream"),
     (uce_run, failed(3, "repair"), "handler repair failed on rank 3"),
-    (uce_run, never_repaired, "rank 1 lost its memory, and repair was not called on it in repair 1"),
+    (uce_run, never_repaired, "rank 1 lost its memory, and repair was not called on it in recovery 1"),
     (uce_run, not_called(3, "repair"), "no healthy rank of replica group [1, 3] gave its parameters"),
     (
         uce_run,
         repaired_from_the_other_group,
-        "repair was called on healthy rank 2 in repair 1: 0 of replica group",
+        "repair was called on healthy rank 2 in recovery 1: 0 of replica group",
     ),
-    (hcce_run, call(1, "repair", 0.5), "repair was called on healthy rank 1 in repair 1"),
+    (hcce_run, call(1, "repair", 0.5), "repair was called on healthy rank 1 in recovery 1"),
     (
         uce_run,
         lambda run: run.one("handler.enter", rank=3, name="repair").update(step=4),
@@ -174,7 +175,7 @@ MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
     (uce_run, call(2, "clean", -0.3), "clean was called on rank 2 before the fault"),
     (uce_run, cleaned_before_stopped, "clean was called on rank 2 before stop"),
     (uce_run, repaired_too_early, "repair was called on rank 3 before rank"),
-    (twice_run, repaired_twice_then_not_at_all, "stop was called 2 times on rank 0 in repair 1"),
+    (twice_run, repaired_twice_then_not_at_all, "stop was called 2 times on rank 0 in recovery 1"),
     (uce_run, log_line(0.75, "nextState: STATE_OP_REPAIR"), "2 repairs in its log"),
     (uce_run, call(0, "save_ckpt", 0.55), "TTP acted: handler save_ckpt on rank 0"),
     (uce_run, call(0, "rename", 0.55), "TTP acted: handler rename on rank 0"),
@@ -252,10 +253,18 @@ RESUME: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
     (uce_run, later_step_skipped, "rank 2 skipped step 9 (step 10 after step 8)"),
     (uce_run, step_trained_twice, "rank 0 trained step 8 twice"),
     (uce_run, stopped_early, "rank 3 stopped after step 11"),
-    (uce_run, began_again_unplanned, "rank 0 began again 2 times, with 1 repairs planned"),
+    (uce_run, began_again_unplanned, "rank 0 began again 2 times, with 1 recoveries planned"),
     (uce_run, wrong_counter, f"rank 3's step counter was {HELD - 1}, not {HELD}"),
-    (uce_run, state_ahead_of_training, f"rank 2 had trained up to step {HELD - 1} when it was repaired at step {HELD}"),
-    (uce_run, lambda run: run.replan(repair_steps=(HELD - 1,)), f"rank 0 went on at step {STRUCK}"),
+    (
+        uce_run,
+        state_ahead_of_training,
+        f"rank 2 had trained up to step {HELD - 1} when it was recovered at step {HELD}",
+    ),
+    (
+        uce_run,
+        lambda run: run.replan(recoveries=(Recovery("UCE", ("uce-6",), HELD - 1, copied=(1,)),)),
+        f"rank 0 went on at step {STRUCK}",
+    ),
     (uce_run, lambda run: batch_of(run, 2, STRUCK, STRUCK + 1), f"batch of step {STRUCK + 1}, so a batch was skipped"),
     (uce_run, lambda run: batch_of(run, 2, STRUCK, HELD), f"batch of step {HELD}, so a batch was trained twice"),
     (uce_run, read_a_checkpoint, "rank 1 read checkpoints/rank_1/a.ckpt"),

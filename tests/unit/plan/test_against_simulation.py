@@ -113,7 +113,7 @@ def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
     except ScenarioError:
         assert at[0] == 1 or stopped == {STEPS}
         return
-    assert stopped == set(found.repair_steps)
+    assert stopped == {one.step for one in found.goes_on}
 
 
 sizes = st.integers(1, 4)

@@ -28,7 +28,7 @@ def error(kind: str, at: int | dict[str, Any], phase: str | None = None, **targe
 def repaired(plan: Plan) -> tuple[str | None, tuple[int, ...]]:
     """Mechanism and repair steps; that nothing is saved and nothing started again goes with every online repair."""
     assert (plan.checkpoint, plan.resumes, plan.resume_step) == (None, False, None)
-    return plan.mechanism, plan.repair_steps
+    return plan.mechanism, tuple(one.step for one in plan.goes_on if one.step is not None)
 
 
 # Which mechanism answers
@@ -181,7 +181,8 @@ def test_nothing_comes_after_a_memory_error_that_ends_the_job(plan: Planner, kin
     faults = [error(kind, 8, rank=0), error("uce", 5, replica_group=1)]
     text = plan.refused(*faults, cluster=PAIRS, job=UCE, expect={"checkpoint": "none"})
     assert (
-        f"fault '{kind}-1' is never reached: fault 'uce-2' (example.yaml) at step.begin of step 5 ends the job" in text
+        f"fault '{kind}-1' is never reached: after 'uce-2' (example.yaml) at step.begin of step 5 every rank blocks"
+        in text
     )
 
 
@@ -209,7 +210,7 @@ def test_without_an_online_mechanism_a_rank_with_an_error_is_lost(
     death = plan(error("kill", 6, phase))
     assert found.checkpoint is not None
     assert (found.mechanism, found.checkpoint, found.resume_step) == ("TTP", death.checkpoint, step + 1)
-    assert (found.checkpoint.step, found.repair_steps, found.budget) == (step, (), death.budget)
+    assert (found.checkpoint.step, found.goes_on, found.budget) == (step, (), death.budget)
     assert any("so a rank that reports one is lost" in reason for reason in found.reasons)
 
 
@@ -292,21 +293,62 @@ def test_two_errors_that_may_meet_are_refused(
     assert f"use a point behind {hint}, or hit the ranks of both with one fault" in text
 
 
+def test_several_mechanisms_act_one_after_another(plan: Planner) -> None:
+    schedule = (error("uce", 4), error("hcce", 6, rank=2), error("kill", 9, rank=3))
+    found = plan(*schedule, job={"protection": ("UCE", "HCCE", "TTP")})
+    assert [(one.mechanism, one.faults, one.step) for one in found.recoveries] == [
+        ("UCE", ("uce-1",), 3),
+        ("HCCE", ("hcce-2",), 5),
+        ("TTP", ("kill-3",), 8),
+    ]
+    assert (found.mechanism, found.resume_step) == ("TTP", 9)
+    assert found.checkpoint is not None and found.checkpoint.savers == (0,)
+    assert [one.mechanism for one in found.goes_on] == ["UCE", "HCCE"]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (error("stop", 5, rank=2), error("hcce", 5)),
+        (error("uce", 5), error("kill", {"elapsed": "5s"})),
+        (error("uce", 5), error("kill", 5, rank=2)),
+    ],
+)
+def test_a_loss_that_may_meet_an_error_is_refused(plan: Planner, faults: tuple[dict[str, Any], ...]) -> None:
+    text = plan.refused(*faults, job={"protection": ("UCE", "HCCE")})
+    assert "is not apart from fault" in text
+
+
+@pytest.mark.parametrize("handler", ["stop", "clean", "repair", "rollback"])
+def test_a_repair_that_is_broken_off_is_followed_by_the_next_mechanism(plan: Planner, handler: str) -> None:
+    killer = error("kill", {"handler": handler, "after": "uce-1"}, rank=2)
+    found = plan(error("uce", 5), killer, job=UCE)
+    assert [(one.mechanism, one.step, one.succeeds) for one in found.recoveries] == [
+        ("UCE", 4, False),
+        ("TTP", 4, True),
+    ]
+    assert found.checkpoint is not None and found.checkpoint.entitled == {0: (0, 3)}
+    assert any("UCE is tried on the memory error of rank 1 and fails" in reason for reason in found.reasons)
+
+
+def test_a_save_that_is_broken_off_leaves_no_checkpoint(plan: Planner) -> None:
+    faults = (error("kill", 5, rank=2), error("kill", {"handler": "save_ckpt"}, rank=0))
+    assert "the save is broken off" in plan.refused(*faults)
+    found = plan(*faults, expect={"checkpoint": "none"})
+    assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)
+    assert [(one.mechanism, one.succeeds) for one in found.recoveries] == [("TTP", False)]
+
+
 @pytest.mark.parametrize(
     ("faults", "said"),
     [
-        ((error("uce", 5), error("hcce", 8)), "calls for UCE and fault 'hcce-2' calls for HCCE"),
-        ((error("uce", 5), error("kill", 8)), "calls for UCE and fault 'kill-2' takes ranks from the job"),
-        ((error("stop", 5, rank=2), error("hcce", 5)), "calls for HCCE and fault 'stop-1' takes ranks from the job"),
-        ((error("uce", 5), error("kill", {"elapsed": "5s"})), "calls for UCE and fault 'kill-2' takes ranks"),
+        ((error("kill", {"handler": "repair"}),), "no other fault calls for a recovery"),
+        ((error("kill", 5), error("kill", {"handler": "repair"}, rank=2)), "calls handler repair"),
     ],
 )
-def test_a_mix_of_mechanisms_in_one_run_is_refused_by_name(
-    plan: Planner, faults: tuple[dict[str, Any], ...], said: str
-) -> None:
-    text = plan.refused(*faults, job={"protection": ("UCE", "HCCE")})
-    assert said in text
-    assert "both in one run is not yet supported by this version" in text
+def test_a_handler_that_nobody_calls_is_refused(plan: Planner, faults: tuple[dict[str, Any], ...], said: str) -> None:
+    text = plan.refused(*faults)
+    assert "is never reached" in text and said in text
 
 
 def test_a_harmless_fault_may_go_with_an_error(plan: Planner) -> None:
@@ -364,9 +406,8 @@ def test_written_budgets_replace_those_of_the_profile(plan: Planner) -> None:
 def test_the_repair_has_the_line_that_it_follows_from(plan: Planner) -> None:
     plan.lines = {"job.timings": 6, "faults.0": 10, "faults.0.trigger": 12, "expect.mechanism": 20}
     lines = plan(error("uce", 5), job=UCE, expect={"mechanism": "UCE"}).lines
-    assert (lines["mechanism"], lines["repair"], lines["checkpoint"], lines["resume"]) == (20, 12, 12, 12)
+    assert (lines["mechanism"], lines["recoveries"], lines["checkpoint"], lines["resume"]) == (20, 12, 12, 12)
     assert (lines["recovery.repair"], lines["recovery.total"]) == (6, 6)
-    assert "repair" not in plan(error("kill", 5)).lines
 
 
 @pytest.mark.parametrize(("kind", "mechanism"), [("uce", "UCE"), ("hcce", "HCCE")])

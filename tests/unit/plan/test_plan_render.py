@@ -64,12 +64,13 @@ def test_a_plan_without_faults_says_that_nothing_happens(plan: Planner) -> None:
 
 
 def test_an_online_repair_says_after_which_steps_the_ranks_go_on(plan: Planner) -> None:
-    plan.lines = {"faults.0": 10, "faults.0.trigger": 12}
+    plan.lines = {"faults.1": 10, "faults.1.trigger": 12}
     faults = [{"kind": "uce", "target": {"rank": 1}, "trigger": {"step": step}} for step in (5, 8)]
     text = render(plan(*faults, job={"protection": ("UCE",)}))
     for row in (
         "mechanism   UCE  (line 10)\n",
-        "repair      at step 4, all ranks go on at step 5; at step 7, all ranks go on at step 8  (line 12)\n",
+        "recoveries  UCE: all ranks go on after step 4, state of rank 1 from a replica; then UCE: all ranks go on "
+        "after step 7, state of rank 1 from a replica  (line 12)\n",
         "checkpoint  none at the end of life  (line 12)\n",
         "resume      none  (line 12)\n",
         "budget      20 s in all; detection 1, stop 5, repair 5, first step 15\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaos.plan.model import Recovery
 from chaos.run.driver import digest_steps
 from tests.unit.good_run import a_plan
 
@@ -20,4 +21,6 @@ def test_the_saved_and_the_last_step_have_digests_although_they_are_thinned_out(
 
 
 def test_the_steps_of_online_repairs_have_digests_too() -> None:
-    assert digest_steps(replace(a_plan(), checkpoint=None, repair_steps=(4, 8)), 5) == (4, 8, a_plan().last_step)
+    assert digest_steps(
+        replace(a_plan(), checkpoint=None, recoveries=tuple(Recovery("UCE", ("uce",), step) for step in (4, 8))), 5
+    ) == (4, 8, a_plan().last_step)

@@ -1,0 +1,44 @@
+"""What a rule is given: one planned recovery, its time, and the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN
+from chaos.checks.spans import Span
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.log_event import LogEvent
+from chaos.plan.model import Plan, Recovery
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recovery to judge. Where ``recovery.succeeds`` is False, it must have been tried and have failed."""
+
+    plan: Plan
+    span: Span
+    recovery: Recovery
+    history: History
+    artifacts: Artifacts
+    found: Collector
+
+    @property
+    def line(self) -> str:
+        """The scenario's line that the expectation comes from."""
+        line = self.plan.lines.get("mechanism")
+        return f"scenario.yaml:{line}" if line else ""
+
+    def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
+        """Calls of a handler in the time of this recovery, by rank."""
+        found: dict[int, list[Event]] = {}
+        for one in self.span.of(self.history.select(event, attempt=TRAIN, name=name)):
+            if one.rank is not None:
+                found.setdefault(one.rank, []).append(one)
+        return found
+
+    def logged(self) -> list[LogEvent]:
+        """What the SDK's logs tell of the faulted launch, from its beginning to its end."""
+        return self.artifacts.sdk_events(TRAIN)

@@ -1,0 +1,148 @@
+"""Part of check ``mechanism``: UCE and HCCE repaired the job online, once, by the handlers that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from types import MappingProxyType
+
+from chaos.checks.facts import TRAIN, places, ranks_text
+from chaos.checks.rules.case import Case
+from chaos.checks.rules.tried import judge_tried
+from chaos.history.event import Event
+from chaos.observe.log_event import LogEvent
+
+HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "repair", "rollback")}
+)
+"""Handlers that may be called in the time of the repair; that HCCE copies nothing is judged here."""
+
+_STEPS = ("stop", "clean", "repair")
+"""Handlers of an online repair in the order in which the SDK calls them."""
+
+
+def judge(case: Case) -> None:
+    """Judge the handlers that were called in every rank."""
+    if not case.recovery.succeeds:
+        judge_tried(case, HANDLERS[case.recovery.mechanism])
+        return
+    calls = {name: case.calls(name) for name in (*_STEPS, "rollback")}
+    if not any(calls.values()):
+        _judge_silence(case)
+        return
+    _judge_calls(case, calls)
+    _judge_copies(case, calls["repair"])
+    _judge_order(case, calls)
+    _judge_returns(case, calls)
+    _judge_log(case)
+    case.found.settle(_expected(case), f"it did, at step {case.span.step}", case.line)
+
+
+def _expected(case: Case) -> str:
+    name = case.recovery.mechanism
+    copied = "parameters of broken ranks from a replica" if case.recovery.copied else "no parameter copied"
+    return f"{name} repairs the job online in recovery {case.span.number}: stop and clean on every rank once, {copied}"
+
+
+def _is_repair(event: LogEvent) -> bool:
+    return event.kind == "ttp.state" and event.fields.get("state") == "REPAIR"
+
+
+def _judge_silence(case: Case) -> None:
+    expected = _expected(case)
+    logged = [event for event in case.logged() if _is_repair(event)]
+    if logged:
+        where = (event.source for event in logged[:3])
+        case.found.unknown(expected, "the SDK's log tells of a repair, but no handler's call was recorded", *where)
+    elif case.logged():
+        seen = "it did not act: no handler was called, and the SDK's log has no repair"
+        case.found.fail(expected, seen, case.line)
+    else:
+        case.found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+    case.found.close()
+
+
+def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    expected, found, number = _expected(case), case.found, case.span.number
+    for name in (*_STEPS, "rollback"):
+        for rank in range(case.plan.ranks):
+            own = calls[name].get(rank, [])
+            if len(own) > 1:
+                seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
+                found.fail(expected, seen, case.line, *places(own))
+            if not own and name in ("stop", "clean"):
+                found.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+
+
+def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
+    expected, found, line, number = _expected(case), case.found, case.line, case.span.number
+    wanted = case.span.copied
+    for rank in sorted(wanted - copies.keys()):
+        seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
+        found.fail(expected, seen, line)
+    for group in case.plan.replica_groups:
+        broken = wanted.intersection(group)
+        healthy = [rank for rank in group if rank in copies and rank not in wanted]
+        where = [one for rank in healthy for one in copies[rank]]
+        told = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
+        if broken and not healthy:
+            seen = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
+            found.fail(expected, seen, line)
+        elif len(healthy) > len(broken):
+            group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
+            found.fail(expected, f"{told}: {group_text}", line, *places(where))
+    for one in (one for own in copies.values() for one in own):
+        step = one.data.get("step")
+        if step not in (None, case.span.step):
+            seen = f"rank {one.rank} was repaired at step {step}"
+            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, one.source)
+
+
+def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    """On each rank stop, then clean, then repair; and no parameter is copied before every rank is clean."""
+    expected = "every rank is stopped, then cleaned, before parameters are copied"
+    for rank in range(case.plan.ranks):
+        firsts = [own[0] for name in _STEPS if (own := calls[name].get(rank, []))]
+        for before, after in pairwise(firsts):
+            if after.mono < before.mono:
+                seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
+                case.found.fail(expected, seen, after.source, before.source)
+    copies = [one for own in calls["repair"].values() for one in own]
+    cleaned = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
+    if copies and cleaned:
+        first, last = min(copies, key=lambda one: one.mono), max(cleaned, key=lambda one: one.mono)
+        if first.mono < last.mono:
+            seen = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
+            case.found.fail(expected, seen, first.source, last.source)
+
+
+def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    expected, found = _expected(case), case.found
+    for name in (*_STEPS, "rollback"):
+        left = case.calls(name, "handler.exit")
+        for rank, entered in calls[name].items():
+            if len(left.get(rank, [])) < len(entered):
+                seen = f"handler {name} of rank {rank} was called and never returned"
+                found.unknown(expected, seen, *places(entered[-1:]))
+        for one in (one for own in left.values() for one in own):
+            if one.data.get("ok") is False:
+                reason = one.data.get("error", "no reason given")
+                found.fail(expected, f"handler {name} failed on rank {one.rank}: {reason}", one.source)
+            elif one.data.get("ok") is not True:
+                found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
+
+
+def _judge_log(case: Case) -> None:
+    """The SDK's own log, where there is one, tells of as many repairs in all."""
+    logged = case.logged()
+    if not logged:
+        return
+    sources = [event.source for event in logged if _is_repair(event)]
+    repairing = [one for one in case.plan.goes_on if one.mechanism in (*HANDLERS, "ARF")]
+    tried = [one for one in case.plan.recoveries if not one.succeeds and one.mechanism in (*HANDLERS, "ARF")]
+    wanted = len(repairing)
+    expected = f"the SDK repairs {wanted} times"
+    if len(sources) > wanted + len(tried):
+        case.found.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
+    elif len(sources) < wanted:
+        case.found.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)

@@ -1,0 +1,67 @@
+"""Part of check ``mechanism``: only the ranks that the plan names get a new process, and each gets one."""
+
+from __future__ import annotations
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, text_list
+from chaos.checks.spans import goes_on, trains_to_the_end
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+SAME = "every rank keeps its process from the beginning to the end"
+
+
+def judge_processes(plan: Plan, history: History, found: Collector) -> None:
+    """Judge how many processes each rank had in each launch."""
+    line = _line(plan)
+    expected = _expected(plan)
+    if not goes_on(plan) and not any(recovery.restarted for recovery in plan.recoveries):
+        _judge_replaced(history, found, line)
+        return
+    known: dict[int, dict[int, Event]] = {}
+    for one in history.select(attempt=TRAIN):
+        if one.rank is not None and one.pid is not None and (one.writer == "agent" or one.event.startswith("rank.")):
+            known.setdefault(one.rank, {}).setdefault(one.pid, one)
+    started, identified, ended = (by_rank(history, name, TRAIN) for name in ("agent.start", "rank.found", "rank.exit"))
+    for rank in range(plan.ranks):
+        least = 1 + sum(rank in one.restarted for one in plan.goes_on)
+        most = least + sum(rank in one.restarted for one in plan.recoveries if not one.succeeds)
+        own = known.get(rank, {})
+        if len(own) > most:
+            seen = f"rank {rank} was replaced: processes {text_list(own)}"
+            found.fail(expected, seen, line, *places(own.values()))
+        elif len(started.get(rank, [])) > most:
+            seen = f"rank {rank} was started {len(started[rank])} times"
+            found.fail(expected, seen, line, *places(started[rank]))
+        elif 0 < len(own) < least:
+            seen = f"rank {rank} was not started again: process {text_list(own)} is its only one"
+            found.fail(expected, seen, line, *places(own.values()))
+        for what, events in (("start", started), ("identification", identified), ("exit", ended)):
+            if not events.get(rank) or (trains_to_the_end(plan) and len(events[rank]) < min(len(own), least)):
+                found.unknown(expected, f"no {what} of rank {rank} was recorded", line)
+    found.settle(expected, f"{plan.ranks} ranks did", line)
+
+
+def _expected(plan: Plan) -> str:
+    restarted = sorted({rank for recovery in plan.recoveries for rank in recovery.restarted})
+    if not restarted:
+        return SAME
+    if len(restarted) == plan.ranks:
+        return "every rank gets a new process each time that the plan says so, and no other time"
+    return f"only ranks {text_list(restarted, plan.ranks)} get a new process, the others keep theirs"
+
+
+def _judge_replaced(history: History, found: Collector, line: str) -> None:
+    """No rank is started a second time within a launch: that would be rescheduling."""
+    for attempt in (TRAIN, RESUME):
+        for rank, pids in processes(history, attempt).items():
+            if len(pids) > 1:
+                starts = history.select("agent.start", attempt=attempt, rank=rank)
+                seen = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
+                found.fail("no rank is started again within a launch", seen, line, *places(starts))
+
+
+def _line(plan: Plan) -> str:
+    line = plan.lines.get("mechanism")
+    return f"scenario.yaml:{line}" if line else ""

@@ -1,0 +1,31 @@
+"""The rules by mechanism. A further mechanism is one more file and one more line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from chaos.checks.rules import online, ttp
+from chaos.checks.rules.case import Case
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a mechanism is known: the handlers it may call, and what judges them.
+
+    ``signs`` are the names by which chaos.checks.acted calls what it leaves behind.
+    """
+
+    handlers: tuple[str, ...]
+    signs: tuple[str, ...]
+    judge: Callable[[Case], None]
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "TTP": Rule(ttp.HANDLERS, ("TTP",), ttp.judge),
+        "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
+        "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
+    }
+)

@@ -1,0 +1,35 @@
+"""Part of check ``mechanism``: a mechanism that must fail was really tried, and really failed."""
+
+from __future__ import annotations
+
+from chaos.checks.facts import TRAIN, places, ranks_text
+from chaos.checks.rules.case import Case
+
+
+def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
+    """Judge the calls of its handlers: at least one, and one that never ended well.
+
+    A handler fails when it raises, or when its process ends in it.
+    """
+    name, found = case.recovery.mechanism, case.found
+    expected = f"{name} is tried and fails, and the next mechanism follows"
+    calls = [(handler, rank, one) for handler in handlers for rank, own in case.calls(handler).items() for one in own]
+    if not calls:
+        heard = case.history.select("handler.enter", attempt=TRAIN)
+        if heard or case.logged():
+            found.fail(expected, f"it was not tried: none of {', '.join(handlers)} was called", case.line)
+        else:
+            found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+        found.close()
+        return
+    failed = []
+    for handler, rank, enter in calls:
+        leaves = case.calls(handler, "handler.exit").get(rank, [])
+        after = [one for one in leaves if one.pid == enter.pid and one.seq > enter.seq]
+        if not after or after[0].data.get("ok") is not True:
+            failed.append((handler, rank, enter))
+    if not failed:
+        seen = f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
+        found.fail(expected, seen, case.line, *places(one for _, _, one in calls[:3]))
+    where = ", ".join(f"{handler} on rank {rank}" for handler, rank, _ in failed[:3])
+    found.settle(expected, f"failed in {where}", case.line, *places(one for _, _, one in failed[:3]))

@@ -1,0 +1,77 @@
+"""Part of check ``mechanism``: an end-of-life checkpoint was saved once and renamed, and the ranks have exited."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from chaos.checks.acted import mechanisms
+from chaos.checks.facts import TRAIN, places, ranks_text, text_list
+from chaos.checks.rules.case import Case
+from chaos.checks.rules.tried import judge_tried
+from chaos.checks.saved import end_of_life
+
+HANDLERS = ("stop", "save_ckpt", "rename", "exit")
+EXPECTED = "TTP saves an end-of-life checkpoint once, renames it, and the ranks exit"
+
+
+def judge(case: Case) -> None:
+    """Judge the save and the rename."""
+    if not case.recovery.succeeds:
+        judge_tried(case, ("save_ckpt", "rename"))
+        return
+    history, found = case.history, case.found
+    evidence = mechanisms(history, case.artifacts, TRAIN).evidence.get("TTP", [])
+    if not evidence:
+        _judge_silence(case)
+        return
+    _judge_handlers(case)
+    exited = {one.rank for one in history.select("rank.exit", attempt=TRAIN)}
+    missing = [rank for rank in range(case.plan.ranks) if rank not in exited]
+    if missing:
+        found.unknown(EXPECTED, f"no exit of {ranks_text(missing)} was recorded", case.line)
+    signs = text_list(dict.fromkeys(seen for seen, _ in evidence))
+    found.settle(EXPECTED, signs, case.line, *(where for _, where in evidence[:3]))
+
+
+def _judge_silence(case: Case) -> None:
+    found = case.found
+    heard = bool(case.logged()) or bool(case.history.select("handler.enter", attempt=TRAIN))
+    if not end_of_life(case.history, case.artifacts):
+        found.fail(EXPECTED, "it did not act: no handler was called, and there is no checkpoint", case.line)
+    elif heard:
+        found.fail(EXPECTED, "no handler or log line tells of a save, though others were recorded", case.line)
+    else:
+        found.unknown(EXPECTED, "there is a checkpoint, but neither a handler's call nor a log line", case.line)
+    found.close()
+
+
+def _judge_handlers(case: Case) -> None:
+    history, found, line = case.history, case.found, case.line
+    saves = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
+    for rank, times in Counter(save.rank for save in saves).items():
+        if times > 1:
+            twice = [save for save in saves if save.rank == rank]
+            found.fail(EXPECTED, f"rank {rank} was told to save {times} times", line, *places(twice))
+    renames = history.select("handler.enter", attempt=TRAIN, name="rename")
+    if len(renames) > 1:
+        found.fail(EXPECTED, f"renamed {len(renames)} times", line, *places(renames))
+    logged_renames = [event for event in case.logged() if event.kind == "ttp.renamed"]
+    if len(logged_renames) > 1:
+        sources = (event.source for event in logged_renames)
+        found.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
+    for one in history.select("handler.exit", attempt=TRAIN, ok=False):
+        if case.span.tried and one.data.get("name") not in ("save_ckpt", "rename", "exit"):
+            continue  # it belongs to a mechanism that was planned to fail
+        seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {one.data.get('error', 'no reason given')}"
+        found.fail(EXPECTED, seen, line, one.source)
+    for name in ("save_ckpt", "rename"):
+        entered = history.select("handler.enter", attempt=TRAIN, name=name)
+        left = {one.rank for one in history.select("handler.exit", attempt=TRAIN, name=name)}
+        for one in entered:
+            if one.rank not in left:
+                found.unknown(EXPECTED, f"handler {name} of rank {one.rank} was called and never returned", one.source)
+    logged = {event.kind for event in case.logged()}
+    if not saves and "ttp.dump_begin" not in logged:
+        found.unknown(EXPECTED, "nothing tells of a save", line)
+    if not renames and "ttp.renamed" not in logged:
+        found.unknown(EXPECTED, "nothing tells of the rename", line)

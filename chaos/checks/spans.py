@@ -1,0 +1,131 @@
+"""The time that each planned recovery has in a run. Facts only; nothing here judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import ENDING, Plan, PlannedFault, Recovery
+
+PAUSING = frozenset({"TSP"})
+"""Mechanisms after which no rank begins its training anew: it only waited."""
+
+
+class NotTold(Exception):
+    """The recoveries cannot be told apart. The text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """One planned recovery and its time.
+
+    ``number`` counts from 1. ``recovery`` is the one that must succeed, None where all that are tried fail; ``tried``
+    are those that must be tried before it and fail. It has the time from ``begin``, the act of its first fault, up to
+    ``end``, that of the next one's (None: the end of the run), in nanoseconds of the monotonic clock.
+    """
+
+    number: int
+    tried: tuple[Recovery, ...]
+    recovery: Recovery | None
+    faults: tuple[PlannedFault, ...]
+    begin: int
+    end: int | None
+
+    def holds(self, event: Event) -> bool:
+        """Whether the event is of the time of this recovery."""
+        return self.begin <= event.mono and (self.end is None or event.mono < self.end)
+
+    def of(self, events: Iterable[Event]) -> list[Event]:
+        """Those of the events that are of the time of this recovery."""
+        return [one for one in events if self.holds(one)]
+
+    @property
+    def all(self) -> tuple[Recovery, ...]:
+        """Everything that is tried, in order."""
+        return self.tried if self.recovery is None else (*self.tried, self.recovery)
+
+    @property
+    def step(self) -> int:
+        """The last step that all ranks hold after it. Only where training goes on within the launch."""
+        assert self.recovery is not None and self.recovery.step is not None
+        return self.recovery.step
+
+    @property
+    def hit(self) -> frozenset[int]:
+        """Ranks that its faults hit."""
+        return frozenset(rank for fault in self.faults for rank in fault.ranks)
+
+    @property
+    def restarted(self) -> frozenset[int]:
+        """Ranks that must get a new process."""
+        return frozenset(() if self.recovery is None else self.recovery.restarted)
+
+    @property
+    def copied(self) -> frozenset[int]:
+        """Ranks whose state must come from a replica."""
+        return frozenset(() if self.recovery is None else self.recovery.copied)
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether a recovery lets the training go on within the launch."""
+    return bool(plan.goes_on)
+
+
+def trains_to_the_end(plan: Plan) -> bool:
+    """Whether the faulted launch itself trains its last step because of a recovery."""
+    return plan.mechanism is not None and plan.mechanism not in ENDING | {"none"}
+
+
+def spans(plan: Plan, history: History) -> list[Span]:
+    """The planned recoveries with their times. Raises NotTold when a fault has no time, or they are out of order."""
+    chains: list[list[Recovery]] = [[]]
+    for recovery in plan.recoveries:
+        chains[-1].append(recovery)
+        if recovery.succeeds:
+            chains.append([])
+    chains = [chain for chain in chains if chain]
+    if not chains:
+        return []
+    known = {fault.id: fault for fault in plan.faults}
+    struck = [tuple(known[name] for name in chain[0].faults if name in known) for chain in chains]
+    begins = [_act(history, faults) for faults in struck]
+    if begins != sorted(begins):
+        raise NotTold("the faults were not made in the order of the plan")
+    ends = [*begins[1:], _unanswered(plan, history)]
+    found = []
+    for number, (chain, faults, begin, end) in enumerate(zip(chains, struck, begins, ends, strict=True), 1):
+        last = chain[-1]
+        tried = tuple(chain[:-1]) if last.succeeds else tuple(chain)
+        found.append(Span(number, tried, last if last.succeeds else None, faults, begin, end))
+    return found
+
+
+def replayed_spans(plan: Plan, history: History) -> list[Span]:
+    """Those after which every rank begins to train again within the launch."""
+    return [
+        span
+        for span in spans(plan, history)
+        if span.recovery is not None and span.recovery.mechanism not in ENDING | PAUSING
+    ]
+
+
+def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:
+    acts = [one.mono for fault in faults for one in history.select("fault.injecting", fault=fault.id)]
+    if not acts:
+        raise NotTold(f"no injection of fault {faults[0].id if faults else 'of a recovery'} is recorded")
+    return min(acts)
+
+
+def _unanswered(plan: Plan, history: History) -> int | None:
+    """When the first fault was made that no recovery answers, and that ends the job."""
+    if plan.mechanism != "none":
+        return None
+    answered = {name for recovery in plan.recoveries for name in recovery.faults}
+    rest = [fault for fault in plan.faults if fault.id not in answered and fault.effect != "none"]
+    inside = [fault for fault in rest if "handler" in str(fault.trigger)]
+    acts = [
+        one.mono for fault in rest if fault not in inside for one in history.select("fault.injecting", fault=fault.id)
+    ]
+    return min(acts, default=None)

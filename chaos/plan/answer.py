@@ -1,0 +1,60 @@
+"""What a mechanism makes of a strike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaos.plan.constraints import Violation
+from chaos.plan.model import Recovery
+from chaos.plan.problems import Problems
+from chaos.plan.steps import Loss
+from chaos.plan.strike import Strike
+from chaos.scenario.model import Mechanism, Scenario
+
+PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too."""
+
+    scenario: Scenario
+    groups: Sequence[tuple[int, ...]]
+    on: tuple[Mechanism, ...]
+    problems: Problems
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a mechanism answers a strike.
+
+    ``recovery`` is None where it cannot act at all. The launch ends with it where ``ends`` is True; otherwise training
+    goes on after it, or, where the recovery is planned to fail, the next mechanism is asked about ``left``. ``why`` is
+    the reason for the mechanism, ``how`` that for the step, each without its full stop. ``cause`` is the path of the
+    scenario's key that it follows from. ``dead`` are the ranks that are lost to an end-of-life checkpoint, ``loss`` how
+    the training stops where it ends.
+    """
+
+    recovery: Recovery | None
+    why: str
+    cause: str
+    how: str = ""
+    ends: bool = False
+    left: Strike | None = None
+    loss: Loss | None = None
+    dead: tuple[int, ...] = ()
+
+
+class Acts(Protocol):
+    """A mechanism of the plan: a module of :mod:`chaos.plan.mechanisms`."""
+
+    def answer(self, context: Context, strike: Strike) -> Answer | None:
+        """Its answer; None when it has none, so that the next mechanism is asked. Notes what forbids the scenario."""
+
+
+def note(violation: Violation, problems: Problems, *more: str) -> None:
+    """Note a violated constraint as a problem, with more hints than its own."""
+    hint = "; ".join(part for part in (violation.hint, *more) if part)
+    problems.add(violation.path, violation.message, text=violation.text, hint=hint)

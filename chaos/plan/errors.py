@@ -1,0 +1,96 @@
+"""Errors that a device reports: where they can be raised, and for which of them the outcome is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.describe import ranks
+from chaos.plan.mechanism import COMMUNICATION, DOCUMENT, MEMORY, switched_on
+from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.model import Scenario
+
+EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
+"""Phases at which a communication error can be raised: those up to the exchange of the gradients."""
+
+FIRST_REPAIRABLE = 2
+"""First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
+
+
+def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note errors that cannot be raised where the scenario wants them, and those whose outcome is not known.
+
+    Args:
+        scenario: the scenario.
+        faults: its faults.
+        problems: takes what is wrong.
+    """
+    raised = [fault for fault in faults if fault.raised]
+    for fault in raised:
+        _check_trigger(fault, problems)
+        _check_promise(scenario, fault, problems)
+    timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
+    for fault in timed:
+        _check_step(scenario, fault, problems)
+
+
+def _when(fault: Scheduled) -> Point:
+    return fault.moment.earliest
+
+
+def _check_trigger(fault: Scheduled, problems: Problems) -> None:
+    """The agent raises the error while it holds the rank, so the trigger must be one barrier."""
+    trigger = fault.fault.trigger
+    if fault.handler is not None:
+        return  # the agent holds the rank at the entry of a handler, too
+    if not ("step" in trigger and trigger.keys() <= {"step", "phase"}):
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} is an error that a rank raises while it is held at a barrier, so its trigger "
+            "must be one step with its phase and nothing else",
+            text=", ".join(trigger),
+            hint="write step, and phase if it is not step.begin",
+        )
+    elif fault.effect == COMMUNICATION and trigger["phase"] not in EXCHANGE:
+        problems.add(
+            f"{fault.path}.trigger.phase",
+            f"a communication error arises while the gradients are exchanged, not at {trigger['phase']}",
+            text=trigger["phase"],
+            hint=f"use one of {', '.join(EXCHANGE)}",
+        )
+
+
+def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """With HCCE on, MindSpore reports a memory error as such even if UCE is off; nobody says what happens then."""
+    on = switched_on(scenario.job.protection)
+    if fault.effect != MEMORY or fault.repaired_by is not None or "HCCE" not in on:
+        return
+    problems.add(
+        "job.protection",
+        f"{ranks(fault.fault.ranks)} has a memory error ({problems.where(fault.path)}), and HCCE is on without UCE: "
+        f"{DOCUMENT} promises nothing for a memory error without UCE, so nothing can be judged",
+        text=", ".join(scenario.job.protection),
+        hint="add UCE to job.protection, or take HCCE out of it",
+    )
+
+
+def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """The first steps have no replica groups yet, and behind the last all-reduce nobody waits for a repair."""
+    at = _when(fault)
+    if at.step < FIRST_REPAIRABLE:
+        problems.add(
+            f"{fault.path}.trigger.step",
+            f"fault {fault.fault.id!r} comes at {at}: the SDK learns the replica groups when step 1 is finished, and "
+            "an error before or at step 1 hangs the job instead of being repaired",
+            text=at.step,
+            hint=f"use a step from {FIRST_REPAIRABLE}",
+        )
+    if at.last_complete >= scenario.job.steps:
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} comes at {at}, after the last all-reduce of the job: the others finish all "
+            f"{scenario.job.steps} steps and leave, so nobody waits for a repair, and nothing can be judged",
+            text=str(at),
+            hint="inject the fault earlier, or let the job train more steps",
+        )

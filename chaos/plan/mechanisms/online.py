@@ -1,0 +1,100 @@
+"""UCE and HCCE: errors that a device reports, repaired while every process lives on.
+
+All ranks stop, clean up, go back to a common step and train on. Where no online mechanism answers, the ranks count as
+lost, and another mechanism decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from chaos.plan.answer import PROVE_NONE, Answer, Context, note
+from chaos.plan.constraints import Violation
+from chaos.plan.describe import group, ranks
+from chaos.plan.mechanism import DOCUMENT, MEMORY
+from chaos.plan.model import Recovery
+from chaos.plan.schedule import Scheduled
+from chaos.plan.strike import Strike
+from chaos.scenario.model import Scenario
+from chaos.topology.survive import survive
+
+HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "rollback")}
+)
+"""Handlers that the SDK calls in an online repair, in order. Only UCE copies parameters."""
+
+
+def answer(context: Context, strike: Strike) -> Answer | None:
+    """An online repair; None for a strike that takes ranks, or that nothing repairs online."""
+    fault = strike.first
+    mechanism = fault.repaired_by
+    if mechanism is None or strike.failed:
+        return None
+    hopeless = _no_replica_left(context.groups, fault)
+    if hopeless is not None:
+        if context.scenario.expect.checkpoint != "none":
+            note(hopeless, context.problems, PROVE_NONE)
+        return Answer(None, hopeless.message, fault.path, ends=True)
+    step = fault.moment.earliest.last_complete
+    copied = fault.fault.ranks if fault.effect == MEMORY else ()
+    spoilt = strike.made_in(HANDLERS[mechanism])
+    if spoilt:
+        why = f"{mechanism} is tried on the {fault.effect} of {ranks(fault.fault.ranks)} and fails: {_spoils(spoilt)}"
+        recovery = Recovery(mechanism, strike.ids, step, succeeds=False, copied=copied)
+        return Answer(recovery, why, spoilt[0].path, left=strike.after(mechanism, spoilt))
+    recovery = Recovery(mechanism, strike.ids, step, copied=copied)
+    return Answer(recovery, _why(context.scenario, fault), fault.path, how=_how(fault))
+
+
+def _spoils(spoilt: Sequence[Scheduled]) -> str:
+    return "; ".join(
+        f"fault {fault.fault.id} ({fault.fault.kind}) strikes {ranks(fault.fault.ranks)} at the entry of handler "
+        f"{fault.handler}"
+        for fault in spoilt
+    )
+
+
+def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Violation | None:
+    """A replica group whose ranks all have a memory error has no sound copy of the state left."""
+    if fault.effect != MEMORY:
+        return None
+    lost = survive(groups, fault.fault.ranks).lost
+    if not lost:
+        return None
+    return Violation(
+        f"{fault.path}.target",
+        f"every rank of replica group {group(groups[lost[0]])} has a memory error at the same moment, so no sound copy "
+        f"of the state is left: UCE cannot repair it, and the job exits without a checkpoint ({DOCUMENT}, replica "
+        "relationships)",
+        text=ranks(fault.fault.ranks),
+        hint="leave a rank of every replica group alone",
+    )
+
+
+def _why(scenario: Scenario, fault: Scheduled) -> str:
+    who = f"{ranks(fault.fault.ranks)} {'has' if len(fault.fault.ranks) == 1 else 'have'} a {fault.effect}"
+    if fault.repaired_by == "UCE":
+        how = "with the state of a replica: no process ends and nothing is saved"
+    else:
+        how = "and copies nothing, since no rank has lost its state: no process ends and nothing is saved"
+    by = ""
+    if fault.repaired_by not in scenario.job.protection:
+        by = ". HCCE is not on, but with UCE on MindSpore's wrapper around the training handles this error too"
+    return f"{who}, and {fault.repaired_by} repairs that online ({DOCUMENT}) {how}{by}"
+
+
+def _how(fault: Scheduled) -> str:
+    """Why the ranks go on after this step."""
+    at, who = fault.moment.earliest, ranks(fault.fault.ranks)
+    step = at.last_complete
+    copied = f", {who} with the state of a replica" if fault.repaired_by == "UCE" else ""
+    if at.contributed:
+        return (
+            f"the {fault.effect} comes at {at}, behind the all-reduce: the others finish step {at.step} and block in "
+            f"step {at.step + 1}, so all go on after step {step}{copied}"
+        )
+    return (
+        f"the {fault.effect} comes at {at}, before the gradients are in: no rank can finish step {at.step}, so all go "
+        f"on after step {step}{copied}, and step {at.step} is replayed"
+    )

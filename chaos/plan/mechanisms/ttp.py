@@ -1,0 +1,114 @@
+"""TTP: the end-of-life checkpoint, the last safeguard. Behind it there is nothing but the end of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.answer import PROVE_NONE, Answer, Context, note
+from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
+from chaos.plan.describe import are_lost, ranks
+from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, MEMORY, SUPPORTED, acts_on_loss
+from chaos.plan.model import Recovery
+from chaos.plan.schedule import Scheduled
+from chaos.plan.steps import Loss
+from chaos.plan.strike import Strike
+
+HANDLERS = ("save_ckpt", "rename")
+"""Handlers that the SDK calls for an end-of-life checkpoint, in order."""
+
+_SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
+
+
+def answer(context: Context, strike: Strike) -> Answer:
+    """The end-of-life checkpoint, or why there is none. The launch ends either way."""
+    scenario = context.scenario
+    loss = strike.loss(scenario.job.steps)
+    lethal = [*strike.faults, *(fault for fault in strike.spoilt if fault.lethal or fault.effect == MEMORY)]
+    dead = _dead(strike, lethal)
+    cause = strike.first.path
+    lost = are_lost(dead)
+    actor = acts_on_loss(context.on)
+    if actor is None:
+        has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
+        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(strike)}"
+        return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
+    if actor not in SUPPORTED:
+        context.problems.add(
+            "job.protection",
+            f"{actor} would act when {lost} ({context.problems.where(cause)}), which is not yet supported by this "
+            "version",
+            text=actor,
+            hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(_SUPPORTED)}",
+        )
+        return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
+    late = nothing_left(loss, scenario.job.steps, cause)
+    if late is not None:
+        note(late, context.problems)
+    silent = {rank for fault in lethal if fault.silences for rank in fault.fault.ranks}
+    violations = loss_violations(
+        scenario, context.groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
+    )
+    if violations and scenario.expect.checkpoint != "none":
+        for violation in violations:
+            note(violation, context.problems, PROVE_NONE)
+    if violations:
+        why = "; ".join(violation.message for violation in violations)
+        return Answer(None, f"{why}{_counted(strike)}", cause, ends=True, loss=loss, dead=dead)
+    spoilt = strike.made_in(HANDLERS)
+    if spoilt:
+        return _spoilt(context, strike, spoilt, loss, dead)
+    why = f"{lost}, and TTP acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
+    recovery = Recovery("TTP", strike.ids, loss.step)
+    how = _stop(strike, loss)
+    return Answer(recovery, f"{why}{_counted(strike)}", cause, how=how, ends=True, loss=loss, dead=dead)
+
+
+def _spoilt(context: Context, strike: Strike, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]) -> Answer:
+    """A save that is broken off: what is there keeps its temporary name."""
+    who = ", ".join(f"{ranks(fault.fault.ranks)} by fault {fault.fault.id} at {fault.handler}" for fault in spoilt)
+    why = (
+        f"{are_lost(dead)} and TTP begins to save, but the save is broken off ({who}), so no end-of-life checkpoint is "
+        "finished"
+    )
+    if context.scenario.expect.checkpoint != "none":
+        context.problems.add(f"{spoilt[0].path}.trigger", why, text=spoilt[0].handler or "", hint=PROVE_NONE)
+    recovery = Recovery("TTP", strike.ids, loss.step, succeeds=False)
+    left = strike.after("TTP", spoilt)
+    return Answer(recovery, why, spoilt[0].path, ends=True, left=left, loss=loss, dead=dead)
+
+
+def _dead(strike: Strike, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
+    """Ranks whose state is lost: those of errors that nothing repaired too."""
+    return tuple(sorted({*strike.hit, *(rank for fault in lethal for rank in fault.fault.ranks)}))
+
+
+def _counted(strike: Strike) -> str:
+    """Why ranks with an error count as lost, to be put behind a reason."""
+    effects = sorted({fault.effect for fault in strike.faults if fault.raised})
+    if not effects or strike.failed:
+        return ""
+    return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
+
+
+def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
+    """Path of the fault that takes the rank which may host the controller."""
+    return next((fault.path for fault in lethal if fault.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise)
+
+
+def _stop(strike: Strike, loss: Loss) -> str:
+    """Why this is the last complete step."""
+    if loss.at is None:
+        return (
+            "the trigger leaves the step open: the checkpoint holds the last step that the saving rank trained, "
+            f"one of {max(1, loss.lowest)} to {loss.highest}"
+        )
+    lost, point = are_lost(strike.first.fault.ranks), loss.at
+    if point.contributed:
+        return (
+            f"{lost} at {point}, behind the all-reduce: the others finish step {point.step} and block in "
+            f"step {point.step + 1}, so step {point.step} is saved"
+        )
+    return (
+        f"{lost} at {point}, before its gradients are in: the others block in the all-reduce of step "
+        f"{point.step}, so step {point.step - 1} is saved"
+    )
