@@ -52,7 +52,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "save": 15.0,
                     "exit": 10.0,
                     "relaunch": 60.0,
-                    "load": 15.0,
+                    "load": 60.0,
                     "compile": 60.0,
                     "first step": 30.0,
                     "caught up": 60.0,
