@@ -9,6 +9,7 @@ from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
+from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.model import Plan
 from chaos.plan.outcome import check_reachable, derive
@@ -62,7 +63,8 @@ def build_plan(
         draw_seed=draw_seed,
         problems=problems,
     )
-    for violation in layout_violations(scenario, layout, switched_on(scenario.job.protection)):
+    violations = layout_violations(scenario, layout, switched_on(scenario.job.protection))
+    for violation in (*violations, *job_violations(scenario, layout, traits)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_errors(scenario, faults, problems)
     check_reachable(faults, problems)

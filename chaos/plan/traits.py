@@ -14,9 +14,14 @@ class JobTraits:
 
     ``observable`` holds the barrier phases that a rank of this job can report. ``checkpoint_form`` is the layout of
     its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
-    checkpoint directory. ``end_of_life_prefix`` is the first part of the file names.
+    checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
+    pipeline that it can train, ``slices`` and ``shards`` hold the sizes of model parallelism and of the optimizer's
+    shards that its own script can; None where there is no limit.
     """
 
     observable: frozenset[str]
     checkpoint_form: CheckpointForm
     end_of_life_prefix: str = "ttp"
+    most_stages: int | None = None
+    slices: frozenset[int] | None = None
+    shards: frozenset[int] | None = None

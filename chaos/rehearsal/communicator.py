@@ -19,7 +19,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
@@ -33,6 +34,9 @@ _HELLO = struct.Struct("<32sII")
 _CHUNK = 1 << 20
 _DIRECT = 1 << 63
 """Sequence numbers from here on belong to what one rank sends to another alone."""
+_GROUP_SHIFT = 32
+_GROUP_MASK = 0x7FFFFFFF
+"""Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
 _JOIN_POLL_SECONDS = 0.01
 
 
@@ -90,7 +94,7 @@ class Communicator:
         self._limit_seconds = limit_seconds
         self._on_stranger = on_stranger
         self._peers: dict[int, _Peer] = {}
-        self._sequence = 0
+        self._counts: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, int], int] = {}
         self._selector = selectors.DefaultSelector()
         self._aborted = threading.Event()
@@ -117,22 +121,29 @@ class Communicator:
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
 
-    def all_reduce(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Sum ``array`` over all ranks, in the order of ranks; blocks until every rank has contributed.
+    def all_reduce(self, array: NDArray[Any], group: Collection[int] | None = None) -> NDArray[Any]:
+        """Sum ``array`` over the ranks of ``group`` (default: all), in the order of ranks; blocks until each has
+        contributed.
 
-        Raises CommunicationAborted when told to stop, CommunicationTimeout after the limit.
+        A group has no connections of its own: it is stopped and rebuilt with the communicator. Raises ValueError for a
+        group that this rank is not in, CommunicationAborted when told to stop, CommunicationTimeout after the limit.
         """
-        self._sequence += 1
-        sequence = self._sequence
+        members = self.ranks if group is None else sorted(group)
+        if self.rank not in members or not set(members) <= set(self.ranks):
+            raise ValueError(
+                f"rank {self.rank} cannot reduce over {members}: it must be one of {self.ranks}, and in it"
+            )
+        sequence = self._next_collective(tuple(members))
         payload = numpy.asarray(array, order="C")  # ascontiguousarray would make a scalar one-dimensional
         header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
-        for peer in self._peers.values():
+        peers = [self._peers[rank] for rank in members if rank != self.rank]
+        for peer in peers:
             if not peer.gone:
                 peer.outgoing = [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
                 self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
-        self._exchange(lambda: self._missing(sequence))
+        self._exchange(lambda: _missing(peers, sequence))
         total = None
-        for rank in self.ranks:
+        for rank in members:
             part = (
                 payload
                 if rank == self.rank
@@ -159,6 +170,12 @@ class Communicator:
         self._exchange(lambda: None if sequence in peer.arrived else f"to receive from rank {other}")
         return numpy.frombuffer(peer.arrived.pop(sequence), like.dtype).reshape(like.shape)
 
+    def _next_collective(self, members: tuple[int, ...]) -> int:
+        """Each group counts its own collectives; all its members come to the same number."""
+        self._counts[members] = count = self._counts.get(members, 0) + 1
+        mark = 0 if len(members) == len(self.ranks) else zlib.crc32(repr(members).encode()) & _GROUP_MASK
+        return mark << _GROUP_SHIFT | count
+
     def _next_direct(self, source: int, target: int) -> int:
         self._direct[source, target] = self._direct.get((source, target), 0) + 1
         return _DIRECT + self._direct[source, target]
@@ -175,13 +192,6 @@ class Communicator:
         """End a blocked collective, and refuse further ones. May be called from any thread."""
         self._aborted.set()
         os.write(self._wake_write, b"x")
-
-    def _missing(self, sequence: int) -> str | None:
-        """Whom this all-reduce still waits for, None when it is over."""
-        missing = [peer.rank for peer in self._peers.values() if sequence not in peer.arrived]
-        if not missing and not any(peer.outgoing for peer in self._peers.values()):
-            return None
-        return f"in all-reduce {sequence} for ranks {missing}"
 
     def _exchange(self, waits: Callable[[], str | None]) -> None:
         """Serve all peers until ``waits`` has nothing to say any more."""
@@ -322,6 +332,14 @@ class _Callers:
             return []
         self._selector.unregister(connection)
         return [(connection, self._said.pop(connection))]
+
+
+def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:
+    """Whom a collective still waits for, None when it is over."""
+    missing = [peer.rank for peer in peers if sequence not in peer.arrived]
+    if not missing and not any(peer.outgoing for peer in peers):
+        return None
+    return f"in all-reduce {sequence & (1 << _GROUP_SHIFT) - 1} for ranks {missing}"
 
 
 def _unlink(path: str) -> None:

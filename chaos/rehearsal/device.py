@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from chaos.agent.start import Agent
 from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.groups import Groups
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
 
@@ -29,6 +30,7 @@ def install(agent: Agent) -> None:
     watch = agent.imports.watch
     watch("mindspore.communication.management", device.replace_communication)
     watch("mindspore.communication", device.replace_communication)
+    watch("mindspore.ops", device.replace_operators)
     watch("mindspore.utils.utils", device.replace_handle)
     watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
     watch("mindspore.train.model", device.replace_training)
@@ -44,13 +46,17 @@ class Device:
         self._agent = agent
         self._rank = agent.place.rank
         self._ranks = agent.place.ranks
+        self._groups = Groups(self._rank, self._ranks)
         self._communicator: Communicator | None = None
         self._generation = 1
 
-    def all_reduce(self, array: Any) -> Any:
-        """Sum over all ranks. Raises RuntimeError with the text by which MindSpore knows a stopped device."""
+    def all_reduce(self, array: Any, group: str | None = None) -> Any:
+        """Sum over the ranks of a group (default: all).
+
+        Raises RuntimeError with the text by which MindSpore knows a stopped device.
+        """
         try:
-            return self.join().all_reduce(array)
+            return self.join().all_reduce(array, self._groups.members(group))
         except CommunicationAborted as error:
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
@@ -84,13 +90,8 @@ class Device:
     # mindspore.communication: no cluster is formed, rank and size come from msrun's environment.
 
     def replace_communication(self, module: ModuleType) -> None:
-        """Put rank, size and joining of this communicator in place of the cluster's."""
-        replacements: dict[str, Callable[..., Any]] = {
-            "init": self._init,
-            "get_rank": lambda group=None: self._rank,
-            "get_group_size": lambda group=None: self._ranks,
-            "get_local_rank": lambda group=None: self._rank,
-        }
+        """Put rank, size, joining and groups of this communicator in place of the cluster's."""
+        replacements: dict[str, Callable[..., Any]] = {"init": self._init, **self._groups.replacements()}
         for name, function in replacements.items():
             if hasattr(module, name):
                 setattr(module, name, function)
@@ -100,6 +101,12 @@ class Device:
     def _init(self, backend_name: str | None = None) -> None:
         del backend_name
         self.join()
+
+    # mindspore.ops: the collective that a job calls itself, as one with sliced weights does.
+
+    def replace_operators(self, module: ModuleType) -> None:
+        """``ops.AllReduce`` over this communicator, also for those who import it later."""
+        module.AllReduce = functools.partial(_AllReduce, self)  # type: ignore[attr-defined]
 
     # mindspore.utils.utils and the fault tolerance callback: a device that says it is an Ascend one.
 
@@ -192,18 +199,24 @@ class _Operators:
         self._ops = ops
         self._device = device
 
-    def AllReduce(self, *_: Any, **__: Any) -> _AllReduce:
-        return _AllReduce(self._device)
+    def AllReduce(self, *args: Any, **kwargs: Any) -> _AllReduce:
+        return _AllReduce(self._device, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ops, name)
 
 
 class _AllReduce:
-    """The all-reduce of the optimizer wrapper's flag, which also is its barrier before the update."""
+    """A sum over the ranks of a group. The one over the optimizer wrapper's flag also is its barrier before the update.
 
-    def __init__(self, device: Device) -> None:
+    Raises ValueError for another operation than the sum, which no rehearsed job needs.
+    """
+
+    def __init__(self, device: Device, op: str = "sum", group: str | None = None) -> None:
+        if op != "sum":
+            raise ValueError(f"the rehearsal's communicator only sums, it does not know {op!r}")
         self._device = device
+        self._group = group
 
     def add_prim_attr(self, name: str, value: Any) -> _AllReduce:
         del name, value
@@ -212,7 +225,7 @@ class _AllReduce:
     def __call__(self, tensor: Any) -> Any:
         from mindspore import Tensor
 
-        return Tensor(self._device.all_reduce(tensor.asnumpy()))
+        return Tensor(self._device.all_reduce(tensor.asnumpy(), self._group))
 
 
 class _TensorReport:

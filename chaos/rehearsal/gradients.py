@@ -21,13 +21,21 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
     from mindspore.nn.cell import Cell
 
     class RehearsedGradReducer(Cell):  # type: ignore[misc]
-        """Averages the gradients of all ranks, in PyNative mode."""
+        """Averages the gradients of all ranks, or of those of a group, in PyNative mode."""
 
-        def __init__(self, parameters: Any, mean: Any = None, degree: Any = None, *_: Any, **__: Any) -> None:
+        def __init__(
+            self,
+            parameters: Any,
+            mean: Any = None,
+            degree: Any = None,
+            fusion_type: int = 1,
+            group: str | None = None,
+        ) -> None:
             from mindspore.parallel._auto_parallel_context import auto_parallel_context
 
             super().__init__(auto_prefix=False)
-            del parameters
+            del parameters, fusion_type
+            self._group = group
             self._mean = auto_parallel_context().get_gradients_mean() if mean is None else mean
             self._share = 1.0 / (degree or agent.place.ranks or 1)
 
@@ -38,7 +46,7 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
             arrays = [gradient.asnumpy() for gradient in gradients]
             flat = numpy.concatenate([array.reshape(-1) for array in arrays])
             barriers.reach("allreduce.enter")
-            total = device.all_reduce(flat)
+            total = device.all_reduce(flat, self._group)
             if self._mean:
                 total = total * numpy.asarray(self._share, total.dtype)
             digests.gradients = total

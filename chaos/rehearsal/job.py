@@ -11,9 +11,12 @@ from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.scenario.model import Job, Scenario
+from chaos.topology.layout import layout_of
 
 _ROOM = Path(__file__).parent
 _BATCH_SIZE = 16
+_SHARDS = frozenset({1, 2})
+"""The last layer has ten outputs, and every weight is sharded."""
 _PHASES = frozenset(
     {"step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end", "checkpoint.begin", "checkpoint.end"}
 )
@@ -23,7 +26,9 @@ class RehearsalJob:
     """Trains the five-layer network of the power-off checkpoint document, or a script written like it."""
 
     name = "rehearsal"
-    traits = JobTraits(observable=_PHASES, checkpoint_form="mindspore")
+    traits = JobTraits(
+        observable=_PHASES, checkpoint_form="mindspore", most_stages=1, slices=frozenset({1, 2, 4, 8}), shards=_SHARDS
+    )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
     extensions: tuple[str, ...] = ("chaos.rehearsal.device",)
@@ -34,6 +39,8 @@ class RehearsalJob:
             Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
             Simulated("optimizer update report (TensorReport)", "device layer"),
         ]
+        if is_sliced(scenario):
+            parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
         if sdk == "standin":
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
         return tuple(parts)
@@ -58,6 +65,7 @@ class RehearsalJob:
             f"--checkpoint-interval={job.checkpoint_interval or 0}",
             f"--seed={job.seed}",
             f"--is-recover={int(launch.resume)}",
+            *_slicing(launch.scenario),
             *job.arguments,
         )
         environment = {
@@ -98,9 +106,23 @@ def _steps_per_epoch(job: Job) -> int:
     return job.steps_per_epoch or job.steps
 
 
+def _slicing(scenario: Scenario) -> tuple[str, ...]:
+    """Arguments by which the script slices its weights; none where every rank holds all of them."""
+    if not is_sliced(scenario):
+        return ()
+    layout = layout_of(scenario.cluster)
+    return (f"--model-parallel={layout.model}", f"--optimizer-shards={layout.shards}")
+
+
+def is_sliced(scenario: Scenario) -> bool:
+    """Whether the job's own script is the one with sliced weights."""
+    layout = layout_of(scenario.cluster)
+    return scenario.job.script is None and (layout.model > 1 or layout.shards > 1)
+
+
 def _script(scenario: Scenario, directory: Path) -> Path:
     if scenario.job.script is None:
-        return _ROOM / "jobs" / "mnist.py"
+        return _ROOM / "jobs" / ("sliced.py" if is_sliced(scenario) else "mnist.py")
     script = directory / scenario.job.script
     if not script.is_file():
         raise JobError(f"job.script: there is no file {script}")

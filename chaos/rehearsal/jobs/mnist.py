@@ -36,7 +36,7 @@ from mindspore.train import (
 )
 
 
-def read_arguments() -> argparse.Namespace:
+def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Train a five-layer network with fault tolerance.")
     parser.add_argument("--device", default="Ascend")
     parser.add_argument("--data", required=True, help="directory with MNIST files")
@@ -47,7 +47,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoint-interval", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
-    return parser.parse_args()
+    return parser
 
 
 class MatMulCell(nn.Cell):  # type: ignore[misc]
@@ -99,13 +99,13 @@ class LastStep(Callback):  # type: ignore[misc]
             run_context.request_stop()
 
 
-def create_dataset(arguments: argparse.Namespace) -> ds.Dataset:
+def create_dataset(arguments: argparse.Namespace, shards: int, shard: int) -> ds.Dataset:
     dataset = ds.MnistDataset(
         arguments.data,
         num_samples=arguments.steps_per_epoch * arguments.batch_size,
         shuffle=False,
-        num_shards=get_group_size(),
-        shard_id=get_rank(),
+        num_shards=shards,
+        shard_id=shard,
         num_parallel_workers=1,
     )
     transforms = [
@@ -135,7 +135,7 @@ def find_checkpoint(output: str) -> str:
 
 
 def main() -> None:
-    arguments = read_arguments()
+    arguments = argument_parser().parse_args()
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=arguments.device == "CPU")
     ms.set_device(arguments.device)
     init()
@@ -143,7 +143,7 @@ def main() -> None:
     ms.set_seed(arguments.seed)
 
     network = Network()
-    dataset = create_dataset(arguments)
+    dataset = create_dataset(arguments, get_group_size(), get_rank())
     rates = [0.02 * (1 - step / (2 * arguments.steps)) for step in range(arguments.steps)]
     optimizer_class = TrainFaultTolerance.get_optimizer_wrapper(nn.Momentum)
     optimizer = optimizer_class(network.trainable_params(), learning_rate=rates, momentum=0.9)

@@ -27,9 +27,17 @@ def make(tmp_path: Path) -> Make:
     (tmp_path / "bin" / "msrun").write_text("")
     (tmp_path / "logs").mkdir()
 
-    def make(*, resume: bool = False, sdk: str = "standin", ranks: int = 4, **job: Any) -> Launch:
+    def make(
+        *,
+        resume: bool = False,
+        sdk: str = "standin",
+        ranks: int = 4,
+        parallel: dict[str, Any] | None = None,
+        **job: Any,
+    ) -> Launch:
+        cluster = {"ranks": ranks, "parallel": parallel}
         scenario = Scenario.model_validate(
-            {"chaos": 1, "name": "n", "cluster": {"ranks": ranks}, "job": {"steps": 12, "protection": ("TTP",), **job}}
+            {"chaos": 1, "name": "n", "cluster": cluster, "job": {"steps": 12, "protection": ("TTP",), **job}}
         )
         return Launch(
             scenario, tmp_path, tmp_path, tmp_path / "logs", resume, (21000, 21001), tmp_path / "bin" / "python", sdk
@@ -76,6 +84,24 @@ def test_the_script_gets_the_scenarios_sizes_and_its_own_arguments_last(make: Ma
     assert argv[-2:] == ("--more", "a b")
     assert options(KIND.command(make()).argv)["--steps-per-epoch"] == "12"
     assert options(KIND.command(make(resume=True)).argv)["--is-recover"] == "1"
+
+
+def test_a_layout_with_slices_gets_the_script_that_slices(make: Make) -> None:
+    sharded = {"data_parallel": 4, "enable_parallel_optimizer": True, "optimizer_weight_shard_size": 2}
+    for parallel, sizes in (({"data_parallel": 2, "model_parallel": 2}, ("2", "1")), (sharded, ("1", "2"))):
+        launch = make(parallel=parallel)
+        given = options(KIND.command(launch).argv)
+        assert (given["--model-parallel"], given["--optimizer-shards"]) == sizes
+        assert any(argument.endswith("/sliced.py") for argument in KIND.command(launch).argv)
+        assert "slices" in " ".join(part.part for part in KIND.simulated(launch.scenario, "standin"))
+    assert "slices" not in " ".join(part.part for part in KIND.simulated(make().scenario, "standin"))
+
+
+def test_a_script_of_the_scenario_is_told_nothing_about_slices(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("")
+    argv = KIND.command(make(parallel={"data_parallel": 2, "model_parallel": 2}, script="own.py")).argv
+    assert str(tmp_path / "own.py") in argv
+    assert not any(argument.startswith("--model-parallel") for argument in argv)
 
 
 def test_an_own_script_is_found_beside_the_scenario(make: Make, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_rank_and_size_are_msruns(make: Make) -> None:
     module.get_rank = module.get_group_size = module.get_local_rank = None  # type: ignore[attr-defined]
     module.GlobalComm = SimpleNamespace(INITED=False)  # type: ignore[attr-defined]
     device.Device(make(1)).replace_communication(module)
-    assert (module.get_rank(), module.get_rank("group"), module.get_group_size()) == (1, 1, 2)
+    assert (module.get_rank(), module.get_rank("mccl_world_group"), module.get_group_size()) == (1, 1, 2)
     assert module.GlobalComm.INITED
     assert not hasattr(module, "init")
 
@@ -81,6 +81,21 @@ def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(
     (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert directory.name.startswith("train")
     assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_jobs_own_all_reduce_sums_over_its_group(make: Make) -> None:
+    devices = [device.Device(make(rank)) for rank in (0, 1)]
+    modules = [ModuleType("mindspore.ops") for _ in devices]
+    for rank, (one, module) in enumerate(zip(devices, modules, strict=True)):
+        one.replace_operators(module)
+        one._groups.create("alone", [rank])
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda one: list(one.all_reduce(numpy.ones(1, "float32"))), devices))
+        alone = list(pool.map(lambda one: list(one.all_reduce(numpy.ones(1, "float32"), "alone")), devices))
+    assert (both, alone) == ([[2], [2]], [[1], [1]])
+    assert modules[0].AllReduce(group="alone").add_prim_attr("fusion", 1)._group == "alone"
+    with pytest.raises(ValueError, match="does not know 'max'"):
+        modules[0].AllReduce("max")
 
 
 def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,95 @@
+"""Files of sliced weights: which one a rank starts from, and which ranks hold the same slice (``group_info.pb``)."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+
+GROUP_INFO = "group_info.pb"
+
+
+def write_group_info(directory: str, replicas: Sequence[int]) -> None:
+    """Write the message that MindSpore writes on Ascend when GROUP_INFO_FILE is set: who holds the same slices."""
+    from mindspore.train.node_strategy_pb2 import ParallelGroupMap
+
+    message = ParallelGroupMap()
+    message.ckpt_restore_rank_list.dim.extend(replicas)
+    os.makedirs(directory, exist_ok=True)
+    path = os.path.join(directory, GROUP_INFO)
+    with open(path + ".tmp", "wb") as file:
+        file.write(message.SerializeToString())
+    os.replace(path + ".tmp", path)
+
+
+def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int], steps_per_epoch: int) -> str:
+    """The file that a rank resumes from: of the newest step that every rank has a file of, its own or a replica's.
+
+    An end-of-life checkpoint that was finished (renamed) has one file for each replica group; who its replicas are a
+    rank knows from its communication group. In periodic checkpoints a lost file is replaced by one of the ranks that
+    ``group_info.pb`` names. All ranks look at the same files, so they come to the same step.
+    """
+    periodic = _periodic(output, ranks, steps_per_epoch)
+    end_of_life = _end_of_life(output, replicas)
+    step = max([*periodic, *end_of_life], default=None)
+    if step is None:
+        raise FileNotFoundError(
+            f"no step in {output} has a file for every rank: neither its own nor one of a rank that {GROUP_INFO} names"
+        )
+    if step in end_of_life:
+        return end_of_life[step]
+    return periodic[step][rank]
+
+
+def _end_of_life(output: str, replicas: Sequence[int]) -> dict[int, str]:
+    """The file of this rank's replica group in each finished end-of-life checkpoint, by step.
+
+    MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``.
+    """
+    found = {}
+    for directory in glob.glob(os.path.join(output, "t[tf][pt]_saved_checkpoints-step_*")):
+        match = re.search(r"step_(\d+)$", directory)
+        files = [file for rank in replicas for file in glob.glob(os.path.join(directory, f"rank_{rank}", "*.ckpt"))]
+        if match and files:
+            found[int(match[1])] = sorted(files)[0]
+    return found
+
+
+def _periodic(output: str, ranks: int, steps_per_epoch: int) -> dict[int, dict[int, str]]:
+    """For each step that is complete, the file of every rank."""
+    replicas = _read_group_infos(output)
+    own = {rank: _by_step(os.path.join(output, f"rank_{rank}"), steps_per_epoch) for rank in range(ranks)}
+    complete: dict[int, dict[int, str]] = {}
+    for step in {step for files in own.values() for step in files}:
+        chosen = {
+            rank: own[holder][step]
+            for rank in range(ranks)
+            for holder in reversed([rank, *replicas.get(rank, [])])
+            if step in own.get(holder, {})
+        }
+        if len(chosen) == ranks:
+            complete[step] = chosen
+    return complete
+
+
+def _read_group_infos(output: str) -> dict[int, list[int]]:
+    """Ranks that hold the same slices, by rank, from the files that are left: a lost rank's is lost with it."""
+    import mindspore as ms
+
+    replicas: dict[int, list[int]] = {}
+    for path in sorted(glob.glob(os.path.join(output, "rank_*", GROUP_INFO))):
+        members = ms.restore_group_info_list(path)
+        for rank in members:
+            replicas.setdefault(rank, members)
+    return replicas
+
+
+def _by_step(directory: str, steps_per_epoch: int) -> dict[int, str]:
+    """A rank's periodic files by their step: ``sliced-2_3.ckpt`` is the third step of the second epoch."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(directory, "*.ckpt"))):
+        match = re.search(r"-(\d+)_(\d+)\.ckpt$", path)
+        if match:
+            found[(int(match[1]) - 1) * steps_per_epoch + int(match[2])] = path
+    return found

@@ -1,0 +1,48 @@
+"""A size of parallelism that the job kind does not know is refused by name, at its line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.traits import JobTraits
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+LIMITED = JobTraits(
+    frozenset(PHASE_ORDER), "mindspore", most_stages=1, slices=frozenset({1, 2}), shards=frozenset({1, 2})
+)
+STAGES = {"ranks": 8, "parallel": {"data_parallel": 2, "model_parallel": 2, "pipeline_stage": 2}}
+SLICES = {"ranks": 6, "parallel": {"data_parallel": 2, "model_parallel": 3}}
+SHARDS = {
+    "ranks": 8,
+    "parallel": {"data_parallel": 8, "enable_parallel_optimizer": True, "optimizer_weight_shard_size": 4},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "cluster", "said"),
+    [
+        ("pipeline_stage", STAGES, "job kind 'rehearsal' does not train in pipeline stages, but pipeline_stage is 2"),
+        ("model_parallel", SLICES, "cannot slice its weights by model_parallel 3"),
+        ("optimizer_weight_shard_size", SHARDS, "cannot slice its weights by optimizer_weight_shard_size 4"),
+    ],
+)
+def test_a_size_that_the_kind_does_not_know_is_refused(
+    plan: Planner, key: str, cluster: dict[str, Any], said: str
+) -> None:
+    assert plan(cluster=cluster).replica_groups  # a kind without limits takes it
+    plan.traits, plan.lines = LIMITED, {f"cluster.parallel.{key}": 7}
+    text = plan.refused(cluster=cluster)
+    assert "example.yaml:7:3: " in text
+    assert said in text
+
+
+@pytest.mark.parametrize("cluster", [SLICES, SHARDS])
+def test_a_script_of_the_scenario_slices_as_it_likes(plan: Planner, cluster: dict[str, Any]) -> None:
+    plan.traits = LIMITED
+    assert plan(cluster=cluster, job={"script": "own.py"}).replica_groups
+    assert "pipeline stages" in plan.refused(cluster=STAGES, job={"script": "own.py"})
