@@ -130,8 +130,14 @@ class Device:
         module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
 
     def replace_training(self, module: ModuleType) -> None:
-        """What the wrapper around training calls on the device after a repair."""
-        module._reset_error_state = lambda: None  # type: ignore[attr-defined]
+        """What the wrapper around training calls on the device after a repair.
+
+        In PyNative mode (MindSpore 2.10) an error in the middle of the forward pass leaves half of a graph behind, and
+        the next step runs its forward pass twice: one rank would then be ahead of the others by the collectives in it.
+        So what is left is cleared, as MindSpore does itself where it catches such an error.
+        """
+        executor = getattr(module, "_pynative_executor", None)
+        module._reset_error_state = lambda: executor and executor.clear_res()  # type: ignore[attr-defined]
 
     def _stop(self, device_id: int) -> None:
         del device_id

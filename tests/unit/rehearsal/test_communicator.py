@@ -216,7 +216,7 @@ def test_abort_ends_a_collective_at_once_and_refuses_further_ones(group: Group) 
     ranks[0].abort()
     with pytest.raises(CommunicationAborted):
         waiting.result(SECONDS)
-    assert time.monotonic() - began < 0.2
+    assert time.monotonic() - began < SECONDS / 10  # not by its time limit, also on a busy machine
     with pytest.raises(CommunicationAborted):
         ranks[0].all_reduce(floats(0))
 
@@ -290,7 +290,7 @@ def test_the_end_of_a_peer_does_not_end_a_collective(
     for future in waiting:
         with pytest.raises(CommunicationAborted):
             future.result(SECONDS)
-    assert time.monotonic() - began < 0.2
+    assert time.monotonic() - began < SECONDS / 10  # not by its time limit, also on a busy machine
 
 
 def test_what_a_peer_sent_before_its_death_counts(group: Group) -> None:
