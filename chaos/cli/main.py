@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "List scenarios with their tags and cells.",
     "schema": "Print the JSON Schema of a scenario.",
     "analyze": "Judge a run again from its files.",
+    "soak": "Run scenarios many times and add up the verdicts.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }

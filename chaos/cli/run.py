@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +12,7 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
+from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
 from chaos.cli.places import find_run
 from chaos.cli.scenarios import load, pick_cells
@@ -106,7 +104,7 @@ def command(
         click.echo(text, err=True)
         return text
 
-    with _ended_like_ctrl_c():
+    with ended_like_ctrl_c():
         summary = run_cells(
             pairs,
             run_one,
@@ -130,18 +128,6 @@ def _make_directory(reports: Path) -> None:
         raise click.UsageError(f"--reports {reports}: it cannot be made: {error.strerror}") from error
     if not os.access(reports, os.W_OK | os.X_OK):
         raise click.UsageError(f"--reports {reports}: no run can be written there")
-
-
-@contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and a terminal that goes away end a run as Ctrl-C does, unless they are ignored (``nohup``)."""
-    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    before = [(number, signal.signal(number, signal.default_int_handler)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def _exit_code(summary: Summary) -> int:

@@ -1,0 +1,199 @@
+"""``chaos soak``: run scenarios many times, on and on over interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.interrupt import ended_like_ctrl_c
+from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
+from chaos.cli.scenarios import load, pick_cells
+from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each cell in all.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
+@click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
+@set_option
+@cell_option
+@reports_option
+@json_option
+def command(
+    scenarios: tuple[str, ...],
+    times: int,
+    jobs: int,
+    keep: str,
+    settings: dict[str, str],
+    cells: tuple[str, ...],
+    reports: Path,
+    as_json: bool,
+) -> int:
+    """Run every cell until it has run --times times in all, and say how often it passed.
+
+    Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
+    goes on with what is left; runs of other code or of a changed scenario do not count. A cell whose runs do not agree
+    is flaky.
+
+    \b
+    Examples:
+      chaos soak scenarios/*.yaml --times 10 --jobs 2
+      chaos soak kill-rank.yaml --times 50 --reports soak/
+
+    \b
+    Exit codes: 0 every run has passed (or failed, where the scenario names a
+    finding), 1 one failed, 2 one is unknown, 3 the harness failed, 130 interrupted.
+    """
+    pairs = pick_cells([load(text, settings) for text in scenarios], cells)
+    reports.mkdir(parents=True, exist_ok=True)
+    soak = _Soak(pairs, reports, times, jobs, keep == "all", settings)
+    with ended_like_ctrl_c():
+        interrupted = soak.run()
+    tallies = soak.tallies()
+    if as_json:
+        echo_json({"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]})
+    else:
+        _print(tallies, times, reports)
+    return codes.INTERRUPTED if interrupted else _exit_code(tallies)
+
+
+class _Soak:
+    """The runs that are left, and the processes that make them."""
+
+    def __init__(
+        self,
+        pairs: list[tuple[LoadedScenario, Cell]],
+        reports: Path,
+        times: int,
+        jobs: int,
+        keep_all: bool,
+        settings: dict[str, str],
+    ) -> None:
+        self._cells = {(cell.scenario.name, cell.name): (loaded, cell) for loaded, cell in pairs}
+        self._codes = {name: code_key(loaded.text, _PACKAGE) for name, (loaded, _) in self._cells.items()}
+        self._reports = reports
+        self._times = times
+        self._jobs = jobs
+        self._keep_all = keep_all
+        self._settings = settings
+        self._record = SoakRecord(reports / "soak.jsonl")
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = threading.Event()
+
+    def runs(self) -> list[SoakRun]:
+        """The runs that count."""
+        return [run for run in self._record.runs() if self._codes.get(run.of) == run.code]
+
+    def tallies(self) -> list[Tally]:
+        """What each cell came to."""
+        runs = self.runs()
+        return [
+            tally(name, runs, "fail" if cell.scenario.finding else "pass") for name, (_, cell) in self._cells.items()
+        ]
+
+    def run(self) -> bool:
+        """Make the runs that are left; True when Ctrl-C has ended it."""
+        left = list(still_to_run(list(self._cells), self.runs(), self._times))
+        click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            waiting: set[Future[SoakRun | None]] = set()
+            try:
+                for name in left:
+                    if len(waiting) == self._jobs:
+                        waiting = self._take(waiting)
+                    waiting.add(pool.submit(self._one, name))
+                while waiting:
+                    waiting = self._take(waiting)
+            except KeyboardInterrupt:
+                self._stopped.set()
+                for process in list(self._running):
+                    process.send_signal(signal.SIGINT)
+                return True
+        return False
+
+    def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
+        done, rest = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            if (run := future.result()) is not None:
+                self._record.append(run)
+                name = f"{run.scenario}[{run.cell}]" if run.cell else run.scenario
+                click.echo(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}", err=True)
+        return rest
+
+    def _one(self, name: tuple[str, str]) -> SoakRun | None:
+        """Run a cell in a process of its own; None where it was interrupted."""
+        if self._stopped.is_set():
+            return None
+        loaded, _ = self._cells[name]
+        command = [sys.executable, "-m", "chaos", "run", str(loaded.path), "--json", "--reports", str(self._reports)]
+        command += ["--cell", name[1]] if name[1] else []
+        command += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
+        if self._jobs > 1:
+            command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
+        started = time.time()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is handed on, once
+        )
+        self._running.add(process)
+        output, _ = process.communicate()
+        self._running.discard(process)
+        if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
+            return None
+        verdict, run = _read(output)
+        seconds = round(time.time() - started, 1)
+        if verdict == "pass" and run is not None and not self._keep_all:
+            shutil.rmtree(self._reports / run, ignore_errors=True)
+        load = round(os.getloadavg()[0], 1)
+        return SoakRun(*name, self._codes[name], verdict, run, round(started, 1), seconds, load)
+
+
+def _read(output: str) -> tuple[str | None, str | None]:
+    """Verdict and run of what ``chaos run --json`` prints; (None, None) where it printed no result."""
+    try:
+        (cell,) = json.loads(output)["cells"]
+        return cell["verdict"], cell["run"]
+    except (ValueError, KeyError, TypeError):
+        return None, None
+
+
+def _print(tallies: list[Tally], times: int, reports: Path) -> None:
+    for one in tallies:
+        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
+        counts += f", {one.harness_failed} of the harness" if one.harness_failed else ""
+        mark = "flaky" if one.flaky else "good" if one.good and one.runs >= times else "bad" if not one.good else "open"
+        click.echo(f"{mark:<6}  {one.runs:4} of {times}  {name}: {counts or 'no run'}")
+    good = sum(one.good and one.runs >= times for one in tallies)
+    click.echo(f"{good} of {len(tallies)} cells are good {times} times; the runs are in {reports / 'soak.jsonl'}")
+
+
+def _exit_code(tallies: list[Tally]) -> int:
+    if any(one.harness_failed for one in tallies):
+        return codes.HARNESS
+    bad = [one for one in tallies if not one.good]
+    if any(one.verdicts["fail"] != 0 or one.wanted == "fail" for one in bad):
+        return codes.of_verdict("fail")
+    return codes.of_verdict("unknown" if bad else "pass")

@@ -1,0 +1,132 @@
+"""A soak: the same cells again and again, recorded run by run, so that it can be interrupted, resumed and added up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+VERDICTS = ("pass", "fail", "unknown")
+
+Cell = tuple[str, str]
+"""Names of a scenario and of its matrix cell."""
+
+
+@dataclass(frozen=True)
+class SoakRun:
+    """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of what was run.
+
+    ``started`` is in seconds of the epoch, ``load`` the machine's load average over the last minute at the end.
+    """
+
+    scenario: str
+    cell: str
+    code: str
+    verdict: str | None
+    run: str | None
+    started: float
+    seconds: float
+    load: float
+
+    @property
+    def of(self) -> Cell:
+        """The cell that was run."""
+        return self.scenario, self.cell
+
+
+class SoakRecord:
+    """The file of a soak: one line a run. Lines of another code, or that a kill has torn, do not count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, run: SoakRun) -> None:
+        """Add a run, in one write to the disk: a kill loses at most the line that is being written."""
+        line = (json.dumps(asdict(run)) + "\n").encode()
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            if self._is_torn():
+                line = b"\n" + line
+            os.write(descriptor, line)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def runs(self) -> list[SoakRun]:
+        """Every run that the file tells of, in order."""
+        try:
+            text = self._path.read_text("utf-8", errors="replace")
+        except FileNotFoundError:
+            return []
+        return [run for line in text.splitlines() if (run := _parsed(line)) is not None]
+
+    def _is_torn(self) -> bool:
+        with self._path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            return size > 0 and (file.seek(size - 1), file.read(1))[1] != b"\n"
+
+
+def _parsed(line: str) -> SoakRun | None:
+    try:
+        run = SoakRun(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    return run if run.verdict is None or run.verdict in VERDICTS else None
+
+
+def code_key(scenario_text: str, package: Path) -> str:
+    """What makes two runs comparable: the text of the scenario and the harness's own code."""
+    digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
+    for file in sorted(package.rglob("*.py")):
+        digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> Iterator[Cell]:
+    """Cells in the order in which they must run so that each has run ``times`` times: those with the fewest first."""
+    done = Counter(run.of for run in runs)
+    for round_number in range(times):
+        for cell in cells:
+            if done[cell] <= round_number:
+                yield cell
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the runs of one cell came to."""
+
+    scenario: str
+    cell: str
+    verdicts: dict[str, int]
+    harness_failed: int
+    wanted: str
+
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+        return sum(self.verdicts.values()) + self.harness_failed
+
+    @property
+    def good(self) -> bool:
+        """Whether every run has the verdict that is wanted."""
+        return self.verdicts[self.wanted] == self.runs
+
+    @property
+    def flaky(self) -> bool:
+        """Whether the runs do not agree."""
+        return sum(count > 0 for count in (*self.verdicts.values(), self.harness_failed)) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "runs": self.runs, "flaky": self.flaky}
+
+
+def tally(cell: Cell, runs: Iterable[SoakRun], wanted: str) -> Tally:
+    """Add up the runs of a cell. ``wanted`` is pass, or fail for a scenario of a known finding."""
+    own = [run.verdict for run in runs if run.of == cell]
+    return Tally(*cell, {name: own.count(name) for name in VERDICTS}, own.count(None), wanted)
