@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from chaos.agent.start import Agent
 from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
@@ -48,13 +49,17 @@ class Device:
         self._ranks = agent.place.ranks
         self._groups = Groups(self._rank, self._ranks)
         self._communicator: Communicator | None = None
-        self._generation = 1
+        self._joining: Communicator | None = None
+        socket = agent.configuration.socket
+        assert socket is not None
+        self._generations = Generations(os.path.dirname(socket), agent.configuration.attempt)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:
         """Sum over the ranks of a group (default: all).
 
         Raises RuntimeError with the text by which MindSpore knows a stopped device.
         """
+        _refuse_without_state()
         try:
             return self.join().all_reduce(array, self._groups.members(group))
         except CommunicationAborted as error:
@@ -64,21 +69,18 @@ class Device:
         """The communicator of all ranks; joined at the first call."""
         if self._communicator is None:
             configuration = self._agent.configuration
-            assert configuration.socket is not None and configuration.secret is not None
+            assert configuration.secret is not None
             with open(configuration.secret, "rb") as file:
                 secret = file.read().strip()
-            directory = os.path.join(
-                os.path.dirname(configuration.socket), f"{configuration.attempt}-{self._generation}"
-            )
-            os.makedirs(directory, mode=0o700, exist_ok=True)
             communicator = Communicator(
                 self._rank,
                 range(self._ranks),
-                directory,
+                self._generations.place(),
                 secret,
                 limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
                 on_stranger=self._record_stranger,
             )
+            self._joining = communicator  # kept: it can be stopped while it joins and afterwards
             communicator.join()
             self._communicator = communicator
         return self._communicator
@@ -128,6 +130,9 @@ class Device:
         module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
         module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
+        module._finalize_comm = self.leave  # type: ignore[attr-defined]
+        module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
+        module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]
 
     def replace_training(self, module: ModuleType) -> None:
         """What the wrapper around training calls on the device after a repair.
@@ -141,14 +146,24 @@ class Device:
 
     def _stop(self, device_id: int) -> None:
         del device_id
-        self.join().abort()
+        self._generations.announce_next()
+        if self._joining is not None:
+            self._joining.abort()
 
     def resume_communication(self) -> None:
         """Join a new communicator of all ranks in place of the stopped one."""
+        self.leave()
+        self.rebuild()
+
+    def leave(self) -> None:
+        """End the communicator, whose ranks may be gone."""
         if self._communicator is not None:
             self._communicator.close()
-        self._communicator = None
-        self._generation += 1
+        self._communicator = self._joining = None
+
+    def rebuild(self) -> None:
+        """Join the next communicator of all ranks, some of which may be new processes."""
+        self._generations.enter_next()
         self.join()
 
     def _send_recv(self, parameters: list[Any], source: int, target: int) -> int:
@@ -170,6 +185,19 @@ class Device:
         from chaos.rehearsal.gradients import gradient_reducer
 
         module.DistributedGradReducer = gradient_reducer(self, self._agent)  # type: ignore[attr-defined]
+
+
+def _refuse_without_state() -> None:
+    """In the new process of a lost rank the first collective only shows that it has come so far: it has no state yet.
+
+    Raises RuntimeError with the text by which MindSpore knows that (``ARF FINISH``), once. MindSpore's own flag says
+    whether this process is one; it also keeps MindSpore from initializing parameters.
+    """
+    from mindspore import _c_expression
+
+    if _c_expression.is_reboot_node():
+        _c_expression.set_is_reboot_node(False)
+        raise RuntimeError("ARF FINISH , do next step repair weight.")
 
 
 class _AscendContext:

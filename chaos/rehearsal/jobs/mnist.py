@@ -9,7 +9,8 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
    deprecated (removed after 2.9);
 5. Momentum and a falling learning rate in place of plain SGD, so that there is optimizer state to lose;
 6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint;
-7. training ends after --steps steps, also in the middle of an epoch.
+7. training ends after --steps steps, also in the middle of an epoch;
+8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from mindspore.train import (
     RunContext,
     TrainFaultTolerance,
 )
+from mindspore.utils import _tft_handler
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -138,6 +140,8 @@ def main() -> None:
     arguments = argument_parser().parse_args()
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=arguments.device == "CPU")
     ms.set_device(arguments.device)
+    if "ARF:1" in os.getenv("MS_ENABLE_TFT", ""):
+        _tft_handler.init(config=None)
     init()
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
     ms.set_seed(arguments.seed)
@@ -160,7 +164,7 @@ def main() -> None:
         dataset.set_init_step(initial_step)
 
     callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
-    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE")):
+    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF")):
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
     if arguments.checkpoint_interval:
         configuration = CheckpointConfig(

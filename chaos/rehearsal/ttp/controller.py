@@ -1,8 +1,8 @@
 """The controller of the stand-in: listens for ranks, watches their heartbeats, and drives the state machine.
 
 States and choices are those published for MindIO TFT 7.3: INIT, NORMAL, ABNORMAL, then ENV_CLEAR, REPAIR and NORMAL
-again, or DUMP, EXIT and FINAL. It knows the online repair and the end-of-life checkpoint; a lost process ends in the
-latter.
+again, or DUMP, EXIT and FINAL. It knows the online repair, the replacement of lost processes, and the end-of-life
+checkpoint. Where an agent of the cluster has registered, that one chooses.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ import socket
 import threading
 import time
 
+from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
+from chaos.rehearsal.ttp.choice import Choice
+from chaos.rehearsal.ttp.dump import Dump
 from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.retry import Retry, RetryFailed
 from chaos.rehearsal.ttp.roster import Member, Roster
-from chaos.rehearsal.ttp.status import NORMAL, ONLINE, in_log
+from chaos.rehearsal.ttp.status import NORMAL, ONLINE, fault_of, in_log
+from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, proves
 
@@ -25,9 +30,23 @@ _PORTS = range(1024, 65536)
 
 
 class Controller:
-    """Watches ``world_size`` ranks. ``rank`` is 0 inside that rank's process, -1 in a process of its own."""
+    """Watches ``world_size`` ranks. ``rank`` is 0 inside that rank's process, -1 in a process of its own.
 
-    def __init__(self, rank: int, world_size: int, *, run: str, secret: bytes, timings: Timings, log: TtpLog) -> None:
+    ``arf``: lost processes may be replaced, when ``agent`` has registered to start them.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        world_size: int,
+        *,
+        run: str,
+        secret: bytes,
+        timings: Timings,
+        log: TtpLog,
+        arf: bool = False,
+        agent: AgentDialogue | None = None,
+    ) -> None:
         self._rank = rank
         self._world_size = world_size
         self._run = run
@@ -36,6 +55,10 @@ class Controller:
         self._log = log
         self._roster = Roster(timings)
         self._replicas = Replicas(world_size)
+        self._arf = arf
+        self._choice = Choice(agent or AgentDialogue(), timings, log)
+        self._faults: dict[int, int] = {}
+        self._step = 0
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
         self._finished = threading.Event()
@@ -88,8 +111,11 @@ class Controller:
             self._log.warning("TTP controller.cpp:1590", "a registration without this run's secret was ignored")
             link.close()
             return
-        member = self._roster.add(first["rank"], link)
-        link.send({"message": "registered"})
+        # A process that comes before the death of the one before it was noticed is an ordinary rank, as with the
+        # vendor's: nobody repairs it.
+        reboot = self._arf and first["rank"] in self._faults
+        member = self._roster.add(first["rank"], link, reboot=reboot)
+        link.send({"message": "registered", "reboot": reboot})
         while (message := link.receive()) is not None:
             if message["message"] == "replicas":
                 self._take_replicas(member.rank, message["ranks"])
@@ -116,9 +142,13 @@ class Controller:
         self._enter("STATE_OP_NORMAL")
         while not self._closing.is_set():
             if self._abnormal():
-                if not self._handle():
+                strategy = self._handle()
+                if strategy is None:
                     return
+                self._faults = {}
                 self._enter("STATE_OP_NORMAL")
+                self._closing.wait(self._timings.check_interval)
+                self._choice.succeeded(strategy)
             self._closing.wait(self._timings.check_interval)
 
     def _abnormal(self) -> bool:
@@ -141,35 +171,73 @@ class Controller:
             f"data_aval: {int(lost)} data_status: {int(member.updating)} diff_time : {self._roster.silent_ms(member)}"
         )
 
-    def _handle(self) -> bool:
-        """Answer the fault. True when training goes on, False when the job has been ended."""
+    def _handle(self) -> str | None:
+        """Answer the fault. Returns the strategy by which training goes on, None when the job has been ended."""
         self._enter("STATE_OP_ABNORMAL")
         silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
         bad = {member.rank for member in [*silent, *lost]}
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: -1")
-        online = self._repairable_online(bad)
-        step = self._pre_lock(bad, online)
-        self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {step}")
-        dump = step > 0 and self._replicas.complete()
-        if dump and online and self._repairable_online(bad):
-            try:
-                Retry(self._roster, self._replicas, self._timings, self._log, self._enter).run(
-                    self._roster.members(), step
-                )
-                return True
-            except RetryFailed as failed:
-                self._log.warning("TTP controller.cpp:1260", f"retry failed: {failed}")
-                dump = failed.dump
-                bad |= {member.rank for member in self._abnormal_members()}
-        if dump:
+        self._step = self._pre_lock(bad, self._repairable_online(bad))
+        self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {self._step}")
+        self._note_faults(bad)
+        strategy = self._choice.first(self._faults, lambda: self._possible(retry=True))
+        while strategy in ("retry", "recover"):
+            failure = self._retry() if strategy == "retry" else self._recover()
+            if failure is None:
+                return strategy
+            possible, text = failure
+            strategy = self._choice.next(strategy, text, self._faults, possible)
+        good = {member.rank for member in self._good(set(self._faults))}
+        if strategy == "dump":
             self._enter("STATE_OP_DUMP")
-            self._dump(step, {member.rank for member in self._good(bad)})
+            Dump(self._roster, self._replicas, self._timings, self._log).run(self._step, good)
         else:
-            self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {step}, exit")
+            self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {self._step}, exit")
+            for group in self._replicas.savers(good)[1]:
+                self._log.warning("TTP controller.cpp:2400", f"dp:{list(group)} has no complete data. ret:1")
         self._exit()
-        return False
+        return None
+
+    def _possible(self, *, retry: bool = False, dump: bool = True, recover: bool = True) -> Possible:
+        """What the faults allow, of what is asked about."""
+        bad = set(self._faults)
+        known = self._step > 0 and self._replicas.complete()
+        everywhere = known and not self._replicas.savers({member.rank for member in self._good(bad)})[1]
+        return Possible(
+            dump=dump and everywhere,
+            retry=retry and known and self._repairable_online(bad),
+            recover=recover and everywhere and self._arf and self._choice.agent,
+        )
+
+    def _retry(self) -> tuple[Possible, str] | None:
+        try:
+            Retry(self._roster, self._replicas, self._timings, self._log, self._enter).run(
+                self._roster.members(), self._step
+            )
+        except RetryFailed as failed:
+            broken = {member.rank for member in self._roster.members() if member.link_broken is not None}
+            self._note_faults(broken | {member.rank for member in self._abnormal_members()})
+            return self._possible(dump=failed.dump), str(failed)
+        return None
+
+    def _recover(self) -> tuple[Possible, str] | None:
+        recover = Recover(
+            self._roster, self._replicas, self._timings, self._log, enter=self._enter, closing=self._closing
+        )
+        try:
+            recover.run(set(self._faults), self._step)
+        except RecoverFailed as failed:
+            self._note_faults(set(failed.lost))
+            return self._possible(recover=False), str(failed)
+        return None
+
+    def _note_faults(self, ranks: set[int]) -> None:
+        """Remember which ranks have failed and how; the agent is told, and a new process of one is known by it."""
+        for rank in ranks - self._faults.keys():
+            member = self._roster.member(rank)
+            self._faults[rank] = fault_of(member.status, self._roster.lost(member) or member.link_broken is not None)
 
     def _repairable_online(self, bad: set[int]) -> bool:
         """Whether every fault is one of the device or of communication, and every process lives."""
@@ -205,32 +273,6 @@ class Controller:
     def _common_step(self) -> int:
         steps = {member.step for member in self._roster.members()}
         return steps.pop() if len(steps) == 1 else -1
-
-    def _dump(self, step: int, good: set[int]) -> None:
-        savers, without = self._replicas.savers(good)
-        if without:
-            self._log.warning("TTP controller.cpp:2400", f"dp:{list(without[0])} has no complete data. ret:1")
-            return
-        members = [self._roster.member(rank) for rank in savers]
-        self._log.info(
-            "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_CKPT_SEND rank_num:{len(savers)}"
-        )
-        missing = self._roster.ask(members, "dump", self._timings.action, step=step)
-        failed = [m.rank for m in members if m not in missing and m.replies["dump"].get("result") != 0]
-        if missing or failed:
-            self._log.warning("TTP controller.cpp:2450", f"dump failed, ranks: {[m.rank for m in missing] + failed}")
-            return
-        self._rename(step, members[-1])
-
-    def _rename(self, step: int, member: Member) -> None:
-        self._log.info("TTP controller.cpp:2457", "Start rename.")
-        if self._roster.ask([member], "rename", self._timings.action, step=step) or (
-            member.replies["rename"].get("result") != 0
-        ):
-            self._log.warning("TTP controller.cpp:2470", f"rename failed, rank:{member.rank}")
-            return
-        self._log.info("TTP controller.cpp:2478", f"finish rename, rank:{member.rank}")
-        self._log.info("TTP controller.cpp:1162", "DumpCallback return TTP_OK")
 
     def _exit(self) -> None:
         """Tell every living rank to exit; the rank that hosts this controller last, since it takes it along."""

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import socket
+import os
 import threading
-import time
 from typing import Any, Callable
 
+from chaos.rehearsal.ttp.connect import register
 from chaos.rehearsal.ttp.log import TtpLog
-from chaos.rehearsal.ttp.status import NORMAL, UCE, UNKNOWN
+from chaos.rehearsal.ttp.status import NORMAL, PREREPAIR_FINISH, UCE, UNKNOWN, in_log, run_status
 from chaos.rehearsal.ttp.timings import Timings
-from chaos.rehearsal.ttp.wire import Link, Message, proof
+from chaos.rehearsal.ttp.wire import Link, Message
+
+_NAMES = {"stop": "device stop", "clean": "device clean", "rebuild": "pt comm operation"}
 
 Handler = tuple[Callable[..., Any], Any]
 
-_CONNECT_POLL_SECONDS = 0.05
+RETRY, EXIT = 0, 1
+"""What a rank does next."""
 
 
 class Processor:
     """One rank's side. ``handlers`` maps a name (save_ckpt, rename, exit, …) to a function and its context."""
 
     def __init__(
-        self, rank: int, *, run: str, secret: bytes, timings: Timings, log: TtpLog, handlers: dict[str, Handler]
+        self,
+        rank: int,
+        *,
+        run: str,
+        secret: bytes,
+        timings: Timings,
+        log: TtpLog,
+        handlers: dict[str, Handler],
+        arf: bool = False,
     ) -> None:
         self.rank = rank
         self._run = run
@@ -43,9 +54,12 @@ class Processor:
         self._stopping = False
         self._parked = threading.Event()
         self._go_on = threading.Event()
+        self._action = RETRY
+        self._waits = False
+        self.reboot = False
         self.repair_step = 0
         self.repair_type = "unknow"
-        log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:0, zit:0")
+        log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:{int(arf)}, zit:0")
 
     def start(self, address: str, port: int) -> None:
         """Connect and register. Raises ConnectionError when no controller of this run answers in time."""
@@ -83,7 +97,10 @@ class Processor:
 
     def report_error(self, status: int) -> None:
         """Report this rank's state. An unknown error blocks, since it ends in a dump or an exit of this process."""
-        self._log.info("TTP processor.cpp:1927", f"rank:{self.rank} report status: {status}, run_status: 0")
+        self._log.info(
+            "TTP processor.cpp:1927",
+            f"rank:{self.rank} report status: {in_log(status)}, run_status: {run_status(status)}",
+        )
         with self._state:
             self._status = status
         self._send(self._report("heartbeat"))
@@ -91,12 +108,18 @@ class Processor:
             threading.Event().wait()
         self._parked.set()
 
-    def wait_next_action(self) -> None:
-        """Wait until all ranks go on. An exit ends this process instead."""
+    def wait_next_action(self) -> int:
+        """Wait until all ranks go on: RETRY. An exit ends this process instead, or is returned if no handler does so.
+
+        In the new process of a lost rank it also ends when the groups have been rebuilt.
+        """
         self._log.info("TTP processor.cpp:1863", f"rank:{self.rank} start wait next action..")
+        self._waits = True
         self._go_on.wait()
         self._go_on.clear()
+        self._waits = False
         self._log.info("TTP processor.cpp:1878", f"rank:{self.rank} end wait next action.. ret: 0,waitRet 0")
+        return self._action
 
     def leave(self) -> None:
         """Training is over: stop reporting."""
@@ -128,30 +151,14 @@ class Processor:
     # Connecting.
 
     def _register(self, seconds: float) -> Link:
-        address, port = self._address
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                connection = socket.create_connection(self._address, timeout=seconds)
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise ConnectionError(
-                        f"rank {self.rank}: no controller at {address}:{port} within {seconds:g} s: {error}"
-                    ) from error
-                self._closing.wait(_CONNECT_POLL_SECONDS)
-                continue
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            link = Link(connection)
-            link.send({"message": "register", "rank": self.rank, "proof": proof(self._secret, self._run, self.rank)})
-            answer = link.receive()
-            if answer is None or answer.get("message") != "registered":
-                link.close()
-                raise ConnectionError(f"rank {self.rank}: {address}:{port} is not the controller of this run")
-            connection.settimeout(None)
-            self._log.info(
-                "TTP processor.cpp:1595", f"rank:{self.rank} register to: {address}:{port} success, after 0 times"
-            )
-            return link
+        link, self.reboot = register(
+            self.rank, self._address, run=self._run, secret=self._secret, seconds=seconds, wait=self._closing.wait
+        )
+        if self.reboot:
+            self._log.info("PYH ttp_decorator.py:1148", f"[TFT] node reboot, rank:{self.rank} repair_id:0 ")
+        to = "{}:{}".format(*self._address)
+        self._log.info("TTP processor.cpp:1595", f"rank:{self.rank} register to: {to} success, after 0 times")
+        return link
 
     # Receiving: one thread.
 
@@ -172,7 +179,7 @@ class Processor:
             self._link = self._register(self._timings.reconnect)
         except ConnectionError:
             self._log.warning("TTP processor.cpp:1810", f"rank:{self.rank} found no controller, exit")
-            self._call("exit")
+            self._exit()
 
     def _obey(self, message: Message) -> None:
         kind = message["message"]
@@ -185,7 +192,7 @@ class Processor:
             threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
         elif kind == "dump":
             threading.Thread(target=self._dump, args=(message["step"],), daemon=True).start()
-        elif kind in ("stop", "clean", "repair", "rollback"):
+        elif kind in ("stop", "clean", "rebuild", "repair", "rollback"):
             # In a thread of its own: a handler may wait for other ranks, and an exit must still be heard.
             threading.Thread(target=self._take_part, args=(kind, message), daemon=True).start()
         elif kind == "go on":
@@ -193,7 +200,7 @@ class Processor:
         elif kind == "rename":
             self._reply(kind, result=self._call("rename", message["step"]))
         elif kind == "exit":
-            self._call("exit")
+            self._exit()
         elif kind == "closed":
             # The rank that hosts the controller has trained to its end, so this one is about to.
             self._controller_closed = True
@@ -223,12 +230,14 @@ class Processor:
 
     def _take_part(self, kind: str, message: Message) -> None:
         """Do this rank's part of a repair and reply."""
-        what = "device " + kind if kind in ("stop", "clean") else kind
+        what = _NAMES.get(kind, kind)
         self._log.info("TTP processor.cpp:747", f"rank:{self.rank} receive {what} message")
         if kind == "stop":
-            result = self._stop()
+            result = self._stop(message.get("strategy", "retry"))
         elif kind == "clean":
             result = self._call("clean", self._status == UCE, self._step_arguments)
+        elif kind == "rebuild":
+            result = self._rebuild(message["lost"])
         elif kind == "repair":
             info = {"type": 1, **message["actions"][str(self.rank)]}
             result = self._call("repair", message["step"], False, info["dst"], info, self._step_arguments)
@@ -238,9 +247,30 @@ class Processor:
             )
         self._log.info("TTP processor.cpp:771", f"rank:{self.rank} reply {what} result success, ret:{result}")
         self._reply(kind, result=result)
+        if kind == "rebuild" and self.reboot and self._status != PREREPAIR_FINISH:
+            self._log.info("TTP processor.cpp:1508", f"rank:{self.rank} sem up training thread after rebuild group")
+            self._go_on.set()
 
-    def _stop(self) -> int:
-        self.repair_type = "retry"
+    def _rebuild(self, lost: list[int]) -> int:
+        """Rebuild the groups. A new process has no handler yet: it joins them when it forms its groups anyway."""
+        self._log.info("PYH ttp_decorator.py:698", f"[ARF] rebuild group, rank:{self.rank}, repairId:1")
+        if "rebuild_group" not in self._handlers:
+            return 0
+        return self._call("rebuild_group", lost, self._step_arguments)
+
+    def _exit(self) -> None:
+        """End this process: by its handler; before there is one, through whoever waits for the next action."""
+        if "exit" in self._handlers:
+            self._call("exit")
+        elif self._waits:
+            self._action = EXIT
+            self._go_on.set()
+        else:
+            self._log.warning("TTP processor.cpp:1350", f"rank:{self.rank} has no exit handler, exit")
+            os._exit(1)
+
+    def _stop(self, strategy: str) -> int:
+        self.repair_type = strategy
         with self._state:
             self._stopping = True
             self._state.notify_all()
@@ -253,6 +283,7 @@ class Processor:
             self._step, self._status, self._updating = step, NORMAL, False
             self._lock_step, self._stopping = None, False
             self.repair_step = step
+            self.reboot = False
         self._parked.clear()
         self._log.info("TTP processor.cpp:1182", f"rank:{self.rank} reply notify normal result success")
         self._reply("go on")

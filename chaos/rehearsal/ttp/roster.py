@@ -14,7 +14,10 @@ from chaos.rehearsal.ttp.wire import Link, Message
 
 @dataclass
 class Member:
-    """One registered rank. ``step`` is the last step whose update it has reported as done."""
+    """One registered rank. ``step`` is the last step whose update it has reported as done.
+
+    ``reboot``: this process takes the place of a lost one.
+    """
 
     rank: int
     link: Link
@@ -24,6 +27,7 @@ class Member:
     updating: bool = False
     status: int = NORMAL
     left: bool = False
+    reboot: bool = False
     replies: dict[str, Message] = field(default_factory=dict)
 
 
@@ -36,11 +40,12 @@ class Roster:
         self._members: dict[int, Member] = {}
         self._changed = threading.Condition()
 
-    def add(self, rank: int, link: Link) -> Member:
-        """Register a rank."""
+    def add(self, rank: int, link: Link, *, reboot: bool = False) -> Member:
+        """Register a rank, in the place of a process of it that was registered before."""
         with self._changed:
-            member = Member(rank, link, self._now())
+            member = Member(rank, link, self._now(), reboot=reboot)
             self._members[rank] = member
+            self._changed.notify_all()
             return member
 
     def members(self) -> list[Member]:
@@ -87,13 +92,33 @@ class Roster:
         limit = self._timings.link_lost_after
         return limit is not None and member.link_broken is not None and self._now() - member.link_broken > limit
 
-    def ask(self, members: list[Member], message: str, seconds: float, **fields: Any) -> list[Member]:
-        """Send a message to ranks and wait for their replies. Returns those that did not answer in time."""
+    def wait_until(self, condition: Callable[[], bool], seconds: float, *, poll: float) -> bool:
+        """Wait for a condition that what ranks say can make true, or time alone, which is why it is polled too."""
+        deadline = self._now() + seconds
+        while not condition():
+            left = deadline - self._now()
+            if left <= 0:
+                return False
+            with self._changed:
+                self._changed.wait(min(poll, left))
+        return True
+
+    def ask(
+        self, members: list[Member], message: str, seconds: float, *, hasty: bool = False, **fields: Any
+    ) -> list[Member]:
+        """Send a message to ranks and wait for their replies. Returns those that did not answer in time.
+
+        ``hasty``: when one of them dies, the others are not waited for, since they may be waiting for the dead one.
+        """
         for member in members:
             member.replies.pop(message, None)
             member.link.send({"message": message, **fields})
+
+        def over() -> bool:
+            silent = [member for member in members if message not in member.replies]
+            died = [member for member in silent if member.link_broken is not None]
+            return bool(died) if hasty and died else len(silent) == len(died)
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: all(message in member.replies or member.link_broken for member in members), seconds
-            )
+            self._changed.wait_for(over, seconds)
             return [member for member in members if message not in member.replies]

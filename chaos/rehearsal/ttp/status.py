@@ -6,14 +6,34 @@ NORMAL = 0
 UCE = 2
 CORRUPTED = 3
 HCCL = 4
+INIT_FINISH = 5
+"""A new process of a lost rank has registered and waits for the groups to be rebuilt."""
+PREREPAIR_FINISH = 6
+"""It has built its network, is part of the rebuilt groups, and waits for the state of a replica."""
 UNKNOWN = 8
 
 ONLINE = frozenset({UCE, HCCL})
 """Errors of the device or of communication, which can be repaired while all processes live."""
 
 _IN_LOG = {HCCL: 12, UNKNOWN: 1}
+_RUN_STATUS = {INIT_FINISH: 7, PREREPAIR_FINISH: 8}
+
+FAULT_UCE, FAULT_PROCESS, FAULT_HCCL = 0, 1, 2
+"""Kinds of faults as the agent of the cluster is told them."""
 
 
 def in_log(status: int) -> int:
-    """The number that the log shows for a reported status."""
-    return _IN_LOG.get(status, status)
+    """The number that the log shows for a reported status of the device."""
+    return 0 if status in _RUN_STATUS else _IN_LOG.get(status, status)
+
+
+def run_status(status: int) -> int:
+    """The number that the log shows for what a replaced rank reports of its progress, 0 for anything else."""
+    return _RUN_STATUS.get(status, 0)
+
+
+def fault_of(status: int, lost: bool) -> int:
+    """What kind of fault the agent is told of."""
+    if lost:
+        return FAULT_PROCESS
+    return {UCE: FAULT_UCE, HCCL: FAULT_HCCL}.get(status, FAULT_PROCESS)

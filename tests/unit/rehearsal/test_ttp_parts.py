@@ -371,8 +371,8 @@ def test_its_numbers_are_the_vendors(sdk: ModuleType) -> None:
 
 
 def test_what_it_does_not_know_it_refuses(sdk: ModuleType) -> None:
-    for switch in ("enable_arf", "enable_zit"):
-        with pytest.raises(RuntimeError, match="ARF and ZIT must be off"):
+    for switch in ("enable_zit",):
+        with pytest.raises(RuntimeError, match="ZIT must be off"):
             sdk.tft_init_controller(0, 4, False, **{switch: True})
 
 

@@ -1,4 +1,4 @@
-"""The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as saving and online repair need it.
+"""The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as saving, repair and replacement need it.
 
 The interface is a module with one controller and one processor a process, so this module holds them. What it does is in
 :mod:`chaos.rehearsal.ttp`. Run, secret and timings come from the run's own configuration.
@@ -17,6 +17,7 @@ from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.timings import PROFILES, Timings
+from mindio_ttp.controller_ttp import dialogue
 
 
 class ReportState(Enum):
@@ -94,8 +95,8 @@ def tft_init_controller(
     """Make the controller; rank 0, or -1 outside the ranks."""
     del enable_local_copy
     global _controller
-    if enable_arf or enable_zit:
-        raise RuntimeError("this stand-in does not replace lost processes: ARF and ZIT must be off")
+    if enable_zit:
+        raise RuntimeError("this stand-in does not shrink a job: ZIT must be off")
     configuration = _configuration()
     log = _log()
     _controller = Controller(
@@ -105,11 +106,13 @@ def tft_init_controller(
         secret=_secret(configuration),
         timings=_timings(configuration),
         log=log,
+        arf=enable_arf,
+        agent=dialogue,
     )
     log.info(
         "TTP controller.cpp:145",
-        f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, arf:0, zit:0 "
-        "FrameworkType:1",
+        f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, "
+        f"arf:{int(enable_arf)}, zit:0 FrameworkType:1",
     )
 
 
@@ -141,7 +144,7 @@ def tft_init_processor(
     enable_zit: bool = False,
 ) -> None:
     """Make this rank's processor; installs no-op handlers for SIGTERM and SIGINT, as the vendor's does."""
-    del world_size, enable_local_copy, enable_tls, tls_info, enable_uce, enable_arf, enable_zit
+    del world_size, enable_local_copy, enable_tls, tls_info, enable_uce, enable_zit
     global _processor
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
@@ -153,6 +156,7 @@ def tft_init_processor(
         timings=_timings(configuration),
         log=_log(),
         handlers=_handlers,
+        arf=enable_arf,
     )
 
 
@@ -203,9 +207,8 @@ def tft_report_error(state: int, error_code: str = "") -> None:
 
 
 def tft_wait_next_action() -> int:
-    """Wait for the end of the repair: RETRY. An exit ends the process instead."""
-    _running().wait_next_action()
-    return Action.RETRY.value
+    """Wait for the end of the repair, or a part of it: RETRY. An exit ends the process instead, or is returned."""
+    return Action(_running().wait_next_action()).value
 
 
 def tft_get_repair_step() -> int:
@@ -214,12 +217,12 @@ def tft_get_repair_step() -> int:
 
 
 def tft_get_repair_type() -> str:
-    """Which repair goes on: ``retry``, or ``unknow`` when there is none."""
+    """Which repair goes on: ``retry`` or ``recover``; ``unknow`` when there is none."""
     return _running().repair_type
 
 
 def tft_reset_limit_step() -> None:
-    """Forget the locked step; a repair without a replaced process does that by itself."""
+    """Forget the locked step. A rank that waits there is woken by the stop itself, and going on unlocks it."""
 
 
 def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
@@ -228,8 +231,18 @@ def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
 
 
 def tft_is_reboot_node() -> bool:
-    """Whether this process replaces a dead one: never, without ARF."""
-    return False
+    """Whether this process replaces a dead one."""
+    return _running().reboot
+
+
+def tft_get_reboot_type() -> str:
+    """How this process, which replaces another, gets its state."""
+    return "arf"
+
+
+def tft_pause_train(step: int) -> None:
+    """The point after a step at which a rank can be paused; this stand-in never does."""
+    del step
 
 
 def _registration(name: str) -> Callable[..., None]:

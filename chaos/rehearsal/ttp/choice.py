@@ -1,0 +1,63 @@
+"""Who chooses the strategy: the cluster's agent where one has registered, else the controller itself."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from chaos.rehearsal.ttp.agent_dialogue import OK, AgentDialogue
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.strategies import Possible
+from chaos.rehearsal.ttp.timings import Timings
+
+
+class Choice:
+    """The choice of one strategy after the other, until one succeeds or the job is ended."""
+
+    def __init__(self, agent: AgentDialogue, timings: Timings, log: TtpLog) -> None:
+        self._agent = agent
+        self._seconds = timings.agent_answer
+        self._log = log
+
+    @property
+    def agent(self) -> bool:
+        """Whether an agent has registered."""
+        return self._agent.registered
+
+    def first(self, faults: dict[int, int], possible: Callable[[], Possible]) -> str:
+        """The strategy for ``faults``, to which the agent may add ranks that are faulty elsewhere in the job.
+
+        ``possible`` tells what is possible with the faults as they then are.
+        """
+        if not self.agent:
+            return possible().default()
+        if not self._agent.report_faults(faults, self._seconds, self._log):
+            return self._unanswered(possible())
+        everywhere = self._agent.report_stopped(faults, self._seconds, self._log)
+        if everywhere is None:
+            return self._unanswered(possible())
+        for rank, kind in everywhere.items():
+            faults.setdefault(rank, kind)
+        now = possible()
+        chosen = self._agent.report_strategies(faults, now.offered(), self._seconds, self._log)
+        return chosen or self._unanswered(now)
+
+    def next(self, failed: str, text: str, faults: dict[int, int], possible: Possible) -> str:
+        """What follows a strategy that has failed, for the reason that ``text`` gives."""
+        self._log.warning("TTP controller.cpp:1260", f"{failed} failed: {text}")
+        if not self.agent:
+            return possible.default()
+        chosen = self._agent.report_failure(
+            possible.code(), text, faults, failed, possible.offered(), self._seconds, self._log
+        )
+        return chosen or self._unanswered(possible)
+
+    def succeeded(self, strategy: str) -> None:
+        """Training goes on."""
+        if self.agent:
+            self._agent.report_result(OK, "Mindio do repair operation ok", {}, strategy, self._log)
+
+    def _unanswered(self, possible: Possible) -> str:
+        """Without an answer nothing is repaired: what can be saved is saved."""
+        strategy = "dump" if possible.dump else "exit"
+        self._log.warning("TTP mindx_engine.cpp:160", f"the agent does not answer: {strategy}")
+        return strategy

@@ -1,0 +1,42 @@
+"""How a processor finds the controller and registers with it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Callable
+
+from chaos.rehearsal.ttp.wire import Link, proof
+
+_POLL_SECONDS = 0.05
+
+
+def register(
+    rank: int, address: tuple[str, int], *, run: str, secret: bytes, seconds: float, wait: Callable[[float], object]
+) -> tuple[Link, bool]:
+    """Register ``rank`` with the controller at ``address``.
+
+    Returns the connection, and whether this process replaces one that was lost. ``wait`` waits some seconds between two
+    tries. Raises ConnectionError when no controller of this run answers within ``seconds``.
+    """
+    host, port = address
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            connection = socket.create_connection(address, timeout=seconds)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise ConnectionError(
+                    f"rank {rank}: no controller at {host}:{port} within {seconds:g} s: {error}"
+                ) from error
+            wait(_POLL_SECONDS)
+            continue
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link = Link(connection)
+        link.send({"message": "register", "rank": rank, "proof": proof(secret, run, rank)})
+        answer = link.receive()
+        if answer is None or answer.get("message") != "registered":
+            link.close()
+            raise ConnectionError(f"rank {rank}: {host}:{port} is not the controller of this run")
+        connection.settimeout(None)
+        return link, bool(answer.get("reboot"))

@@ -1,0 +1,42 @@
+"""Which strategies are possible for a fault, and what may follow one that has failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.rehearsal.ttp.agent_dialogue import DUMP_ALLOWED, EXIT_ONLY, RECOVER_ALLOWED
+
+
+@dataclass(frozen=True)
+class Possible:
+    """What the state of the ranks allows.
+
+    ``dump``: all good ranks are at one step and every replica group has one. ``retry``: every process lives, and all
+    errors are of the device or of communication. ``recover``: lost processes can be replaced (ARF), by an agent, and
+    every replica group has a good rank to copy from.
+    """
+
+    dump: bool
+    retry: bool
+    recover: bool
+
+    def offered(self) -> tuple[str, ...]:
+        """Names in the order in which the agent is offered them; ending the job is always possible."""
+        return (
+            "exit",
+            *(("dump",) if self.dump else ()),
+            *(("retry",) if self.retry else ()),
+            *(("recover",) if self.recover else ()),
+        )
+
+    def default(self) -> str:
+        """What is done when nobody chooses: nothing is replaced then, since nobody would start the new process."""
+        if self.retry:
+            return "retry"
+        return "dump" if self.dump else "exit"
+
+    def code(self) -> int:
+        """What the agent is told after a failure: the most that is still allowed."""
+        if self.recover:
+            return RECOVER_ALLOWED
+        return DUMP_ALLOWED if self.dump else EXIT_ONLY
