@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import statistics
+import sys
 import time
 from types import ModuleType
 from typing import Any, Callable
@@ -70,8 +71,12 @@ def _step_callback(base: type, record: Record, barriers: Barriers, digests: Dige
             self._costs_us: list[float] = []
             self._parameters: list[tuple[str, Any]] = []
             self._hooked = False
+            self._joining = _replaces_lost_process
 
         def on_train_begin(self, run_context: Any) -> None:
+            if self._joins():
+                record.write("train.joins")
+                return
             arguments = self._arguments = run_context.original_args()
             self._offset = _steps_done(arguments) - arguments.cur_step_num
             self._parameters = [(one.name, one) for one in arguments.train_network.get_parameters()]
@@ -81,7 +86,19 @@ def _step_callback(base: type, record: Record, barriers: Barriers, digests: Dige
             record.write("train.begin", initial_step=arguments.cur_step_num + self._offset)
             digests.write_initial(self._parameters)
 
+        def _joins(self) -> bool:
+            """Whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
+
+            It runs into the first collective and ends there, whatever its parameters and its step counter are. Only
+            the next one, with the state of a replica, is training.
+            """
+            joins, self._joining = self._joining(), _never
+            self._arguments = None
+            return joins
+
         def on_train_step_begin(self, run_context: Any) -> None:
+            if self._arguments is None:
+                return
             began = now()
             # The arguments are a dict with attribute access in Python; as a dict they cost a tenth.
             barriers.step = step = self._arguments["cur_step_num"] + self._offset
@@ -118,6 +135,16 @@ def _step_callback(base: type, record: Record, barriers: Barriers, digests: Dige
         return inputs
 
     return ChaosSteps()
+
+
+def _replaces_lost_process() -> bool:
+    """MindSpore's own flag (2.7 and later), set before training by what the SDK says of this process."""
+    flags = sys.modules.get("mindspore._c_expression")
+    return bool(getattr(flags, "is_reboot_node", _never)())
+
+
+def _never() -> bool:
+    return False
 
 
 def _steps_done(arguments: Any) -> int:

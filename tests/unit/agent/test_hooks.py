@@ -270,3 +270,24 @@ def test_recording_a_step_costs_less_than_its_share_of_the_budget(record: Record
         write(step)
         costs.append(time.perf_counter_ns() - began)
     assert statistics.median(costs) < 8_000
+
+
+def test_the_new_process_of_a_lost_rank_trains_only_once_it_has_the_state_of_a_replica(
+    start: Start, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = start(armed=({"fault": "kill", "step": 1, "phase": "step.begin"},))
+    flags = ModuleType("mindspore._c_expression")
+    flags.is_reboot_node = lambda: True  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mindspore._c_expression", flags)
+    first = iter([True])
+
+    class FirstCollective(module.Callback):  # type: ignore[misc, name-defined]
+        def on_train_step_begin(self, run_context: Any) -> None:
+            if next(first, False):
+                raise module.Rollback(3)
+
+    module.Model().train(1, batches(6), callbacks=[FirstCollective()])
+    assert len(events("train.joins")) == len(events("initial")) == 1
+    assert [event.data["initial_step"] for event in events("train.begin")] == [3]
+    assert steps(events, "step.begin") == steps(events) == [4, 5, 6]
+    assert not events("barrier.reached")

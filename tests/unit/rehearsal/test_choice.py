@@ -1,0 +1,115 @@
+"""Who chooses a strategy, and what the cluster's agent is told on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from chaos.rehearsal.ttp.agent_dialogue import ACTIONS, AgentDialogue
+from chaos.rehearsal.ttp.choice import Choice
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.strategies import Possible
+from chaos.rehearsal.ttp.timings import PROFILES
+
+ALL = Possible(dump=True, retry=True, recover=True)
+
+
+class Agent:
+    """An agent that answers from inside each call, except to what it is told to leave out."""
+
+    def __init__(self, strategy: str, *, silent_on: str = "", more: dict[int, int] | None = None) -> None:
+        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+        self.dialogue = AgentDialogue()
+        self._strategy, self._silent_on, self._more = strategy, silent_on, more or {}
+        for action in ACTIONS:
+            self.dialogue.register(action, lambda *arguments, action=action: self._hear(action, *arguments))
+
+    def _hear(self, action: str, *arguments: Any) -> int:
+        self.heard.append((action, arguments))
+        if action == self._silent_on:
+            return 0
+        if action == "report_fault_ranks":
+            self.dialogue.notify("stop_train", arguments[0])
+        elif action == "report_stop_complete":
+            self.dialogue.notify("on_global_rank", {**arguments[2], **self._more})
+        else:
+            self.dialogue.notify("change_strategy", self._strategy)
+        return 0
+
+
+def choice(dialogue: AgentDialogue) -> Choice:
+    return Choice(dialogue, dataclasses.replace(PROFILES["fast"], agent_answer=0.05), TtpLog(None))
+
+
+def test_the_agent_chooses_among_what_is_possible_in_the_order_of_the_dialogue() -> None:
+    agent = Agent("recover")
+    assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "recover"
+    assert agent.heard == [
+        ("report_fault_ranks", ({2: 1},)),
+        ("report_stop_complete", (0, "stop ok", {2: 1})),
+        ("report_strategies", ({2: 1}, ["exit", "dump", "retry", "recover"])),
+    ]
+
+
+def test_the_agent_adds_ranks_that_are_faulty_elsewhere_before_it_is_offered_strategies() -> None:
+    agent, faults = Agent("dump", more={3: 1}), {2: 1}
+    seen: list[dict[int, int]] = []
+
+    def possible() -> Possible:
+        seen.append(dict(faults))
+        return ALL
+
+    choice(agent.dialogue).first(faults, possible)
+    assert faults == {2: 1, 3: 1}
+    assert seen == [{2: 1, 3: 1}]
+
+
+@pytest.mark.parametrize("silent_on", ["report_fault_ranks", "report_stop_complete", "report_strategies"])
+@pytest.mark.parametrize(("possible", "strategy"), [(ALL, "dump"), (Possible(False, True, True), "exit")])
+def test_an_agent_that_does_not_answer_gets_nothing_repaired(silent_on: str, possible: Possible, strategy: str) -> None:
+    agent = Agent("recover", silent_on=silent_on)
+    assert choice(agent.dialogue).first({2: 1}, lambda: possible) == strategy
+
+
+def test_a_strategy_that_was_not_offered_is_not_followed() -> None:
+    agent = Agent("recover")
+    assert choice(agent.dialogue).first({2: 1}, lambda: Possible(True, False, False)) == "dump"
+
+
+def test_an_answer_that_nobody_asked_for_is_refused() -> None:
+    assert AgentDialogue().notify("change_strategy", "recover") == 1
+
+
+@pytest.mark.parametrize(
+    ("possible", "code", "next_strategy"),
+    [
+        (Possible(True, False, True), 405, "recover"),
+        (Possible(True, False, False), 406, "dump"),
+        (Possible(False, False, False), 499, "exit"),
+    ],
+)
+def test_a_failure_is_reported_with_what_is_still_allowed(possible: Possible, code: int, next_strategy: str) -> None:
+    agent = Agent(next_strategy)
+    assert choice(agent.dialogue).next("retry", "clean failed", {2: 0}, possible) == next_strategy
+    assert agent.heard == [("report_result", (code, "clean failed", {2: 0}, "retry"))]
+
+
+@pytest.mark.parametrize(
+    ("possible", "strategy"),
+    [(ALL, "retry"), (Possible(True, False, True), "dump"), (Possible(False, False, True), "exit")],
+)
+def test_without_an_agent_the_controller_decides_and_replaces_nobody(possible: Possible, strategy: str) -> None:
+    alone = choice(AgentDialogue())
+    assert alone.first({2: 1}, lambda: possible) == strategy
+    assert alone.next("retry", "", {2: 1}, possible) == strategy
+
+
+def test_a_part_of_an_agent_is_none() -> None:
+    dialogue = AgentDialogue()
+    for action in ACTIONS[:3]:
+        dialogue.register(action, lambda *_: 0)
+        assert not dialogue.registered
+    with pytest.raises(ValueError, match="no action 'report_weather'"):
+        dialogue.register("report_weather", lambda *_: 0)
