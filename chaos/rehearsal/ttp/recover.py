@@ -101,8 +101,8 @@ class Recover:
     def _repair(self, step: int) -> None:
         actions: dict[int, dict[str, Any]] = {}
         for group in self._replicas.groups():
-            source = next((rank for rank in group if rank not in self._lost), None)
             for rank in sorted(self._lost.intersection(group)):
+                source = self._source(group, rank)
                 if source is None:
                     raise RecoverFailed(f"dp:{list(group)} has no complete data. ret:1", self._lost)
                 actions[rank] = {"repair_type": _RECEIVE, "src": [source], "dst": [rank], "rank_list": list(group)}
@@ -113,6 +113,12 @@ class Recover:
                 sending["dst"].append(rank)
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
+
+    def _source(self, group: tuple[int, ...], rank: int) -> int | None:
+        """Who gives its state to ``rank``: the next member of its group that has one (cyclic, as the vendor's SDK)."""
+        place = group.index(rank)
+        others = (*group[place + 1 :], *group[:place])
+        return next((other for other in others if other not in self._lost), None)
 
     def _all(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
         """Have every member do it. Raises RecoverFailed as soon as one dies, when one fails or does not answer."""

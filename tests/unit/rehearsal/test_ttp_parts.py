@@ -387,4 +387,3 @@ def test_every_handler_that_mindspore_registers_can_be_registered(sdk: ModuleTyp
         register = getattr(sdk, f"tft_register_{name}_handler")
         assert register.__name__ == f"tft_register_{name}_handler"
         register(print, "context")
-    assert not sdk.tft_is_reboot_node()
