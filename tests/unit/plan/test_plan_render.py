@@ -30,7 +30,7 @@ checkpoint  step 5, saved by ranks 0, 5, 2, 3  (line 12)
   ttp_saved_checkpoints-step_5/rank_2/ttp_rank_2-2_1.ckpt
   ttp_saved_checkpoints-step_5/rank_3/ttp_rank_3-2_1.ckpt
 resume      at step 6
-budget      180 s in all; detection 2, stop 5, save 15, exit 10, relaunch 60, load 15, compile 60, first step 30, \
+budget      180 s in all; detection 2, stop 5, save 15, exit 10, relaunch 60, load 60, compile 60, first step 30, \
 caught up 60
 baseline    auto
 loss        equal bit for bit

@@ -221,10 +221,10 @@ def test_a_second_press_does_not_cut_off_the_putting_back(first: str) -> None:
 
 IGNORED = """
 import os, signal, sys
-from chaos.cli.run import _ended_like_ctrl_c
+from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.run.session import interruptible
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with _ended_like_ctrl_c(), interruptible():
+with ended_like_ctrl_c(), interruptible():
     os.kill(os.getpid(), signal.SIGHUP)
 assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 print("went on")
