@@ -20,7 +20,7 @@ from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.retry import Retry, RetryFailed
 from chaos.rehearsal.ttp.roster import Member, Roster
-from chaos.rehearsal.ttp.status import NORMAL, ONLINE, fault_of, in_log
+from chaos.rehearsal.ttp.status import FAULT_PROCESS, NORMAL, ONLINE, fault_of, in_log, run_status
 from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, proves
@@ -167,8 +167,9 @@ class Controller:
     def _state_line(self, what: str, member: Member) -> str:
         lost = self._roster.lost(member)
         return (
-            f"{what}, rank:{member.rank} step: {member.step} npu_status: {in_log(member.status)} run_status: 0 "
-            f"data_aval: {int(lost)} data_status: {int(member.updating)} diff_time : {self._roster.silent_ms(member)}"
+            f"{what}, rank:{member.rank} step: {member.step} npu_status: {in_log(member.status)} "
+            f"run_status: {run_status(member.status)} data_aval: {int(lost)} data_status: {int(member.updating)} "
+            f"diff_time : {self._roster.silent_ms(member)}"
         )
 
     def _handle(self) -> str | None:
@@ -219,7 +220,8 @@ class Controller:
         except RetryFailed as failed:
             broken = {member.rank for member in self._roster.members() if member.link_broken is not None}
             self._note_faults(broken | {member.rank for member in self._abnormal_members()})
-            return self._possible(dump=failed.dump), str(failed)
+            self._faults.update(dict.fromkeys(failed.unclean, FAULT_PROCESS))
+            return self._possible(dump=False, recover=bool(failed.unclean)), str(failed)
         return None
 
     def _recover(self) -> tuple[Possible, str] | None:

@@ -14,6 +14,8 @@ from chaos.rehearsal.ttp.wire import Link, Message
 
 _NAMES = {"stop": "device stop", "clean": "device clean", "rebuild": "pt comm operation"}
 
+_UCE_HIGHLEVEL = 1
+
 Handler = tuple[Callable[..., Any], Any]
 
 RETRY, EXIT = 0, 1
@@ -224,7 +226,7 @@ class Processor:
             f"rank:{self.rank} set dump config step:{step}, repairId:1, optimidxs:[0], ranks:[[{self.rank}]]",
         )
         self._log.info("PYH ttp_decorator.py:425", f"rank:{self.rank} begin to execute save checkpoint")
-        result = self._call("save_ckpt", step, {"step": step, "rank_list": [self.rank]}, self._step_arguments)
+        result = self._call("save_ckpt", step, [{"type": 0, "ranks": [self.rank]}], self._step_arguments)
         self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
         self._reply("dump", result=result)
 
@@ -239,8 +241,9 @@ class Processor:
         elif kind == "rebuild":
             result = self._rebuild(message["lost"])
         elif kind == "repair":
-            info = {"type": 1, **message["actions"][str(self.rank)]}
-            result = self._call("repair", message["step"], False, info["dst"], info, self._step_arguments)
+            info = {"type": [0], **message["actions"][str(self.rank)]}
+            rebuild = info["repair_type"] == _UCE_HIGHLEVEL
+            result = self._call("repair", message["step"], rebuild, info["dst"], info, self._step_arguments)
         else:
             result = (
                 self._call("rollback", message["step"], self._step_arguments) if "rollback" in self._handlers else 0
@@ -290,11 +293,11 @@ class Processor:
         self._go_on.set()
 
     def _call(self, name: str, *arguments: Any) -> int:
-        """Call a handler. An exception in it counts as failure (1), as in the vendor's SDK."""
+        """Call a handler. As in the vendor's SDK an exception in it is failure, and only clean's own answer counts."""
         function, context = self._handlers[name]
         try:
             result = function(*arguments, context)
         except Exception as error:  # whatever a handler raises is a failed action, said in the log
             self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
             return 1
-        return result if isinstance(result, int) else 0
+        return int(result or 0) if name == "clean" else 0

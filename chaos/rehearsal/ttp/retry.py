@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.roster import Member, Roster
-from chaos.rehearsal.ttp.status import UCE
+from chaos.rehearsal.ttp.status import RETRY, UCE
 from chaos.rehearsal.ttp.timings import Timings
 
 CLEANED, LOW_LEVEL = 0, 2
 """What a clean handler answers: the device is clean, or its memory was given back without being lost."""
 
-_SEND, _UCE_HIGH, _UCE_LOW = 0, 1, 2
+_SEND, _UCE_HIGH, _RECEIVE = 0, 1, 3
 
 
 class RetryFailed(RuntimeError):
-    """The repair cannot go on. ``dump`` says whether an end-of-life checkpoint is still allowed."""
+    """The repair cannot go on, and no end-of-life checkpoint may follow: the ranks may have changed their state.
 
-    def __init__(self, text: str, *, dump: bool) -> None:
+    ``unclean`` are ranks that could not be cleaned; a new process in their place may still repair the job.
+    """
+
+    def __init__(self, text: str, unclean: Collection[int] = ()) -> None:
         super().__init__(text)
-        self.dump = dump
+        self.unclean = frozenset(unclean)
 
 
 class Retry:
@@ -38,9 +42,9 @@ class Retry:
 
     def run(self, members: list[Member], step: int) -> None:
         """Repair ``members``, which are all ranks of the job. Raises RetryFailed."""
-        broken = {member.rank for member in members if member.status == UCE}
-        if broken and (lost := self._replicas.savers({member.rank for member in members} - broken)[1]):
-            raise RetryFailed(f"dp:{list(lost[0])} has no complete data. ret:1", dump=False)
+        broken = {member.rank: member.status for member in members if member.status in (UCE, RETRY)}
+        if broken and (lost := self._replicas.savers({member.rank for member in members} - broken.keys())[1]):
+            raise RetryFailed(f"dp:{list(lost[0])} has no complete data. ret:1")
         self._enter("STATE_OP_ENV_CLEAR")
         self._log.info("TTP controller.cpp:1177", "start notify all device stop...")
         self._all(members, "stop", "DEVICE_STOP")
@@ -57,30 +61,33 @@ class Retry:
         self._log.info("TTP controller.cpp:1251", "start notify all rank normal...")
         self._all(members, "go on", "NOTIFY_NORMAL", step=step)
 
-    def _clean(self, members: list[Member], broken: set[int]) -> dict[int, int]:
+    def _clean(self, members: list[Member], broken: Collection[int]) -> dict[int, int]:
         """Clean all devices. Returns what each answered; an answer that is neither clean nor low level ends it."""
         self._ask(members, "clean", "DEVICE_CLEAN", broken=sorted(broken))
         answers = {member.rank: int(member.replies["clean"]["result"]) for member in members}
         failed = sorted(rank for rank, answer in answers.items() if answer not in (CLEANED, LOW_LEVEL))
         if failed:
-            raise RetryFailed(f"device clean failed, ranks: {failed}", dump=False)
+            raise RetryFailed(f"device clean failed, ranks: {failed}", failed)
         return answers
 
-    def _repair(self, step: int, broken: set[int], cleaned: dict[int, int]) -> None:
-        good = {rank for group in self._replicas.groups() for rank in group} - broken
+    def _repair(self, step: int, broken: dict[int, int], cleaned: dict[int, int]) -> None:
+        """Copy to every broken rank from the next good one of its group. Memory that was not lost needs no copy."""
         actions: dict[int, dict[str, Any]] = {}
         for group in self._replicas.groups():
-            source = next(rank for rank in group if rank in good)
-            for rank in sorted(broken.intersection(group)):
+            for rank in sorted(broken.keys() & set(group)):
                 if cleaned[rank] == LOW_LEVEL:
-                    actions[rank] = {"repair_type": _UCE_LOW, "src": [], "dst": [], "rank_list": list(group)}
                     continue
+                at = group.index(rank)
+                source = next(other for other in (*group[at:], *group[:at]) if other not in broken)
                 pair = {"src": [source], "dst": [rank], "rank_list": list(group)}
-                actions[rank] = {"repair_type": _UCE_HIGH, **pair}
-                sending = actions.setdefault(source, {"repair_type": _SEND, "src": [], "dst": [], "rank_list": []})
+                actions[rank] = {"repair_type": _UCE_HIGH if broken[rank] == UCE else _RECEIVE, **pair}
+                sending = actions.setdefault(
+                    source, {"repair_type": _SEND, "src": [], "dst": [], "rank_list": list(group)}
+                )
                 sending["src"].append(source)
                 sending["dst"].append(rank)
-                sending["rank_list"] = list(group)
+        if not actions:
+            return
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
 
@@ -89,7 +96,7 @@ class Retry:
         self._ask(members, message, name, **fields)
         failed = [member.rank for member in members if member.replies[message].get("result", 0) != 0]
         if failed:
-            raise RetryFailed(f"{message} failed, ranks: {failed}", dump=True)
+            raise RetryFailed(f"{message} failed, ranks: {failed}")
 
     def _ask(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
         self._log.info(
@@ -97,5 +104,5 @@ class Retry:
         )
         missing = self._roster.ask(members, message, self._timings.action, **fields)
         if missing:
-            raise RetryFailed(f"{message}: no answer of ranks {[member.rank for member in missing]}", dump=True)
+            raise RetryFailed(f"{message}: no answer of ranks {[member.rank for member in missing]}")
         self._log.info("TTP action_engine.cpp:71", f"do action success. opcode: ACTION_OP_{name}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 NORMAL = 0
+RETRY = 1
+"""The rank has found its own results wrong; its state is copied from a replica."""
 UCE = 2
 CORRUPTED = 3
 HCCL = 4
@@ -12,11 +14,11 @@ PREREPAIR_FINISH = 6
 """It has built its network, is part of the rebuilt groups, and waits for the state of a replica."""
 UNKNOWN = 8
 
-ONLINE = frozenset({UCE, HCCL})
-"""Errors of the device or of communication, which can be repaired while all processes live."""
+ONLINE = frozenset({RETRY, UCE, HCCL})
+"""Errors of results, of the device or of communication, which can be repaired while all processes live."""
 
-_IN_LOG = {HCCL: 12, UNKNOWN: 1}
-_RUN_STATUS = {INIT_FINISH: 7, PREREPAIR_FINISH: 8}
+_IN_LOG = {RETRY: 9, HCCL: 12}
+_RUN_STATUS = {UNKNOWN: 1, INIT_FINISH: 7, PREREPAIR_FINISH: 8}
 
 FAULT_UCE, FAULT_PROCESS, FAULT_HCCL = 0, 1, 2
 """Kinds of faults as the agent of the cluster is told them."""
@@ -28,7 +30,7 @@ def in_log(status: int) -> int:
 
 
 def run_status(status: int) -> int:
-    """The number that the log shows for what a replaced rank reports of its progress, 0 for anything else."""
+    """The number that the log shows for a reported status of the process, 0 for anything else."""
     return _RUN_STATUS.get(status, 0)
 
 
@@ -36,4 +38,4 @@ def fault_of(status: int, lost: bool) -> int:
     """What kind of fault the agent is told of."""
     if lost:
         return FAULT_PROCESS
-    return {UCE: FAULT_UCE, HCCL: FAULT_HCCL}.get(status, FAULT_PROCESS)
+    return {RETRY: FAULT_UCE, UCE: FAULT_UCE, HCCL: FAULT_HCCL}.get(status, FAULT_PROCESS)

@@ -11,7 +11,7 @@ from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.retry import Retry, RetryFailed
 from chaos.rehearsal.ttp.roster import Member, Roster
-from chaos.rehearsal.ttp.status import HCCL, UCE
+from chaos.rehearsal.ttp.status import HCCL, RETRY, UCE
 from chaos.rehearsal.ttp.timings import PROFILES
 
 
@@ -33,9 +33,14 @@ class Rank:
 
 
 class Job:
-    """Four ranks in the replica groups [0, 2] and [1, 3]."""
+    """Four ranks, by default in the replica groups [0, 2] and [1, 3]."""
 
-    def __init__(self, status: dict[int, int], results: dict[int, dict[str, int]] | None = None) -> None:
+    def __init__(
+        self,
+        status: dict[int, int],
+        results: dict[int, dict[str, int]] | None = None,
+        groups: tuple[list[int], ...] = ([0, 2], [1, 3]),
+    ) -> None:
         self.states: list[str] = []
         roster, replicas = Roster(PROFILES["fast"]), Replicas(4)
         self.ranks: list[Rank] = []
@@ -43,7 +48,7 @@ class Job:
             rank = Rank(roster, (results or {}).get(number, {}))
             rank.member = roster.add(number, rank)  # type: ignore[arg-type]
             rank.member.status = status.get(number, 0)
-            replicas.report(number, [0, 2] if number % 2 == 0 else [1, 3])
+            replicas.report(number, next(group for group in groups if number in group))
             self.ranks.append(rank)
         self._retry = Retry(roster, replicas, PROFILES["fast"], TtpLog(None), self.states.append)
         self._members = roster.members()
@@ -70,27 +75,41 @@ def test_a_memory_error_is_repaired_from_the_replica_and_all_go_on_at_the_same_s
 def test_nothing_is_copied_after_a_low_level_clean_or_a_communication_error() -> None:
     low = Job({1: UCE}, {1: {"clean": 2}})
     low.repair()
-    assert low.ranks[1].told[2]["actions"] == {"1": {"repair_type": 2, "src": [], "dst": [], "rank_list": [1, 3]}}
-    assert "repair" not in low.told(3)
+    assert all(low.told(rank) == ["stop", "clean", "rollback", "go on"] for rank in range(4))
     all_ranks = Job(dict.fromkeys(range(4), HCCL))
     all_ranks.repair()
     assert all(all_ranks.told(rank) == ["stop", "clean", "rollback", "go on"] for rank in range(4))
 
 
+def test_a_wrong_result_is_repaired_by_a_copy_though_no_memory_was_lost() -> None:
+    job = Job({0: RETRY})
+    job.repair()
+    pair = {"src": [2], "dst": [0], "rank_list": [0, 2]}
+    assert job.ranks[0].told[2]["actions"] == {"0": {"repair_type": 3, **pair}, "2": {"repair_type": 0, **pair}}
+
+
+def test_the_state_comes_from_the_next_good_replica_in_the_groups_circle() -> None:
+    job = Job({3: UCE, 0: UCE}, groups=([0, 1, 2, 3],))
+    job.repair()
+    actions = job.ranks[1].told[2]["actions"]
+    assert {rank: info["src"] for rank, info in actions.items()} == {"0": [1], "3": [1], "1": [1, 1]}
+    assert actions["1"]["dst"] == [0, 3]
+
+
 @pytest.mark.parametrize(
-    ("status", "results", "reason", "dump"),
+    ("status", "results", "reason", "unclean"),
     [
-        ({1: UCE, 3: UCE}, {}, r"dp:\[1, 3\] has no complete data", False),
-        ({1: UCE}, {2: {"stop": 1}}, r"stop failed, ranks: \[2\]", True),
-        ({1: UCE}, {2: {"clean": 1}}, r"device clean failed, ranks: \[2\]", False),
-        ({1: UCE}, {3: {"repair": 1}}, r"repair failed, ranks: \[3\]", True),
+        ({1: UCE, 3: UCE}, {}, r"dp:\[1, 3\] has no complete data", set()),
+        ({1: UCE}, {2: {"stop": 1}}, r"stop failed, ranks: \[2\]", set()),
+        ({1: UCE}, {2: {"clean": 1}}, r"device clean failed, ranks: \[2\]", {2}),
+        ({1: UCE}, {3: {"repair": 1}}, r"repair failed, ranks: \[3\]", set()),
     ],
 )
-def test_a_repair_that_cannot_be_done_says_so_and_whether_a_dump_is_left(
-    status: dict[int, int], results: dict[int, dict[str, int]], reason: str, dump: bool
+def test_a_repair_that_cannot_be_done_says_so_and_which_ranks_a_new_process_could_replace(
+    status: dict[int, int], results: dict[int, dict[str, int]], reason: str, unclean: set[int]
 ) -> None:
     job = Job(status, results)
     with pytest.raises(RetryFailed, match=reason) as failed:
         job.repair()
-    assert failed.value.dump is dump
+    assert failed.value.unclean == unclean
     assert all("go on" not in job.told(rank) for rank in range(4))

@@ -58,7 +58,7 @@ def test_after_a_kill_one_rank_of_each_group_saves_one_renames_and_all_exit(kill
     assert job.left("exited-*") == ["exited-0", "exited-1", "exited-3"]
     assert job.left("left-*") == []
     info = json.loads((job.directory / "saved-5" / "rank_0").read_text())
-    assert info == {"step": 5, "rank_list": [0]}
+    assert info == [{"type": 0, "ranks": [0]}]
     assert seconds_until(job, "ttp.status_error", 2) < 0.5
 
 

@@ -321,7 +321,7 @@ def test_an_update_that_the_controller_has_locked_waits(processor: Process, cont
     good.set_step_arguments("arguments")
     threading.Thread(target=bad.report_error, args=(8,), daemon=True).start()
     wait_for("dump", lambda: "exit" in calls, seconds=SECONDS)
-    assert calls == [("save", 4, {"step": 4, "rank_list": [0]}, "arguments"), ("rename", 4), "exit"]
+    assert calls == [("save", 4, [{"type": 0, "ranks": [0]}], "arguments"), ("rename", 4), "exit"]
     updating = threading.Thread(target=good.begin_update, daemon=True)
     updating.start()
     updating.join(0.1)

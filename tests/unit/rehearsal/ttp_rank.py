@@ -33,7 +33,7 @@ def pause(seconds: float) -> None:
     select.select([], [], [], seconds)
 
 
-def saving(step: int, info: dict[str, Any], arguments: Any, context: Any) -> None:
+def saving(step: int, info: list[dict[str, Any]], arguments: Any, context: Any) -> None:
     assert arguments == f"arguments of {RANK}"
     assert context == "context"
     if RANK in JOB["saving_fails"]:

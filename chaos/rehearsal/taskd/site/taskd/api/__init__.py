@@ -1,1 +1,0 @@
-"""The interfaces of ``taskd`` that MindSpore's launcher looks for."""

@@ -1,0 +1,46 @@
+"""Which SDKs the suite drives: the stand-in, and the vendor's where it is installed.
+
+``CONFORMANCE_SDK=standin`` or ``vendor`` chooses one; by default both are driven, as far as they are there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chaos.platforms.leases import Leases
+from tests.conformance.driver import Story, importable, play
+
+TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text("utf-8"))
+
+Play = Callable[..., Story]
+
+
+def need(sdk: str) -> None:
+    """Skip unless this SDK is wanted and there."""
+    wanted = os.environ.get("CONFORMANCE_SDK", "both")
+    if wanted not in ("standin", "vendor", "both"):
+        raise pytest.UsageError(f"CONFORMANCE_SDK is {wanted!r}, not standin, vendor or both")
+    if wanted not in (sdk, "both"):
+        pytest.skip(f"CONFORMANCE_SDK={wanted}")
+    if not importable(sdk):
+        pytest.skip("the vendor's mindio_ttp is not installed for this Python")
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Iterator[Play]:
+    """Play a job: ``played("uce", "standin", "fast")``, or with the job itself in the place of its name."""
+    with Leases().take_ports(1) as ports:
+
+        def run(case: str | dict[str, Any], sdk: str, timings: str) -> Story:
+            job = TABLE[case]["job"] if isinstance(case, str) else case
+            directory = tmp_path / sdk
+            directory.mkdir()
+            return play(job, sdk, timings, directory, ports.numbers[0])
+
+        yield run

@@ -1,0 +1,61 @@
+"""The stand-in against the table of what MindIO TFT does, and the vendor's SDK against it where that is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.compare import differences, lateness, seconds, told
+from tests.conformance.conftest import TABLE, Play, need
+
+EVERYDAY = [
+    pytest.param(name, marks=() if case.get("everyday") else pytest.mark.nightly) for name, case in TABLE.items()
+]
+TIMED = [name for name, case in TABLE.items() if "seconds" in case]
+POLLING_SECONDS = 2.0
+FAST_SECONDS = 0.5
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_the_stand_in_does_what_the_table_says(name: str, played: Play) -> None:
+    need("standin")
+    assert differences(TABLE[name], played(name, "standin", "fast")) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TABLE)
+def test_the_vendors_sdk_does_what_the_table_says(name: str, played: Play) -> None:
+    need("vendor")
+    assert differences(TABLE[name], played(name, "vendor", "vendor")) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TABLE)
+def test_both_tell_the_same_story(name: str, played: Play) -> None:
+    need("vendor")
+    assert told(played(name, "standin", "fast")) == told(played(name, "vendor", "vendor"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sdk", ["standin", "vendor"])
+@pytest.mark.parametrize("name", TIMED)
+def test_the_vendors_times_are_met(name: str, sdk: str, played: Play) -> None:
+    """Within a fifth, or one polling period, of what was observed."""
+    need(sdk)
+    story = played(name, sdk, "vendor")
+    seen = seconds(story)
+    for what, (low, high) in TABLE[name]["seconds"].items():
+        allowed = max(POLLING_SECONDS, 0.2 * high)
+        assert low - max(POLLING_SECONDS, 0.2 * low) <= seen[what] <= high + allowed + lateness(story), (what, seen)
+
+
+def test_the_fast_profile_finds_a_dead_rank_within_half_a_second(played: Play) -> None:
+    need("standin")
+    story = played("kill-rank", "standin", "fast")
+    assert seconds(story)["detected"] < FAST_SECONDS + lateness(story)
+
+
+def test_the_fast_profile_repairs_online_within_half_a_second(played: Play) -> None:
+    need("standin")
+    story = played("uce", "standin", "fast")
+    assert differences(TABLE["uce"], story) == []
+    assert seconds(story)["back"] < FAST_SECONDS + lateness(story)
