@@ -40,7 +40,7 @@ class _Turn:
 
 
 class Record:
-    """Appends events to ``<directory>/<attempt>-rank_<rank>-<pid>.jsonl``.
+    """Appends events to ``<directory>/<attempt>-rank_<rank>-<pid>.jsonl``, or ``…-launcher-<pid>`` without a rank.
 
     The file is mapped into memory: a line outlives a SIGKILL of this process as soon as it has been copied, and no
     system call is made in the middle of a training step (measured in a rank: 15 µs for each ``write``, since it gives
@@ -49,9 +49,10 @@ class Record:
     when the disk is full.
     """
 
-    def __init__(self, directory: str, *, run: str, attempt: str, rank: int) -> None:
+    def __init__(self, directory: str, *, run: str, attempt: str, rank: int | None) -> None:
         pid = os.getpid()
-        path = os.path.join(directory, f"{attempt}-rank_{rank}-{pid}.jsonl")
+        who = "launcher" if rank is None else f"rank_{rank}"
+        path = os.path.join(directory, f"{attempt}-{who}-{pid}.jsonl")
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self._map = self._map_from(0)
         self._sequence = 0
@@ -60,7 +61,7 @@ class Record:
         os.register_at_fork(
             before=self._turn.wait, after_in_parent=self._turn.__exit__, after_in_child=self._leave_to_parent
         )
-        self._head = f'","attempt":{json.dumps(attempt)},"rank":{rank},"pid":{pid}'
+        self._head = f'","attempt":{json.dumps(attempt)},"rank":{json.dumps(rank)},"pid":{pid}'
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
             boot_id = boot.read().strip()
         self.write("writer.start", writer="agent", run=run, host=socket.gethostname(), boot=boot_id)

@@ -15,6 +15,7 @@ from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
 from chaos.agent.digests import Digests
 from chaos.agent.hooks import install_hooks
+from chaos.agent.reaped import Reaped
 from chaos.agent.record import Record
 
 
@@ -36,7 +37,12 @@ def start(path: str) -> Agent:
     place = place_of(os.environ)
     imports = AfterImport()
     imports.install()
-    agent = _in_rank(configuration, place, imports) if place.rank is not None else Agent(configuration, place, imports)
+    if place.rank is not None:
+        agent = _in_rank(configuration, place, imports)
+    else:
+        agent = Agent(configuration, place, imports)
+        if place.role == "other":
+            imports.watch("subprocess", Reaped(configuration).hook)
     for name in configuration.extensions:
         import_module(name).install(agent)
     return agent

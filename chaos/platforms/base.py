@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,7 @@ class LaunchSpec:
 
     ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is the whole environment; CHAOS_RUN and
     CHAOS_ATTEMPT are added to it. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves it free.
+    ``told`` is asked how a process ended whose exit status another process has collected.
     """
 
     run: str
@@ -32,6 +33,7 @@ class LaunchSpec:
     cwd: Path
     log: Path
     cores: tuple[int, ...] | None = None
+    told: Callable[[ProcessIdentity], ExitStatus | None] | None = None
 
 
 class Job(Protocol):

@@ -16,6 +16,9 @@ from chaos.platforms.find import ATTEMPT_VARIABLE, RUN_VARIABLE, FoundProcess, f
 from chaos.platforms.process import ProcessIdentity, State, identify, send_signal, state
 from chaos.platforms.procfs import all_pids, read_stat
 
+_TELL_NANOSECONDS = 1_000_000_000
+"""How long a process that has collected a rank's exit status may take to tell it."""
+
 
 class LocalPlatform:
     """Starts jobs on this host. Run inside ``subreaper()``, or exit statuses of orphaned ranks are not known."""
@@ -57,6 +60,7 @@ class LocalJob:
         self._launcher = identify(launcher.pid)
         self._sessions: dict[ProcessIdentity, int] = {self._launcher: launcher.pid}
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
+        self._collected_elsewhere: dict[ProcessIdentity, int] = {}
 
     @property
     def launcher(self) -> ProcessIdentity:
@@ -82,8 +86,9 @@ class LocalJob:
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
         """How a process of the job ended; None while it runs. The first answer that is not None stays.
 
-        A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has a status
-        in which nothing is known. Raises PlatformError for a process that was never found as the job's.
+        A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has the
+        status that the other one told (``LaunchSpec.told``), or one in which nothing is known. Raises PlatformError for
+        a process that was never found as the job's.
         """
         with self._lock:
             self._check_own(identity)
@@ -116,10 +121,18 @@ class LocalJob:
             raise PlatformError(f"{identity} is not of the job of run {self._spec.run}, attempt {self._spec.attempt}")
 
     def _collect(self, identity: ProcessIdentity) -> ExitStatus | None:
-        if identity != self._launcher:
-            return collect(identity)
-        code = self._popen.poll()
-        return None if code is None else from_return_code(code)
+        if identity == self._launcher:
+            code = self._popen.poll()
+            return None if code is None else from_return_code(code)
+        status = collect(identity)
+        if status is None or status.known or self._spec.told is None:
+            return status
+        # Whoever collected the status says so a moment later.
+        since = self._collected_elsewhere.setdefault(identity, self._clock.mono())
+        told = self._spec.told(identity)
+        if told is None and self._clock.mono() - since < _TELL_NANOSECONDS:
+            return None
+        return told or status
 
     def _reap_unseen(self) -> None:
         """Reap inherited zombies that ended before they were found: children of ours in a session of the job's.

@@ -269,16 +269,20 @@ class _TensorReport:
         assert agent.barriers is not None
         self._barriers = agent.barriers
         self._at_end = False
+        self._tells_sdk = True
 
     def add_prim_attr(self, name: str, value: Any) -> _TensorReport:
         self._at_end = self._at_end or (name == "optimizer_end" and bool(value))
+        # Without a mechanism of the SDK the wrapper marks the update for a snapshot only; there may be no SDK.
+        self._tells_sdk = self._tells_sdk and name != "snapshot"
         return self
 
     def __call__(self, name: str, flag: Any) -> Any:
         del name
         if not self._at_end:
-            from mindio_ttp.framework_ttp import tft_start_updating_os
+            if self._tells_sdk:
+                from mindio_ttp.framework_ttp import tft_start_updating_os
 
-            tft_start_updating_os(-1)
+                tft_start_updating_os(-1)
             self._barriers.reach("optimizer.update")
         return flag

@@ -10,6 +10,7 @@ from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.jobs.mnist_files import write_mnist
+from chaos.rehearsal.taskd import settings
 from chaos.scenario.model import Job, Scenario
 from chaos.topology.layout import layout_of
 
@@ -43,6 +44,8 @@ class RehearsalJob:
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
         if sdk == "standin":
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
+        if scenario.job.agent:
+            parts.append(Simulated(f"taskd and its manager, timings {scenario.job.timings}", "cluster agent"))
         return tuple(parts)
 
     def prepare(self, launch: Launch) -> None:
@@ -66,6 +69,7 @@ class RehearsalJob:
             f"--seed={job.seed}",
             f"--is-recover={int(launch.resume)}",
             *_slicing(launch.scenario),
+            *(["--continue"] if job.agent and job.checkpoint_interval else []),
             *job.arguments,
         )
         environment = {
@@ -85,9 +89,12 @@ class RehearsalJob:
         if job.protection and job.controller == "outside":
             environment["MINDX_TASK_ID"] = "rehearsal"  # MindSpore starts no controller in rank 0 then
         path = (_ROOM / "sdk",) if launch.sdk == "standin" else ()
+        if job.agent:
+            environment |= _agent_environment(launch)
+            path = (*path, _ROOM / "taskd" / "site")
         script = _script(launch.scenario, launch.scenario_directory)
         argv = msrun_argv(launch, script, arguments, master_port=master_port)
-        if "MINDX_TASK_ID" in environment:
+        if "MINDX_TASK_ID" in environment and not job.agent:
             ranks = launch.scenario.cluster.ranks
             outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), "127.0.0.1", str(controller_port))
             argv = (str(launch.python), *outside, *argv)
@@ -100,6 +107,19 @@ class RehearsalJob:
         for file in sorted(_ROOM.rglob("*.py")):
             room.update(str(file.relative_to(_ROOM)).encode() + b"\0" + file.read_bytes())
         return {"script": hashlib.sha256(script.read_bytes()).hexdigest(), "rehearsal": room.hexdigest()}
+
+
+def _agent_environment(launch: Launch) -> dict[str, str]:
+    """What the cluster agent is told: in production by the cluster's manager, here by variables."""
+    scenario = launch.scenario
+    return {
+        settings.STRATEGIES: ",".join(scenario.job.strategies),
+        settings.RESTART_LIMIT: str(scenario.job.restart_limit),
+        settings.RANKS: str(scenario.cluster.ranks),
+        settings.NODES: str(scenario.cluster.nodes),
+        settings.TIMINGS: scenario.job.timings,
+        settings.LOGS: str(launch.logs),
+    }
 
 
 def _steps_per_epoch(job: Job) -> int:

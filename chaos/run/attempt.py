@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,10 @@ class Watch:
 
 
 class Attempt:
-    """Follows one launched job: finds its ranks, keeps their exit statuses, feeds the fault schedule."""
+    """Follows one launched job: finds its ranks, keeps their exit statuses, feeds the fault schedule.
+
+    A rank may have several processes, one after the other, when something starts it again. ``ranks`` holds the latest.
+    """
 
     def __init__(
         self, name: str, ranks: int, job: Job, channel: Channel, injection: Injection, run_dir: Path, watch: Watch
@@ -51,6 +54,7 @@ class Attempt:
         self._injection = injection
         self._watch = watch
         self._exited: dict[int, str] = {}
+        self._processes: dict[ProcessIdentity, int] = {}
         self._started: set[int] = set()
         self._steps: dict[int, int] = {}
         self._first_step_mono: int | None = None
@@ -117,8 +121,13 @@ class Attempt:
         return self._ended()
 
     def _ended(self) -> bool:
-        """Every rank has exited, or is suspended by a fault that only the teardown undoes."""
-        return len(self._exited.keys() | self._injection.suspended) == self._size
+        """Every rank has exited, or is suspended by a fault that only the teardown undoes, and none will start again.
+
+        As long as the launcher runs, it may start ranks again.
+        """
+        if len(self._exited.keys() | self._injection.suspended) < self._size:
+            return False
+        return self._job.exit_status(self._job.launcher) is not None
 
     def _not_started(self) -> str:
         joined = set(self.ranks)
@@ -188,6 +197,8 @@ class Attempt:
             hello.connection.close()
             return
         self.ranks[hello.rank] = own[0].identity
+        self._processes[own[0].identity] = hello.rank
+        self._exited.pop(hello.rank, None)  # of its process before this one
         self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=own[0].identity.start_time)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
@@ -222,13 +233,13 @@ class Attempt:
                     self._injection.known.logged.add((text, wanted))
 
     def _take_exits(self) -> None:
-        for rank, identity in self.ranks.items():
-            if rank in self._exited:
-                continue
+        for identity, rank in list(self._processes.items()):
             status = self._job.exit_status(identity)
             if status is not None:
-                self._exited[rank] = str(status)
-                self._record("rank.exit", rank=rank, pid=identity.pid, signal=status.signal, code=status.code)
+                del self._processes[identity]
+                if self.ranks[rank] == identity:
+                    self._exited[rank] = str(status)
+                self._record("rank.exit", rank=rank, pid=identity.pid, start_time=identity.start_time, **asdict(status))
 
     def record_late_exits(self) -> None:
         """Record how ranks ended that the teardown had to end."""

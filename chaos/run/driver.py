@@ -32,6 +32,7 @@ from chaos.run.keep import thin_out
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import needs_of_scenario, plan_cell
 from chaos.run.progress import Progress, Watched
+from chaos.run.reaped import ReapedByLauncher
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
 from chaos.run.setup import launch_spec, write_agent_configuration
@@ -338,6 +339,7 @@ class _Runner:
             cwd=launch.directory,
             log=logs / "msrun.log",
             cores=session.cores,
+            told=ReapedByLauncher(run_dir / "history", name),
         )
         session.progress.event(
             session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))

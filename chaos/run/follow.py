@@ -6,6 +6,7 @@ Only for triggers, deadlines and the live view. Verdicts are made from the files
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,22 @@ class TailedFile:
     """New whole lines of one growing file.
 
     With ``mapped``, NUL bytes end what is written so far (see the agent's record); else they are bytes like others.
+    Another file that has taken its name (a log of a rank that was started again) is read from its beginning.
     """
 
     def __init__(self, path: Path, *, mapped: bool = False) -> None:
         self._path = path
         self._mapped = mapped
         self._offset = 0
+        self._inode: int | None = None
 
     def new_lines(self) -> Iterator[bytes]:
         """Lines that have been completed since the last call."""
         try:
             with self._path.open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                if inode != self._inode:
+                    self._inode, self._offset = inode, 0
                 file.seek(self._offset)
                 data = file.read(_CHUNK)
         except FileNotFoundError:

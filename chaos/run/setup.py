@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from chaos.agent.configuration import Configuration
 from chaos.jobs.kind import Command
 from chaos.platforms.base import LaunchSpec
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
 
 _AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
@@ -65,6 +68,7 @@ def launch_spec(
     cwd: Path,
     log: Path,
     cores: tuple[int, ...] | None,
+    told: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
 ) -> LaunchSpec:
     """The whole launch: the harness's environment, the job kind's, the scenario's, and the agent's, later ones first.
 
@@ -78,4 +82,4 @@ def launch_spec(
         "PYTHONPATH": os.pathsep.join(map(str, modules)),
         "CHAOS_AGENT": str(configuration),
     }
-    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores)
+    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, told)

@@ -7,9 +7,11 @@ belongs to the plan.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
 
 from chaos.scenario.duration import parse_duration, show_duration
 
@@ -51,6 +53,23 @@ MAX_FAULTS = 1000
 
 Mechanism = Literal["TTP", "UCE", "HCCE", "TRE", "ARF", "TSP", "RSC"]
 """The seven high-availability mechanisms, by their names in MS_ENABLE_TFT."""
+
+Strategy = Literal["retry", "recover-in-place", "recover", "elastic-training", "dump", "exit"]
+"""MindCluster's recovery strategies (``recover-strategy``), the most preferred one first."""
+
+SWITCHES: Mapping[Strategy, tuple[Mechanism, ...]] = MappingProxyType(
+    {
+        "retry": ("UCE", "HCCE"),
+        "recover-in-place": ("ARF",),
+        "recover": ("ARF",),
+        "dump": ("TTP",),
+        "exit": ("ARF",),
+    }
+)
+"""Mechanisms that MindCluster switches on for a strategy in a job of MindSpore, by setting MS_ENABLE_TFT.
+
+Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds RSC.
+"""
 
 Phase = Literal[
     "step.begin",
@@ -97,6 +116,24 @@ class Cluster(Model):
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
 
 
+def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
+    """The mechanisms that MindCluster switches on for a job with these strategies, each once."""
+    wanted = set(strategies)
+    return tuple(dict.fromkeys(one for name, switches in SWITCHES.items() if name in wanted for one in switches))
+
+
+def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
+    """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
+    on = set(protection)
+    offered: dict[Strategy, bool] = {
+        "retry": bool(on & {"UCE", "HCCE"}),
+        "recover": "ARF" in on,
+        "dump": bool(on & {"TTP", "UCE", "ARF"}),
+        "exit": True,
+    }
+    return tuple(name for name, wanted in offered.items() if wanted)
+
+
 class Job(Model):
     """The training job and the protection that it runs under."""
 
@@ -125,10 +162,38 @@ class Job(Model):
     controller: Literal["rank 0", "outside"] = Field(
         "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
     )
+    agent: bool = Field(
+        False,
+        description="msrun hands its processes over to the cluster agent (taskd), which starts lost ones again and "
+        "hosts the controller.",
+    )
+    strategies: tuple[Strategy, ...] = Field(
+        (),
+        strict=False,
+        description="What the cluster agent may do (MindCluster's recover-strategy). Default: what the mechanisms that "
+        "are on allow.",
+    )
+    restart_limit: int = Field(
+        3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
+    )
     timings: Literal["fast", "vendor"] = Field("fast", description="Timing profile of the SDK stand-in.")
     resume: bool = Field(
         True, description="Start the job again after it ended with a checkpoint, and train to the end."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_for_agent(cls, data: Any) -> Any:
+        """With an agent, the controller is in it, and of strategies and mechanisms one follows from the other."""
+        if not isinstance(data, dict) or data.get("agent") is not True:
+            return data
+        filled = {"controller": "outside", **data}
+        written, strategies = data.get("protection"), data.get("strategies")
+        if not written and isinstance(strategies, (list, tuple)):
+            filled["protection"] = injected(strategies)
+        elif not strategies and isinstance(written, (list, tuple)):
+            filled["strategies"] = allowed(written)
+        return filled
 
 
 class RandomTarget(Model):

@@ -10,7 +10,9 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
 5. Momentum and a falling learning rate in place of plain SGD, so that there is optimizer state to lose;
 6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint;
 7. training ends after --steps steps, also in the middle of an epoch;
-8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there.
+8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there;
+9. with --continue, a job that is started again without being told where to go on looks for the newest periodic
+   checkpoint that can be read.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--checkpoint-interval", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
     return parser
 
 
@@ -136,6 +139,28 @@ def find_checkpoint(output: str) -> str:
     return sorted(glob.glob(os.path.join(finished[max(finished)], "rank_*", "*.ckpt")))[0]
 
 
+def load_newest_periodic(output: str) -> dict[str, Parameter]:
+    """The newest periodic checkpoint that can be read, of a rank of this rank's replica group; empty if there is none.
+
+    A job that has been started again counts its own steps in the names of its files, so the step is the optimizer's.
+    Every rank chooses from the same files, and with data parallelism alone any rank's file will do.
+    """
+    newest: dict[str, Parameter] = {}
+    for path in sorted(glob.glob(os.path.join(output, "rank_*", "*.ckpt"))):
+        try:
+            saved: dict[str, Parameter] = ms.load_checkpoint(path)
+        except ValueError as error:
+            print(f"{path} cannot be read, looking for another one: {error}", flush=True)
+            continue
+        if not newest or steps_in(saved) > steps_in(newest):
+            newest = saved
+    return newest
+
+
+def steps_in(saved: dict[str, Parameter]) -> int:
+    return int(saved["global_step"].asnumpy().reshape(-1)[0])
+
+
 def main() -> None:
     arguments = argument_parser().parse_args()
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=arguments.device == "CPU")
@@ -155,11 +180,15 @@ def main() -> None:
     model = Model(network, loss_fn=nn.CrossEntropyLoss(), optimizer=optimizer)
 
     initial_epoch, initial_step = 0, 0
+    saved: dict[str, Parameter] = {}
     if arguments.is_recover:
         saved = ms.load_checkpoint(find_checkpoint(arguments.output))
+        initial_step = int(saved["step_num"])
+    elif arguments.go_on and (saved := load_newest_periodic(arguments.output)):
+        initial_step = steps_in(saved)
+    if saved:
         ms.load_param_into_net(network, saved)
         ms.load_param_into_net(optimizer, saved)
-        initial_step = int(saved["step_num"])
         initial_epoch = initial_step // dataset.get_dataset_size()
         dataset.set_init_step(initial_step)
 

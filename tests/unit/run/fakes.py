@@ -38,6 +38,7 @@ class FakeJob:
     signals: list[tuple[int, int]] = field(default_factory=list)
     on_signal: Callable[[FakeJob, ProcessIdentity, int], None] | None = None
     others: list[FoundProcess] = field(default_factory=list)
+    launcher_stays: bool = False
 
     @property
     def launcher(self) -> ProcessIdentity:
@@ -51,6 +52,8 @@ class FakeJob:
         return "gone" if process in self.statuses else self.states.get(process, "alive")
 
     def exit_status(self, process: ProcessIdentity) -> ExitStatus | None:
+        if process == LAUNCHER and process not in self.statuses and not self.launcher_stays and self.statuses:
+            return ExitStatus(code=0)  # msrun without an agent has ended long before its ranks do
         return self.statuses.get(process)
 
     def signal(self, process: ProcessIdentity, signum: int) -> None:

@@ -128,7 +128,9 @@ def test_a_launch_without_faults_is_followed_to_its_end(make: Make) -> None:
         ("train", rank, 100 + rank, {"start_time": 1000 + rank}) for rank in range(4)
     ]
     exits = launch.recorded("rank.exit")
-    assert [(e.rank, e.pid, e.data) for e in exits] == [(r, 100 + r, {"signal": None, "code": 0}) for r in range(4)]
+    assert [(e.rank, e.pid, e.data) for e in exits] == [
+        (rank, 100 + rank, {"start_time": 1000 + rank, "signal": None, "code": 0}) for rank in range(4)
+    ]
     assert launch.connections[2].answers == [{"message": "welcome", "armed": []}]
 
 
@@ -384,4 +386,44 @@ def test_a_status_that_nobody_knows_is_recorded_as_such(make: Make) -> None:
     launch.attempt.look()
     launch.attempt.look()
     (ended,) = launch.recorded("rank.exit")
-    assert (ended.rank, ended.data) == (1, {"signal": None, "code": None})
+    assert (ended.rank, ended.data) == (1, {"start_time": 1001, "signal": None, "code": None})
+
+
+def test_a_rank_that_is_started_again_has_two_processes_and_the_job_goes_on(make: Make) -> None:
+    """As long as the launcher runs, it may start ranks again: the job has not ended when all of them have."""
+    launch = make(planned(2))
+    launch.job.launcher_stays = True
+    again = {rank: ProcessIdentity(200 + rank, 2000 + rank, "boot") for rank in range(4)}
+
+    def start_again() -> None:
+        launch.job.others = [replace(found(rank), identity=one) for rank, one in again.items()]
+        for rank, one in again.items():
+            launch.hello(rank, pid=one.pid)
+
+    def end_again() -> None:
+        launch.job.statuses |= {one: ExitStatus(code=0) for one in again.values()}
+
+    launch.follow(
+        launch.join,
+        lambda: launch.step(1),
+        lambda: launch.reach(2),
+        lambda: None,
+        lambda: launch.end(0, 1, 3, code=1),
+        lambda: None,  # all have ended
+        start_again,
+        end_again,
+        lambda: None,  # all have ended, and the launcher still has to say so
+        lambda: launch.job.statuses.update({LAUNCHER: ExitStatus(code=0)}),
+    )
+    assert launch.attempt.ranks == again
+    assert [(e.rank, e.pid, e.data["start_time"]) for e in launch.recorded("rank.found")] == [
+        (rank, first + rank, start + rank) for first, start in ((100, 1000), (200, 2000)) for rank in range(4)
+    ]
+    exits = [(e.rank, e.pid, e.data["signal"], e.data["code"]) for e in launch.recorded("rank.exit")]
+    assert sorted(exits, key=lambda one: str(one[1])) == [
+        (0, 100, None, 1),
+        (1, 101, None, 1),
+        (2, 102, 9, None),
+        (3, 103, None, 1),
+        *((rank, 200 + rank, None, 0) for rank in range(4)),
+    ]

@@ -1,0 +1,118 @@
+"""The cluster agent: it starts the ranks, watches them, starts lost ones again, and ends the job."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import time
+from typing import Any, Callable
+
+from chaos.rehearsal.taskd.dialogue import Dialogue
+from chaos.rehearsal.taskd.settings import Settings
+from chaos.rehearsal.taskd.workers import Worker, WorkerError, Workers
+
+FAILED = 1
+
+
+class ClusterAgent:
+    """Controls one job in msrun's place."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._workers = Workers(settings.logs)
+        self._dialogue: Dialogue | None = None
+        self._restarts = 0
+        self._dead_since: float | None = None
+
+    def register(self, name: str, function: Callable[..., Any]) -> None:
+        """Take over one of msrun's functions."""
+        self._workers.register(name, function)
+
+    def run(self) -> int:
+        """Control the job to its end. Returns the launcher's exit code."""
+        missing = self._workers.missing()
+        if missing:
+            say(f"the launcher did not hand over {', '.join(missing)}")
+            return FAILED
+        try:
+            self._start()
+            while (code := self._step()) is None:
+                self._await_order()
+        except WorkerError as error:
+            say(str(error))
+            self._workers.end_all()
+            return FAILED
+        return code
+
+    def _start(self) -> None:
+        self._dialogue = self._talk()
+        say(f"start all {self._settings.ranks} ranks")
+        self._workers.start_all()
+        self._dead_since = None
+
+    def _talk(self) -> Dialogue | None:
+        if self._settings.controller is None:
+            return None
+        dialogue = Dialogue(self._settings, say)
+        dialogue.start()
+        return dialogue
+
+    def _await_order(self) -> None:
+        """Until the next look; an order to start ranks again is followed at once."""
+        if self._dialogue is None:
+            time.sleep(self._settings.timings.monitor)
+            return
+        try:
+            ranks = self._dialogue.orders.get(timeout=self._settings.timings.monitor)
+        except queue.Empty:
+            return
+        say(f"start ranks {list(ranks)} again")
+        self._workers.start(ranks)
+        self._dead_since = None
+
+    def _step(self) -> int | None:
+        """Look at all ranks once. The exit code when the job is over."""
+        workers = self._workers.look()
+        dead = [worker for worker in workers if worker.dead]
+        if all(worker.status == 0 for worker in workers):
+            say("all ranks have finished")
+            return 0
+        if not dead:
+            self._dead_since = None
+            return None
+        if self._dead_since is None:
+            self._dead_since = time.monotonic()
+            say(f"{_listed(dead)} ended")
+        if self._dialogue is not None and any(worker.status is None for worker in workers) and self._may_still_act():
+            return None
+        return self._lose(dead)
+
+    def _may_still_act(self) -> bool:
+        """Whether the controller may still find a way: it acts, or there is time left for it to notice."""
+        assert self._dialogue is not None and self._dead_since is not None
+        return self._dialogue.heard or time.monotonic() - self._dead_since < self._settings.timings.answer
+
+    def _lose(self, dead: list[Worker]) -> int | None:
+        """Ranks are lost and nothing else recovers them: start all again, or end the job."""
+        if not self._settings.reschedules:
+            say(f"{_listed(dead)} lost and no mechanism is left: end the job")
+        elif self._restarts >= self._settings.restart_limit:
+            say(f"restart limit {self._settings.restart_limit} reached; {_listed(dead)} lost: end the job")
+        else:
+            self._restarts += 1
+            say(f"restart {self._restarts} of {self._settings.restart_limit}: kill all ranks")
+            self._workers.end_all()
+            self._start()
+            return None
+        self._workers.end_all()
+        return FAILED
+
+
+def say(text: str) -> None:
+    """A line in the launcher's log."""
+    sys.stdout.write(f"taskd: {text}\n")
+    sys.stdout.flush()
+
+
+def _listed(workers: list[Worker]) -> str:
+    return ", ".join(f"rank {worker.rank} (process {worker.pid})" for worker in workers)

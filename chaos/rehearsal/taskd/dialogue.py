@@ -1,0 +1,110 @@
+"""The agent's talk with the SDK's controller, which it hosts: which strategy to follow, and how that went.
+
+The controller (``mindio_ttp``, the vendor's or the stand-in) calls from its own thread; what has to be done to
+processes is handed to the agent's.
+"""
+
+from __future__ import annotations
+
+import queue
+from typing import Any, Callable
+
+from chaos.rehearsal.taskd.settings import Settings
+from chaos.rehearsal.taskd.strategies import OK, PROCESS_FAULT, Situation, choose, offered_after
+
+RESTARTS = ("recover", "recover-in-place")
+
+
+class Dialogue:
+    """Answers the controller. ``orders`` receives the ranks that have to be started again."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        self.orders: queue.SimpleQueue[tuple[int, ...]] = queue.SimpleQueue()
+        self.heard = False
+        self._settings = settings
+        self._say = say
+        self._faults: dict[int, int] = {}
+        self._offered: tuple[str, ...] = ()
+        self._tried: set[str] = set()
+        self._strategy = ""
+
+    def start(self) -> None:
+        """Start the controller with rank -1, outside of all ranks. Ends this process when it cannot listen."""
+        assert self._settings.controller is not None
+        from mindio_ttp import controller_ttp, framework_ttp
+
+        address, port = self._settings.controller
+        framework_ttp.tft_init_controller(-1, self._settings.ranks, False, "ARF" in self._settings.switches)
+        for action in ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result"):
+            controller_ttp.tft_register_mindx_callback(action, getattr(self, action))
+        framework_ttp.tft_start_controller(address, port, False, "")
+
+    # What the controller calls. Versions differ in the number of arguments, so what is not used may be missing.
+
+    def report_fault_ranks(self, faults: dict[int, int], *_: Any) -> int:
+        """Ranks are faulty: training has to stop everywhere."""
+        from mindio_ttp import controller_ttp
+
+        self.heard = True
+        self._remember(faults)
+        self._say(f"ranks {sorted(faults)} are faulty, types {self._types()}; training has to stop")
+        controller_ttp.tft_notify_controller_stop_train(dict(self._faults))
+        return 0
+
+    def report_stop_complete(self, code: int, message: str, faults: dict[int, int], *_: Any) -> int:
+        """Training has stopped: say which ranks of the whole job are faulty."""
+        from mindio_ttp import controller_ttp
+
+        del code, message
+        self._remember(faults)
+        controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
+        return 0
+
+    def report_strategies(self, faults: dict[int, int], strategies: list[str], *_: Any) -> int:
+        """The SDK offers strategies: choose one."""
+        self._remember(faults)
+        self._offered = tuple(strategies)
+        self._follow()
+        return 0
+
+    def report_result(self, code: int, message: str, faults: dict[int, int], strategy: str, *_: Any) -> int:
+        """A strategy has succeeded, or another one is needed."""
+        self._say(f"strategy {strategy}: result {code}, {message}")
+        if code == OK:
+            self._forget()
+            return 0
+        self._remember(faults)
+        self._tried.add(self._strategy)
+        self._offered = offered_after(code, self._offered)
+        self._follow()
+        return 0
+
+    def _follow(self) -> None:
+        """Choose, and tell the controller. Lost ranks are started again only now.
+
+        A rank that registered before its predecessor's death has been dealt with would pass for that one.
+        """
+        from mindio_ttp import controller_ttp
+
+        hit = {self._node(rank) for rank in self._faults}
+        process_fault = PROCESS_FAULT in self._faults.values()
+        now = Situation(self._settings.strategies, self._offered, process_fault, len(hit), self._tried)
+        self._strategy = strategy = choose(now)
+        self._say(f"strategies offered: {', '.join(self._offered)}; strategy {strategy} is chosen")
+        if strategy in RESTARTS:
+            self.orders.put(tuple(sorted(self._faults)))
+        controller_ttp.tft_notify_controller_change_strategy("recover" if strategy in RESTARTS else strategy)
+
+    def _remember(self, faults: dict[int, int]) -> None:
+        self._faults.update({int(rank): int(kind) for rank, kind in faults.items()})
+
+    def _forget(self) -> None:
+        self._faults, self._offered, self._strategy = {}, (), ""
+        self._tried.clear()
+        self.heard = False
+
+    def _node(self, rank: int) -> int:
+        return rank * self._settings.nodes // self._settings.ranks
+
+    def _types(self) -> str:
+        return ", ".join(str(kind) for _, kind in sorted(self._faults.items()))

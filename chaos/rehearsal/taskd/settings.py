@@ -1,0 +1,102 @@
+"""What the job kind tells the agent, in environment variables: in production the cluster's manager does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+STRATEGIES = "REHEARSAL_STRATEGIES"
+RESTART_LIMIT = "REHEARSAL_RESTART_LIMIT"
+LOGS = "REHEARSAL_LOGS"
+RANKS = "REHEARSAL_RANKS"
+NODES = "REHEARSAL_NODES"
+TIMINGS = "REHEARSAL_TIMINGS"
+
+
+class SettingsError(ValueError):
+    """The agent was told something that it cannot work with. Names the variable."""
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Limits in seconds.
+
+    ``monitor`` passes between two looks at the processes. ``answer`` is how long a lost rank may go unnoticed by the
+    controller before the agent ends the job: nobody would act any more.
+    """
+
+    monitor: float
+    answer: float
+
+
+PROFILES = {
+    # MindCluster's agent looks every 5 s by default (monitor_interval). A death before the first step is noticed by the
+    # SDK after about 10 s, with one more check.
+    "vendor": Timings(5.0, 60.0),
+    "fast": Timings(0.1, 20.0),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the agent may do, and where the ranks' logs are.
+
+    ``switches`` is MS_ENABLE_TFT's content. ``controller`` is where the SDK's controller has to listen, None when no
+    mechanism that needs the SDK is on.
+    """
+
+    strategies: tuple[str, ...]
+    restart_limit: int
+    logs: str
+    ranks: int
+    nodes: int
+    switches: frozenset[str]
+    controller: tuple[str, int] | None
+    timings: Timings
+
+    @property
+    def reschedules(self) -> bool:
+        """Whether all processes of the job may be started again (RSC)."""
+        return "RSC" in self.switches
+
+
+_NEED_SDK = frozenset({"TTP", "UCE", "HCCE", "ARF", "TSP"})
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the settings. Raises SettingsError."""
+    switches = frozenset(
+        part.partition(":")[0].strip()
+        for part in environment.get("MS_ENABLE_TFT", "").strip("{} ").split(",")
+        if part.partition(":")[2].strip() == "1"
+    )
+    timings = environment.get(TIMINGS, "fast")
+    if timings not in PROFILES:
+        raise SettingsError(f"{TIMINGS} is {timings!r}, not one of {', '.join(PROFILES)}")
+    strategies = tuple(filter(None, environment.get(STRATEGIES, "").split(",")))
+    if "elastic-training" in strategies:
+        raise SettingsError("the strategy elastic-training is for PyTorch only and not supported by MindSpore")
+    return Settings(
+        strategies=strategies,
+        restart_limit=_number(environment, RESTART_LIMIT),
+        logs=environment.get(LOGS, ""),
+        ranks=_number(environment, RANKS),
+        nodes=_number(environment, NODES),
+        switches=switches,
+        controller=_controller(environment) if switches & _NEED_SDK else None,
+        timings=PROFILES[timings],
+    )
+
+
+def _controller(environment: Mapping[str, str]) -> tuple[str, int]:
+    address = environment.get("MS_TFT_IP", "")
+    if not address:
+        raise SettingsError("MS_TFT_IP is not set: the controller does not know where to listen")
+    return address, _number(environment, "MS_TFT_PORT")
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    value = environment.get(name, "")
+    if not value.isascii() or not value.isdecimal():
+        raise SettingsError(f"{name} is {value!r}, not a number")
+    return int(value)

@@ -1,0 +1,1 @@
+"""The interfaces of ``taskd`` that MindSpore's launcher looks for."""

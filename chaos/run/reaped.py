@@ -1,0 +1,42 @@
+"""What the launcher's agent has recorded about ranks whose exit status the launcher itself collected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.process import ProcessIdentity
+from chaos.run.follow import TailedFile
+
+
+class ReapedByLauncher:
+    """Answers how a process of one attempt ended, from the events ``child.exit``."""
+
+    def __init__(self, history: Path, attempt: str) -> None:
+        self._history = history
+        self._pattern = f"{attempt}-launcher-*.jsonl"
+        self._files: dict[Path, TailedFile] = {}
+        self._ended: dict[tuple[int, int], ExitStatus] = {}
+
+    def __call__(self, identity: ProcessIdentity) -> ExitStatus | None:
+        """The status that was told, None as long as there is none."""
+        for path in self._history.glob(self._pattern):
+            for line in self._files.setdefault(path, TailedFile(path, mapped=True)).new_lines():
+                self._take(line)
+        return self._ended.get((identity.pid, identity.start_time))
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:  # left to the history's reader
+            return
+        match event:
+            case {
+                "event": "child.exit",
+                "child_pid": int(pid),
+                "start_time": int(start),
+                "signal": signal,
+                "code": code,
+            }:
+                self._ended[pid, start] = ExitStatus(signal, code)
