@@ -9,6 +9,7 @@ from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.spans import NotTold, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -19,6 +20,7 @@ SLACK_NS = 1_000_000
 """A log's time and a history's time of two moments that follow at once may be in the wrong order by this much."""
 
 ONLINE = ("UCE", "HCCE")
+RSC = "RSC"
 _BEFORE_RESTART = ("detection", "stop", "save", "exit")
 
 
@@ -133,6 +135,10 @@ def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
 
 def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
     """The end of each phase, or why it is not known."""
+    if run.plan.mechanism == RSC:
+        for name, end in restart_ends(run.plan, run.history, begin.mono):
+            yield name, end if isinstance(end, str) else _Moment(end.mono, end.source)
+        return
     markers: dict[str, Callable[[_Run, int], _Moment]] = {
         "detection": _noticed,
         "stop": _save_began,

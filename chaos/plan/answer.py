@@ -18,12 +18,16 @@ PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants t
 
 @dataclass(frozen=True)
 class Context:
-    """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too."""
+    """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
+
+    ``before`` holds the recoveries that have let the training go on until now.
+    """
 
     scenario: Scenario
     groups: Sequence[tuple[int, ...]]
     on: tuple[Mechanism, ...]
     problems: Problems
+    before: tuple[Recovery, ...] = ()
 
 
 @dataclass(frozen=True)

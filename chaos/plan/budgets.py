@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.plan.mechanism import ONLINE
-from chaos.plan.model import PHASES, Budget
+from chaos.plan.model import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.scenario.errors import suggest
 from chaos.scenario.model import Scenario
@@ -59,6 +58,19 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                 },
                 silence=8.0,
             ),
+            # The agent looks every 0.1 s; starting again takes what it takes with TTP.
+            "RSC": Profile(
+                total=150.0,
+                phases={
+                    "detection": 3.0,
+                    "stop": 5.0,
+                    "relaunch": 60.0,
+                    "load": 60.0,
+                    "compile": 60.0,
+                    "first step": 30.0,
+                    "caught up": 60.0,
+                },
+            ),
             "UCE": _FAST_ONLINE,
             "HCCE": _FAST_ONLINE,
         },
@@ -80,6 +92,19 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "caught up": 120.0,
                 },
                 silence=15.0,
+            ),
+            # The agent looks every 5 s. In all: the vendor has a job rescheduled in under 10 minutes.
+            "RSC": Profile(
+                total=600.0,
+                phases={
+                    "detection": 10.0,
+                    "stop": 30.0,
+                    "relaunch": 60.0,
+                    "load": 60.0,
+                    "compile": 180.0,
+                    "first step": 60.0,
+                    "caught up": 120.0,
+                },
             ),
             "UCE": _VENDOR_ONLINE,
             "HCCE": _VENDOR_ONLINE,
@@ -104,7 +129,7 @@ def plan_budget(
             problems.add("expect.recovery", "a recovery has a budget, but the plan shows that no mechanism acts")
         return Budget(None, {})
     chosen = PROFILES[scenario.job.timings][mechanism]
-    whole = resumes or mechanism in ONLINE
+    whole = resumes or mechanism not in ENDING
     phases = {name: chosen.phases[name] for name in PHASES[mechanism] if whole or name not in AFTER_RESTART}
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence

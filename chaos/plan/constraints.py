@@ -35,6 +35,7 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
         no_replica,
         one_optimizer_copy,
         sink_above_one,
+        no_agent,
     )
     found = (check(scenario, layout, mechanism) for mechanism in on for check in checks)
     return tuple(violation for violation in found if violation is not None)
@@ -81,6 +82,19 @@ def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> 
         f"the sink size is {size}. {_by(scenario, mechanism)}{rule}",
         text=str(size),
         hint=f"set job.sink_size: 1, or take {mechanism} out of job.protection",
+    )
+
+
+def no_agent(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
+    """RSC only hands the processes over: somebody must be there to take them."""
+    if mechanism != "RSC" or scenario.job.agent:
+        return None
+    return Violation(
+        "job.protection",
+        f"RSC needs a cluster agent, which starts the ranks again ({DOCUMENT}, environment variables: it only hands "
+        "the processes over to a third-party component), and job.agent is false",
+        text="RSC",
+        hint="set job.agent: true",
     )
 
 

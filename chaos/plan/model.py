@@ -12,12 +12,16 @@ PHASES: dict[str, tuple[str, ...]] = {
     "TTP": ("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
     "UCE": ("detection", "stop", "repair", "first step"),
     "HCCE": ("detection", "stop", "repair", "first step"),
+    "RSC": ("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
 }
 """Phases of the recovery, in order, by the mechanism that acts.
 
 Of an online repair: ``detection`` lasts from the fault until the controller knows of it (STATE_OP_ABNORMAL), ``stop``
 until all ranks are stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all are told to go on (STATE_OP_NORMAL),
 ``first step`` until every rank has ended its first step after that.
+
+Of a restart of all ranks (RSC): ``detection`` lasts until the first rank that lives is killed, ``stop`` until all have
+ended, ``relaunch`` until all have started again, ``load`` until all have their state, the others as with TTP.
 """
 
 
@@ -52,7 +56,8 @@ class Recovery:
     mechanism is tried and must fail: the next recovery answers the same faults, or none can.
 
     ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
-    replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint.
+    replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is how
+    many complete steps are lost by that, None where it is open or nothing is.
     """
 
     mechanism: str
@@ -62,6 +67,7 @@ class Recovery:
     restarted: tuple[int, ...] = ()
     copied: tuple[int, ...] = ()
     reads_checkpoint: bool = False
+    trained_again: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaos.plan.answer import Acts, Answer, Context
 from chaos.plan.mechanism import switched_on
-from chaos.plan.mechanisms import online, ttp
+from chaos.plan.mechanisms import online, rsc, ttp
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -15,7 +15,7 @@ from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike, check_apart, strikes
 from chaos.scenario.model import Scenario
 
-ORDER: tuple[Acts, ...] = (online, ttp)
+ORDER: tuple[Acts, ...] = (online, rsc, ttp)
 """The mechanisms in the order in which they take effect; the last one always answers.
 
 Source: MindSpore Transformers, Training High Availability (UCE, ARF, end-of-life CKPT; the fast recovery: TRE, ARF).
@@ -62,7 +62,8 @@ def derive(
     context = Context(scenario, groups, switched_on(scenario.job.protection), problems)
     answers: list[Answer] = []
     for index, strike in enumerate(found):
-        left = _answer(context, strike, answers)
+        done = tuple(one.recovery for one in answers if one.recovery is not None and one.recovery.succeeds)
+        left = _answer(replace(context, before=done), strike, answers)
         _check_used(left, problems)
         if answers[-1].ends:
             _check_reached(strike, [*found[index + 1 :], *_harmless(faults, strike)], problems)

@@ -199,7 +199,8 @@ class Attempt:
         self.ranks[hello.rank] = own[0].identity
         self._processes[own[0].identity] = hello.rank
         self._exited.pop(hello.rank, None)  # of its process before this one
-        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=own[0].identity.start_time)
+        start_time = own[0].identity.start_time
+        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=own[0].ppid)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
     def _find_others(self) -> None:

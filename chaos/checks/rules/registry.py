@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.checks.rules import online, ttp
+from chaos.checks.rules import online, rsc, ttp
 from chaos.checks.rules.case import Case
 
 
@@ -27,5 +27,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "TTP": Rule(ttp.HANDLERS, ("TTP",), ttp.judge),
         "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
         "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
+        "RSC": Rule(rsc.HANDLERS, (), rsc.judge),
     }
 )

@@ -125,7 +125,7 @@ def test_a_launch_without_faults_is_followed_to_its_end(make: Make) -> None:
     launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(1, event="step.end"), launch.end)
     assert launch.attempt.ranks == {rank: identity(rank) for rank in range(4)}
     assert [(e.attempt, e.rank, e.pid, e.data) for e in launch.recorded("rank.found")] == [
-        ("train", rank, 100 + rank, {"start_time": 1000 + rank}) for rank in range(4)
+        ("train", rank, 100 + rank, {"start_time": 1000 + rank, "ppid": LAUNCHER.pid}) for rank in range(4)
     ]
     exits = launch.recorded("rank.exit")
     assert [(e.rank, e.pid, e.data) for e in exits] == [

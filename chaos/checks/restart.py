@@ -1,0 +1,53 @@
+"""The phases of a restart of all ranks (RSC), by what the launcher and the ranks recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from chaos.checks.facts import TRAIN, step_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+
+def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Event | str]]:
+    """The end of each phase after the fault at ``begin``, or why it is not known."""
+    hit = {rank for fault in plan.faults for rank in fault.ranks}
+    ends = [one for one in history.select("child.exit", attempt=TRAIN) if one.mono >= begin]
+    healthy = [one for one in ends if one.data.get("child_rank") not in hit]
+    yield "detection", healthy[0] if healthy else "no end of a rank that no fault hit is recorded"
+    yield "stop", _last_of_ranks(plan, ends, "the end", key="child_rank")
+    for name, event, what in (
+        ("relaunch", "agent.start", "the start of the new process"),
+        ("load", "train.begin", "the beginning of training in the new process"),
+        ("compile", "step.begin", "the first step of the new process"),
+        ("first step", "step.end", "the end of the first step of the new process"),
+    ):
+        yield name, _last_of_ranks(plan, _of_new(history, event, begin), what)
+    yield "caught up", _caught_up(plan, history, begin)
+
+
+def _of_new(history: History, event: str, begin: int) -> list[Event]:
+    """Events of processes that were started after the fault."""
+    new = {one.pid for one in history.select("agent.start", attempt=TRAIN) if one.mono >= begin}
+    return [one for one in history.select(event, attempt=TRAIN) if one.mono >= begin and one.pid in new]
+
+
+def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Event | str:
+    """The event by which every rank has its first such one."""
+    firsts: dict[object, Event] = {}
+    for one in events:
+        firsts.setdefault(one.data.get(key) if key else one.rank, one)
+    if len(firsts) < plan.ranks:
+        return f"{what} is recorded for {len(firsts)} of {plan.ranks} ranks"
+    return max(firsts.values(), key=lambda one: one.mono)
+
+
+def _caught_up(plan: Plan, history: History, begin: int) -> Event | str:
+    """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    begun = [step_of(one) for one in history.select("step.begin", attempt=TRAIN) if one.mono < begin]
+    if not begun:
+        return "no step before the fault is recorded"
+    goal = max(begun)
+    again = [one for one in _of_new(history, "step.end", begin) if step_of(one) >= goal]
+    return _last_of_ranks(plan, again, f"step {goal}, which the fault interrupted,")

@@ -1,0 +1,130 @@
+"""Part of check ``mechanism``: RSC killed every rank and started every rank again, and the launcher stayed."""
+
+from __future__ import annotations
+
+from chaos.checks.facts import TRAIN, exit_status, places, signal_number, step_of
+from chaos.checks.rules.case import Case
+from chaos.history.event import Event
+
+SIGKILL = 9
+HANDLERS: tuple[str, ...] = ()
+"""RSC is nothing to the SDK: it calls no handler."""
+
+
+def judge(case: Case) -> None:
+    """Judge the processes by the launcher's word, which collected their exit statuses, and by the kernel's."""
+    found, expected = case.found, _expected(case)
+    old, new = _processes(case)
+    if not new:
+        found.fail(expected, f"no rank was started again in recovery {case.span.number}", case.line)
+        found.close()
+        return
+    _judge_launcher(case, new)
+    _judge_ends(case, old)
+    _judge_order(case, old, new)
+    found.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
+    _judge_checkpoint(case, new)
+    _judge_cost(case, old)
+
+
+def _expected(case: Case) -> str:
+    return f"RSC kills all ranks and starts all again in recovery {case.span.number}, under the same launcher"
+
+
+def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
+    """The last process of each rank before the fault, and the first one after it."""
+    old: dict[int, Event] = {}
+    new: dict[int, Event] = {}
+    for one in case.history.select("rank.found", attempt=TRAIN):
+        if one.rank is None:
+            continue
+        if one.mono < case.span.begin:
+            old[one.rank] = one
+        elif case.span.holds(one):
+            new.setdefault(one.rank, one)
+    return old, new
+
+
+def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
+    """Every new process is a child of the one launcher that the launch began with."""
+    found, expected = case.found, _expected(case)
+    launchers = {one.pid: one for one in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
+    if not launchers:
+        found.unknown(expected, "the launcher was not identified", case.line)
+        return
+    first, *others = launchers.values()
+    if others:
+        found.fail(expected, f"the launcher was replaced: processes {sorted(map(str, launchers))}", *places(others))
+    for rank, one in new.items():
+        parent = one.data.get("ppid")
+        if parent is None:
+            found.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", one.source)
+        elif parent != first.pid:
+            seen = f"rank {rank}'s new process {one.pid} is a child of process {parent}, not of launcher {first.pid}"
+            found.fail(expected, seen, one.source, first.source)
+
+
+def _judge_ends(case: Case, old: dict[int, Event]) -> None:
+    """Ranks that no fault hit were killed; they had no reason to end by themselves."""
+    found, expected = case.found, _expected(case)
+    for rank in range(case.plan.ranks):
+        start = old.get(rank)
+        ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
+        if not ends:
+            found.unknown(expected, f"how rank {rank}'s process before the restart ended is not recorded", case.line)
+        elif rank not in case.span.hit and signal_number(ends[0].data.get("signal")) != SIGKILL:
+            found.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
+
+
+def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:
+    """No rank is started before all have ended: a late one of the old would meet the new."""
+    expected = "all ranks have ended before one is started again"
+    pids = {one.pid for one in old.values()}
+    ended = [one for one in case.history.select("child.exit", attempt=TRAIN) if one.data.get("child_pid") in pids]
+    starts = [one for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)) if one.pid not in pids]
+    if len(ended) < len(pids) or not starts:
+        seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
+        case.found.unknown(expected, seen, case.line)
+    else:
+        last, first = max(ended, key=lambda one: one.mono), min(starts, key=lambda one: one.mono)
+        if first.mono < last.mono:
+            seen = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
+            case.found.fail(expected, seen, first.source, last.source)
+    case.found.settle(expected, "they had", case.line)
+
+
+def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
+    """The last periodic checkpoint that was finished is the one of the plan, and every rank has read one if any is."""
+    step = case.span.step
+    expected = f"the last finished periodic checkpoint holds step {step}" if step else "no periodic checkpoint is there"
+    restart = min(one.mono for one in new.values())
+    finished = [
+        one
+        for one in case.history.select("checkpoint.end", attempt=TRAIN, kind="periodic")
+        if one.mono < restart and isinstance(one.data.get("step"), int)
+    ]
+    newest = max((step_of(one) for one in finished), default=0)
+    if newest != step:
+        where = places(one for one in finished if step_of(one) == newest)
+        text = f"step {newest}" if newest else "none was finished"
+        case.found.fail(expected, text, case.line, *where[:1])
+    read = {one.rank for one in case.span.of(case.history.select("load.end", attempt=TRAIN))}
+    unread = sorted(set(range(case.plan.ranks)) - read)
+    if case.recovery.reads_checkpoint and unread:
+        case.found.unknown(expected, f"no load of ranks {unread} is recorded after the restart", case.line)
+    case.found.settle(expected, "it does" if step else "none is", case.line)
+
+
+def _judge_cost(case: Case, old: dict[int, Event]) -> None:
+    """As many complete steps were lost as the plan says."""
+    planned = case.recovery.trained_again
+    if planned is None:
+        return
+    expected = f"{planned} steps are lost: trained before the fault, and once more after it"
+    pids = {one.pid for one in old.values()}
+    ended = [step_of(one) for one in case.history.select("step.end", attempt=TRAIN) if one.pid in pids]
+    if not ended and case.plan.last_step and planned:
+        case.found.unknown(expected, "no step before the fault is recorded", case.line)
+    elif (lost := max(ended, default=0) - case.span.step) != planned:
+        case.found.fail(expected, f"{lost} were", case.line)
+    case.found.settle(expected, "they were", case.line)
