@@ -10,6 +10,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
 from chaos.checks.restart import phase_ends as restart_ends
+from chaos.checks.restart import started_again
 from chaos.checks.spans import NotTold, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -107,6 +108,8 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
     signs = mechanisms(history, artifacts, TRAIN).evidence
     acted = ", ".join(_named(history, sign) if plan.mechanism in ONLINE else sign for sign in signs) or None
+    if acted is None and plan.mechanism == RSC and started_again(history):
+        acted = RSC  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
         start = spans(plan, history)[-1].begin
     except NotTold as reason:

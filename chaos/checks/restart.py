@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from chaos.checks.facts import TRAIN, step_of
+from chaos.checks.facts import TRAIN, processes, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
+
+
+def started_again(history: History) -> bool:
+    """Whether every rank of the faulted launch had more than one process."""
+    own = processes(history, TRAIN)
+    return bool(own) and all(len(pids) > 1 for pids in own.values())
 
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Event | str]]:

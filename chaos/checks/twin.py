@@ -72,13 +72,13 @@ class Twin:
 
     def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
         theirs = {one.rank: one for one in baseline.select("initial", attempt=TRAIN)}
-        begun: set[tuple[int | None, int | None]] = set()
-        for ours in self.history.select("initial", attempt=TRAIN):
+        begun: set[int | None] = set()
+        for ours in sorted(self.history.select("initial", attempt=TRAIN), key=lambda one: one.mono):
             other = theirs.get(ours.rank)
-            # A process that was repaired online records its state again: that is no beginning.
-            if other is None or (ours.rank, ours.pid) in begun:
+            # A rank that was repaired or replaced records its state again: that is no beginning.
+            if other is None or ours.rank in begun:
                 continue
-            begun.add((ours.rank, ours.pid))
+            begun.add(ours.rank)
             names = differing(ours.data.get("parameters"), other.data.get("parameters"))
             if names:
                 text = f"rank {ours.rank} began with another {names[0]} than the baseline: not the same job"

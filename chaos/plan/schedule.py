@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.mechanism import COMMUNICATION, MEMORY, acts_on_error, switched_on
+from chaos.plan.mechanism import COMMUNICATION, MEMORY, ONLINE, acts_on_error, switched_on
 from chaos.plan.model import PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
@@ -88,6 +88,8 @@ def plan_faults(
     ids = fault_ids(scenario.faults)
     moments = read_moments(scenario, ids, observable, problems)
     on = switched_on(scenario.job.protection)
+    if scenario.job.agent and "retry" not in scenario.job.strategies:
+        on = tuple(mechanism for mechanism in on if mechanism not in ONLINE)  # the agent chooses another strategy
     scheduled = []
     for index, (name, fault) in enumerate(zip(ids, scenario.faults, strict=True)):
         path = f"faults.{index}"

@@ -103,7 +103,7 @@ def _how(step: int, again: int | None, interval: int | None) -> str:
     if step:
         origin = f"the last periodic checkpoint holds step {step}, so training goes on at step {step + 1}"
     elif interval is None:
-        origin = "job.checkpoint_interval is not set, so there is no periodic checkpoint and training begins anew"
+        origin = "there is no periodic checkpoint, since job.checkpoint_interval is not set, so training begins anew"
     else:
         origin = f"no periodic checkpoint has been saved yet (every {interval} steps), so training begins anew"
     cost = (

@@ -41,6 +41,12 @@ def answer(context: Context, strike: Strike) -> Answer:
             hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(_SUPPORTED)}",
         )
         return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
+    if scenario.job.agent and "dump" not in scenario.job.strategies:
+        why = (
+            f"{lost}, and dump is not among job.strategies ({', '.join(scenario.job.strategies)}), so the cluster's "
+            "agent chooses exit and nothing is saved"
+        )
+        return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
     late = nothing_left(loss, scenario.job.steps, cause)
     if late is not None:
         note(late, context.problems)

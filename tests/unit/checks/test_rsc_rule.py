@@ -1,0 +1,209 @@
+"""The rule of RSC: each defect fails for its reason, and missing evidence is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.finding import Finding
+from chaos.checks.restart import phase_ends
+from chaos.checks.rules.case import Case
+from chaos.checks.rules.rsc import judge
+from chaos.checks.spans import spans
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+
+RANKS = 4
+KILLED = 2
+LAUNCHER = 50
+AT = 10.0
+"""When rank 2 is killed, in seconds, at the end of step 7; the checkpoint of step 4 is the last one."""
+
+PLAN = Plan(
+    scenario="rsc",
+    source="rsc.yaml",
+    cell="",
+    seed=1,
+    ranks=RANKS,
+    nodes=1,
+    replica_groups=((0, 1, 2, 3),),
+    faults=(PlannedFault("death", "kill", (KILLED,), {"step": 7}, {}, None, 3, "death"),),
+    mechanism="RSC",
+    checkpoint=None,
+    resumes=False,
+    resume_step=None,
+    last_step=12,
+    steps_per_epoch=12,
+    checkpoint_interval=4,
+    protection=("RSC",),
+    loss_tolerance=0.0,
+    baseline="auto",
+    budget=Budget(None, {}),
+    timings="fast",
+    finding=None,
+    recoveries=(Recovery("RSC", ("death",), 4, restarted=(0, 1, 2, 3), reads_checkpoint=True, trained_again=3),),
+)
+
+
+class Story:
+    """Events in order of their times, made and unmade by a test."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def add(self, at: float, event: str, rank: int | None = None, pid: int | None = None, **data: Any) -> None:
+        where = f"history/x.jsonl:{len(self.events) + 1}"
+        mono = int(at * 1e9)
+        self.events.append(Event(event, mono, mono, "agent", len(self.events), "train", rank, pid, data, where))
+
+    def drop(self, event: str, **match: Any) -> None:
+        self.events = [
+            one
+            for one in self.events
+            if one.event != event or any(getattr(one, key, one.data.get(key)) != want for key, want in match.items())
+        ]
+
+    def change(self, event: str, rank: int, number: int = 0, **data: Any) -> None:
+        index = [at for at, one in enumerate(self.events) if (one.event, one.rank) == (event, rank)][number]
+        self.events[index] = replace(self.events[index], data={**self.events[index].data, **data})
+
+    def history(self) -> History:
+        return History(tuple(sorted(self.events, key=lambda one: one.mono)))
+
+
+def good() -> Story:
+    story = Story()
+    story.add(0.1, "launcher.found", pid=LAUNCHER, role="launcher")
+    for rank in range(RANKS):
+        for first, start, steps in ((100, 1.0, range(1, 8)), (200, 12.0, range(5, 13))):
+            pid = first + rank
+            story.add(start, "agent.start", rank, pid)
+            story.add(start + 0.1, "rank.found", rank, pid, ppid=LAUNCHER)
+            if first == 200:
+                story.add(start + 1.0, "load.end", rank, pid)
+            story.add(start + 2.0, "train.begin", rank, pid)
+            for number, step in enumerate(steps):
+                story.add(start + 3 + 0.5 * number, "step.begin", rank, pid, step=step)
+                story.add(start + 3.4 + 0.5 * number, "step.end", rank, pid, step=step)
+                if step == 4 and first == 100:
+                    story.add(start + 3.45 + 0.5 * number, "checkpoint.end", rank, pid, kind="periodic", step=step)
+        ended = AT + (0.1 if rank == KILLED else 0.5 + 0.1 * rank)
+        story.add(ended, "child.exit", None, LAUNCHER, child_pid=100 + rank, child_rank=rank, signal=9, code=None)
+        story.add(ended + 0.01, "rank.exit", rank, 100 + rank, signal=9, code=None)
+        story.add(30.0, "rank.exit", rank, 200 + rank, signal=None, code=0)
+    story.add(AT, "fault.injecting", KILLED, 102, fault="death", kind="kill")
+    return story
+
+
+def judged(story: Story, tmp_path: Path, plan: Plan = PLAN) -> list[Finding]:
+    history, found = story.history(), Collector("mechanism")
+    (span,) = spans(plan, history)
+    assert span.recovery is not None
+    judge(Case(plan, span, span.recovery, history, Artifacts(tmp_path, None), found))
+    return found.findings()
+
+
+def test_a_good_restart_passes(tmp_path: Path) -> None:
+    found = judged(good(), tmp_path)
+    assert [one.verdict for one in found] == ["pass"] * 4
+
+
+def later_checkpoint(story: Story) -> None:
+    story.add(AT - 0.1, "checkpoint.end", 0, 100, kind="periodic", step=6)
+
+
+def own_death(story: Story) -> None:
+    story.change("rank.exit", 1, signal=None, code=1)
+
+
+def other_launcher(story: Story) -> None:
+    story.add(AT + 1, "launcher.found", pid=51, role="launcher")
+
+
+def no_restart(story: Story) -> None:
+    story.events = [one for one in story.events if one.pid is None or one.pid < 200]
+
+
+def early_start(story: Story) -> None:
+    story.add(AT + 0.2, "agent.start", 3, 203)
+
+
+def step_eight(story: Story) -> None:
+    story.add(AT - 0.05, "step.end", 0, 100, step=8)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "seen"),
+    [
+        (later_checkpoint, "step 6"),
+        (own_death, "rank 1 was not killed: exit code 1"),
+        (other_launcher, "the launcher was replaced"),
+        (no_restart, "no rank was started again in recovery 1"),
+        (early_start, "rank 3 was started before rank 3 had ended"),
+        (step_eight, "4 were"),
+        (lambda story: story.change("rank.found", 0, 1, ppid=1), "is a child of process 1, not of launcher 50"),
+        (lambda story: story.drop("checkpoint.end"), "none was finished"),
+    ],
+)
+def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story], None], seen: str) -> None:
+    story = good()
+    spoil(story)
+    failed = [one for one in judged(story, tmp_path) if one.verdict == "fail"]
+    assert len(failed) == 1, failed
+    assert seen in failed[0].seen
+
+
+@pytest.mark.parametrize(
+    ("event", "match", "seen"),
+    [
+        ("launcher.found", {}, "the launcher was not identified"),
+        ("child.exit", {}, "the launcher told of 0 of 4 ends"),
+        ("rank.exit", {"pid": 103}, "how rank 3's process before the restart ended is not recorded"),
+        ("load.end", {"rank": 1}, "no load of ranks [1] is recorded after the restart"),
+        ("step.end", {}, "no step before the fault is recorded"),
+    ],
+)
+def test_missing_evidence_is_unknown(tmp_path: Path, event: str, match: dict[str, Any], seen: str) -> None:
+    story = good()
+    story.drop(event, **match)
+    found = [one for one in judged(story, tmp_path) if one.verdict != "pass"]
+    assert [one.verdict for one in found] == ["unknown"]
+    assert seen in found[0].seen
+
+
+def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
+    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], step=0, reads_checkpoint=False, trained_again=7),))
+    story = good()
+    story.drop("checkpoint.end")
+    story.drop("load.end")
+    assert {one.verdict for one in judged(story, tmp_path, plan)} == {"pass"}
+
+
+def test_the_phases_follow_one_another(tmp_path: Path) -> None:
+    ends = dict(phase_ends(PLAN, good().history(), int(AT * 1e9)))
+    times = {name: end.mono / 1e9 - AT for name, end in ends.items() if isinstance(end, Event)}
+    assert times == pytest.approx(
+        {
+            "detection": 0.5,
+            "stop": 0.8,
+            "relaunch": 2.0,
+            "load": 4.0,
+            "compile": 5.0,
+            "first step": 5.4,
+            "caught up": 6.4,
+        }
+    )
+
+
+@pytest.mark.parametrize("event", ["child.exit", "agent.start", "train.begin", "step.begin", "step.end"])
+def test_a_phase_without_its_events_has_a_reason(event: str) -> None:
+    story = good()
+    story.drop(event)
+    assert any(isinstance(end, str) for _, end in phase_ends(PLAN, story.history(), int(AT * 1e9)))

@@ -1,0 +1,119 @@
+"""RSC: all ranks are started again, from the last periodic checkpoint that is surely finished; and its limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaos.plan.model import PHASES, Recovery
+from chaos.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+JOB: dict[str, Any] = {"steps": 12, "protection": ("RSC",), "agent": True, "checkpoint_interval": 4}
+
+
+def kill(step: int, phase: str = "step.begin", rank: int = 2, **more: Any) -> dict[str, Any]:
+    return {"kind": "kill", "target": {"rank": rank}, "trigger": {"step": step, "phase": phase}, **more}
+
+
+@pytest.mark.parametrize(
+    ("step", "phase", "goes_on_after", "lost"),
+    [
+        (3, "step.begin", 0, 2),
+        (4, "allreduce.enter", 0, 3),
+        (4, "checkpoint.end", 4, 0),
+        (5, "step.begin", 4, 0),
+        (5, "allreduce.enter", 4, 0),
+        (5, "optimizer.update", 4, None),  # whether anybody ends step 5 is a matter of time
+        (5, "step.end", 4, 1),
+        (7, "step.end", 4, 3),
+        (8, "forward", 4, 3),
+        (9, "step.begin", 8, 0),
+        (11, "step.end", 8, 3),
+    ],
+)
+def test_training_goes_on_after_the_last_certain_checkpoint(
+    plan: Planner, step: int, phase: str, goes_on_after: int, lost: int | None
+) -> None:
+    found = plan(kill(step, phase, id="death"), job=JOB)
+    assert found.mechanism == "RSC"
+    assert found.recoveries == (
+        Recovery(
+            "RSC",
+            ("death",),
+            goes_on_after,
+            restarted=(0, 1, 2, 3),
+            reads_checkpoint=goes_on_after > 0,
+            trained_again=lost,
+        ),
+    )
+    assert (found.checkpoint, found.resumes) == (None, False)
+    assert tuple(found.budget.phases) == PHASES["RSC"]
+    assert any("with RSC the cluster's agent kills all ranks and starts them again" in why for why in found.reasons)
+
+
+def test_without_periodic_checkpoints_training_begins_anew(plan: Planner) -> None:
+    found = plan(kill(6), job={**JOB, "checkpoint_interval": None})
+    assert (found.recoveries[0].step, found.recoveries[0].trained_again) == (0, 5)
+    assert any("since job.checkpoint_interval is not set" in why for why in found.reasons)
+
+
+def test_a_second_death_is_answered_by_a_second_restart(plan: Planner) -> None:
+    found = plan(kill(6), kill(9, "forward", rank=0), job=JOB)
+    assert [(one.step, one.trained_again) for one in found.recoveries] == [(4, 1), (8, 0)]
+
+
+def test_a_second_death_before_a_new_checkpoint_goes_back_to_the_same_one(plan: Planner) -> None:
+    found = plan(kill(6), kill(8, rank=0), job=JOB)
+    assert [(one.step, one.trained_again) for one in found.recoveries] == [(4, 1), (4, 3)]
+
+
+def test_past_the_limit_of_restarts_the_agent_ends_the_job(plan: Planner) -> None:
+    found = plan(kill(6), kill(9, rank=0), job={**JOB, "restart_limit": 1}, expect={"checkpoint": "none"})
+    assert (found.mechanism, [one.mechanism for one in found.recoveries]) == ("none", ["RSC"])
+    assert any("1 time, as often as job.restart_limit allows" in why for why in found.reasons)
+
+
+def test_no_restart_at_all_may_be_allowed(plan: Planner) -> None:
+    found = plan(kill(6), job={**JOB, "restart_limit": 0}, expect={"checkpoint": "none"})
+    assert (found.mechanism, found.recoveries) == ("none", ())
+
+
+@pytest.mark.parametrize("phase", ["optimizer.update", "step.end", "checkpoint.begin"])
+def test_a_death_while_the_others_save_is_refused(plan: Planner, phase: str) -> None:
+    with pytest.raises(ScenarioError, match="whether it is finished is a matter of time"):
+        plan(kill(8, phase), job=JOB)
+
+
+def test_two_faults_at_different_points_of_one_stop_are_refused(plan: Planner) -> None:
+    with pytest.raises(ScenarioError, match="may never be reached: after fault"):
+        plan(kill(6), kill(6, "forward", rank=1), job=JOB)
+
+
+def test_an_open_trigger_is_refused(plan: Planner) -> None:
+    fault = {"kind": "kill", "target": {"rank": 1}, "trigger": {"elapsed": 1.0}}
+    with pytest.raises(ScenarioError, match="it is not known which periodic checkpoint is the last one"):
+        plan(fault, job=JOB)
+
+
+def test_a_suspended_rank_is_refused(plan: Planner) -> None:
+    with pytest.raises(ScenarioError, match="still runs for the cluster's agent"):
+        plan({**kill(6), "kind": "stop"}, job=JOB)
+
+
+def test_rsc_needs_an_agent(plan: Planner) -> None:
+    with pytest.raises(ScenarioError, match="RSC needs a cluster agent"):
+        plan(kill(6), job={**JOB, "agent": False})
+
+
+def test_rsc_behind_another_mechanism_is_refused(plan: Planner) -> None:
+    with pytest.raises(ScenarioError, match="RSC behind TTP is not yet supported"):
+        plan(kill(6), job={**JOB, "protection": ("RSC", "TTP")})
+
+
+def test_an_error_of_the_device_is_a_lost_rank_to_rsc(plan: Planner) -> None:
+    found = plan({**kill(6, rank=1), "kind": "uce"}, job=JOB)
+    assert (found.mechanism, found.recoveries[0].step) == ("RSC", 4)
