@@ -201,10 +201,20 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
         if not count:
             found.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
         elif missing := sorted(
-            twin.digests.get(rank, {}).keys() - recorded.get(rank, {}).keys() - _unended(planned, rank)
+            _reached(plan, history, twin, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
         ):
             found.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
     found.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
+
+
+def _reached(plan: Plan, history: History, twin: Twin, rank: int) -> set[int]:
+    """Steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
+    all_steps = set(twin.digests.get(rank, {}))
+    if trains_to_the_end(plan):
+        return all_steps
+    ends = by_rank(history, "step.end", TRAIN).get(rank, [])
+    last = max((step_of(one) for one in ends), default=0)
+    return {step for step in all_steps if step <= last}
 
 
 def _unended(planned: list[Span], rank: int) -> set[int]:

@@ -35,7 +35,6 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
         no_replica,
         one_optimizer_copy,
         sink_above_one,
-        no_agent,
     )
     found = (check(scenario, layout, mechanism) for mechanism in on for check in checks)
     return tuple(violation for violation in found if violation is not None)
@@ -85,9 +84,9 @@ def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> 
     )
 
 
-def no_agent(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
+def no_agent(scenario: Scenario) -> Violation | None:
     """RSC only hands the processes over: somebody must be there to take them."""
-    if mechanism != "RSC" or scenario.job.agent:
+    if scenario.job.agent:
         return None
     return Violation(
         "job.protection",

@@ -6,7 +6,7 @@ The job goes on from its last periodic checkpoint, as its own script finds it; s
 from __future__ import annotations
 
 from chaos.plan.answer import Answer, Context, note
-from chaos.plan.constraints import nothing_left
+from chaos.plan.constraints import no_agent, nothing_left
 from chaos.plan.describe import are_lost, count
 from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Recovery
@@ -24,6 +24,9 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return None
     cause, dead = strike.first.path, strike.hit
     loss, lost = strike.loss(scenario.job.steps), are_lost(dead)
+    alone = no_agent(scenario)
+    if alone is not None:
+        note(alone, problems)
     others = [mechanism for mechanism in context.on if mechanism != "RSC"]
     if others:
         problems.add(

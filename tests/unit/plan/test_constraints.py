@@ -149,7 +149,7 @@ def test_an_open_loss_in_a_job_of_one_step_has_nothing_to_save(plan: Planner) ->
 # Mechanisms
 
 
-@pytest.mark.parametrize("mechanism", ["ARF", "RSC"])
+@pytest.mark.parametrize("mechanism", ["ARF"])
 def test_a_mechanism_that_would_act_and_is_not_supported_is_refused_by_name(plan: Planner, mechanism: str) -> None:
     plan.lines = {"job.protection": 8, "faults.0": 15}
     text = plan.refused(kill(1), job={"protection": ("TTP", mechanism)})

@@ -248,7 +248,7 @@ def test_a_memory_error_with_hcce_and_without_uce_is_refused(plan: Planner, prot
 def test_an_error_that_only_arf_could_answer_is_refused_by_name(plan: Planner, kind: str) -> None:
     text = plan.refused(error(kind, 5), job={"protection": ("ARF",)})
     assert "ARF would act when rank 1 is lost" in text
-    assert "supported for lost ranks: TTP" in text
+    assert "supported for lost ranks: RSC, TTP" in text
 
 
 @pytest.mark.parametrize(
