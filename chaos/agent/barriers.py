@@ -14,6 +14,7 @@ PHASES = (
     "optimizer.update",
     "step.end",
     "checkpoint.begin",
+    "checkpoint.write",
     "checkpoint.end",
 )
 
@@ -45,9 +46,12 @@ class Barriers:
         if phase in self._phases:
             self._hold(phase)
 
-    def enter(self, handler: str) -> None:
-        """Pass the barrier at the entry of an SDK handler, in whatever step; blocks while a fault is armed here."""
-        phase = f"handler.{handler}"
+    def enter(self, handler: str, point: str = "") -> None:
+        """Pass the barrier at the entry of an SDK handler, or at a point in it, in whatever step.
+
+        Blocks while a fault is armed here.
+        """
+        phase = f"handler.{handler}/{point}" if point else f"handler.{handler}"
         if phase in self._phases:
             self._hold(phase, at_any_step=True)
 

@@ -11,6 +11,8 @@ import inspect
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Callable
 
@@ -20,6 +22,9 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record, optional_step
 
 _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group")
+_WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
+"""What MindSpore writes one parameter of a .ckpt file with."""
+
 _HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
 
 
@@ -160,9 +165,46 @@ def _median(values: list[float]) -> float | None:
     return round(statistics.median(values), 2) if values else None
 
 
+class _Saving:
+    """The barriers of a save. Those of an end-of-life save are points of the SDK's handler, not of a step."""
+
+    def __init__(self, barriers: Barriers) -> None:
+        self._barriers = barriers
+        self._end_of_life = False
+
+    @contextmanager
+    def of(self, end_of_life: bool) -> Iterator[None]:
+        before, self._end_of_life = self._end_of_life, end_of_life
+        try:
+            yield
+        finally:
+            self._end_of_life = before
+
+    def reach(self, phase: str) -> None:
+        if self._end_of_life:
+            self._barriers.enter("save_ckpt", phase)
+        else:
+            self._barriers.reach(phase)
+
+    def after_write(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that writes one parameter, with the barrier in the middle of a file behind it."""
+
+        @functools.wraps(write)
+        def write_with_agent(*args: Any, **kwargs: Any) -> Any:
+            result = write(*args, **kwargs)
+            self.reach("checkpoint.write")
+            return result
+
+        return write_with_agent
+
+
 def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) -> None:
     """Record every checkpoint that is saved or loaded through MindSpore's own functions."""
     save, load = module.save_checkpoint, module.load_checkpoint
+    saving = _Saving(barriers)
+    for name in _WRITERS:
+        if hasattr(module, name):
+            setattr(module, name, saving.after_write(getattr(module, name)))
 
     @functools.wraps(save)
     def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
@@ -174,11 +216,12 @@ def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) ->
             "path": str(ckpt_file_name),
             **optional_step(step if isinstance(step, int) else None),
         }
-        record.write("checkpoint.begin", **fields)
-        barriers.reach("checkpoint.begin")
-        result = save(save_obj, ckpt_file_name, *args, **kwargs)
-        record.write("checkpoint.end", **fields)
-        barriers.reach("checkpoint.end")
+        with saving.of(end_of_life):
+            record.write("checkpoint.begin", **fields)
+            saving.reach("checkpoint.begin")
+            result = save(save_obj, ckpt_file_name, *args, **kwargs)
+            record.write("checkpoint.end", **fields)
+            saving.reach("checkpoint.end")
         return result
 
     @functools.wraps(load)

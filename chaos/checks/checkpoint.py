@@ -13,6 +13,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.saved import end_of_life
+from chaos.checks.unfinished import judge_unfinished
 from chaos.checks.values import judge_values
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
@@ -22,11 +23,15 @@ from chaos.plan.model import Plan
 
 NAME = "checkpoint"
 
+APPENDED = ("epoch_num", "step_num", "cur_rank", "batch_num")
+"""What MindSpore's own end-of-life save appends (2.7 to 2.10), behind the parameters."""
+
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge all end-of-life checkpoint files of the run."""
     found = Collector(NAME)
     files = end_of_life(history, artifacts)
+    judge_unfinished(history, artifacts, found)
     if plan.checkpoint is None:
         _judge_absence(plan, artifacts, files, found)
         return found.findings()
@@ -164,6 +169,10 @@ def _judge_step(
             "the step is stored inside", f"rank {file.rank}'s file holds neither step_num nor global_step", where
         )
         return
+    lacking = [name for name in APPENDED if name not in state.numbers]
+    if file.directory_step is not None and lacking:
+        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or somebody else wrote it"
+        found.fail(f"the file holds what the save appends: {text_list(APPENDED)}", seen, where)
     last = last_trained(history, file.rank)
     if last is None:
         found.unknown(

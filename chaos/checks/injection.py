@@ -20,6 +20,7 @@ from chaos.checks.facts import (
     step_of,
 )
 from chaos.checks.finding import Finding
+from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
@@ -30,7 +31,10 @@ NAME = "injection"
 SIGKILL = 9
 SIGSTOP = 19
 
-_SIGNALS = {"kill": SIGKILL, "suspend": SIGSTOP}
+_AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end")
+"""Phases at which the step itself has ended."""
+
+_SIGNALS = {"kill": SIGKILL, "suspend": SIGSTOP, "terminate": SIGTERM}
 """What the kernel must show of a fault kind. Of other kinds it is the signal that the plan or the injection names."""
 
 
@@ -89,7 +93,8 @@ def _judge(case: _Case) -> None:
     landing = landings[0]
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
-    proof = "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
+    raised = "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
+    proof = PROOFS.get(case.fault.kind, raised)
     evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
 
@@ -139,8 +144,10 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         case.unproven(text, landing.source)
     if signal == SIGKILL:
         _judge_death(case, injection)
-    for doubt, where in raised_doubts(
-        case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection
+    for doubt, where in (
+        *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
+        *storage_doubts(case.fault, landing, evidence),
+        *termination_doubts(case.history, case.fault, landing, evidence, injection),
     ):
         case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
@@ -262,7 +269,7 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
     last_begun, last_ended = (max(begun, default=None), max(ended, default=None))
     if last_begun is None or (last_begun != step and not (phase == "step.begin" and last_begun == step - 1)):
         case.unproven(f"rank {reached.rank} had begun step {last_begun} at the barrier of step {step}", reached.source)
-    if last_ended is not None and last_ended > step - (phase not in ("step.end", "checkpoint.begin", "checkpoint.end")):
+    if last_ended is not None and last_ended > step - (phase not in _AFTER_STEP):
         case.unproven(f"rank {reached.rank} had ended step {last_ended} at {phase} of step {step}", reached.source)
 
 

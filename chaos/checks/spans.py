@@ -123,7 +123,7 @@ def _unanswered(plan: Plan, history: History) -> int | None:
     if plan.mechanism != "none":
         return None
     answered = {name for recovery in plan.recoveries for name in recovery.faults}
-    rest = [fault for fault in plan.faults if fault.id not in answered and fault.effect != "none"]
+    rest = [fault for fault in plan.faults if fault.id not in answered and not fault.harmless]
     inside = [fault for fault in rest if "handler" in str(fault.trigger)]
     acts = [
         one.mono for fault in rest if fault not in inside for one in history.select("fault.injecting", fault=fault.id)

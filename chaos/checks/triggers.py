@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 Barrier = tuple[int | None, str]
-"""Step and phase. At the entry of an SDK handler the phase is ``handler.NAME``, and any step will do (None)."""
+"""Step and phase.
+
+At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; any step will do
+there (None).
+"""
 
 HANDLER = "handler."
 
@@ -31,7 +35,7 @@ def demands(trigger: dict[str, Any]) -> Demands:
     """Flatten a trigger as the plan holds it (plain data of the scenario's ``trigger``)."""
     parts = list(_flatten(trigger))
     at_steps = [(part["step"], part.get("phase") or "step.begin") for part in parts if part.get("step")]
-    at_handlers = [(None, f"{HANDLER}{part['handler']}") for part in parts if part.get("handler")]
+    at_handlers = [(None, _of_handler(part)) for part in parts if part.get("handler")]
     return Demands(
         barriers=(*at_steps, *at_handlers),
         elapsed=tuple(float(part["elapsed"]) for part in parts if part.get("elapsed") is not None),
@@ -39,6 +43,10 @@ def demands(trigger: dict[str, Any]) -> Demands:
         after=tuple(part["after"] for part in parts if part.get("after")),
         every=not _has_alternatives(trigger),
     )
+
+
+def _of_handler(part: dict[str, Any]) -> str:
+    return f"{HANDLER}{part['handler']}" + (f"/{part['phase']}" if part.get("phase") else "")
 
 
 def barrier(step: object, phase: object) -> Barrier | None:
@@ -52,7 +60,10 @@ def barrier(step: object, phase: object) -> Barrier | None:
 
 def place_text(at: Barrier) -> str:
     """A barrier in words."""
-    return f"step {at[0]}, phase {at[1]}" if at[0] is not None else f"the entry of {at[1].replace('.', ' ', 1)}"
+    if at[0] is not None:
+        return f"step {at[0]}, phase {at[1]}"
+    handler, _, point = at[1].removeprefix(HANDLER).partition("/")
+    return f"{point} in handler {handler}" if point else f"the entry of handler {handler}"
 
 
 def _flatten(trigger: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
@@ -17,13 +17,15 @@ class Victim:
     """A rank that a fault hits, and its process.
 
     ``record`` is the history file of the agent in it. ``answer`` answers the agent while it holds the rank at a
-    barrier; None when it is not held.
+    barrier; None when it is not held. ``storage`` is the directory that the job saves its checkpoints in, absolute and
+    without links; None when the job kind does not say.
     """
 
     rank: int
     identity: ProcessIdentity
     record: Path
     answer: Callable[[dict[str, Any]], None] | None = None
+    storage: Path | None = None
 
 
 class FaultKind(Protocol):
@@ -35,7 +37,8 @@ class FaultKind(Protocol):
 
     @property
     def effect(self) -> str:
-        """What the plan reckons with: death, suspension, memory error, communication error or none."""
+        """What the plan reckons with: death, suspension, termination, memory error, communication error, storage full,
+        storage read-only or none."""
 
     @property
     def signal(self) -> int | None:
@@ -49,6 +52,17 @@ class FaultKind(Protocol):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A kind of fault that must change something before the job is started, so that the fault can be made later."""
+
+    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
+        """What must be put back; on disk before :meth:`prepare` is called."""
+
+    def prepare(self, storage: Path) -> None:
+        """Prepare the directory that the job will save its checkpoints in. Raises OSError."""
 
 
 class FaultMissed(RuntimeError):

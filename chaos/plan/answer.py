@@ -9,6 +9,7 @@ from typing import Protocol
 from chaos.plan.constraints import Violation
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
 from chaos.scenario.model import Mechanism, Scenario
@@ -20,7 +21,7 @@ PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants t
 class Context:
     """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
 
-    ``before`` holds the recoveries that have let the training go on until now.
+    ``before`` holds the recoveries that have let the training go on until now, ``faults`` the whole schedule.
     """
 
     scenario: Scenario
@@ -28,6 +29,7 @@ class Context:
     on: tuple[Mechanism, ...]
     problems: Problems
     before: tuple[Recovery, ...] = ()
+    faults: Sequence[Scheduled] = ()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.schedule import plan_faults
+from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 from chaos.topology.errors import TopologyError
@@ -41,8 +42,8 @@ def build_plan(
         source: name of its file, for errors and the plan.
         cell: name of the matrix cell.
         traits: what this kind of job can observe and how it saves.
-        effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error" or
-            "none".
+        effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error",
+            "termination", "storage full", "storage read-only" or "none".
         draw_seed: gives a fresh seed; called for each random target that has none.
 
     Raises:
@@ -67,6 +68,7 @@ def build_plan(
     for violation in (*violations, *job_violations(scenario, layout, traits)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_errors(scenario, faults, problems)
+    check_storage(scenario, faults, traits, problems)
     check_reachable(faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()

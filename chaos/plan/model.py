@@ -29,6 +29,12 @@ ENDING: frozenset[str] = frozenset({"TTP"})
 """Mechanisms with which the launch ends: training goes on when the job is started again."""
 
 
+STORAGE_FULL, STORAGE_READ_ONLY = "storage full", "storage read-only"
+"""Effects of faults that take no rank: nothing that is saved from then on is finished."""
+
+STORAGE = (STORAGE_FULL, STORAGE_READ_ONLY)
+
+
 @dataclass(frozen=True)
 class PlannedFault:
     """One fault with its target resolved to ranks.
@@ -45,6 +51,11 @@ class PlannedFault:
     seed: int | None
     line: int | None
     effect: str = "none"
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it alone stops no training, so that no mechanism has to answer it."""
+        return self.effect in ("none", *STORAGE)
 
 
 @dataclass(frozen=True)

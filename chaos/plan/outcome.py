@@ -59,7 +59,7 @@ def derive(
         what = "no fault takes a rank from the job" if faults else "the scenario injects no fault"
         why = f"{what}, so no mechanism has to act"
         return Outcome(None, None, (), "faults", why, reasons=(why,))
-    context = Context(scenario, groups, switched_on(scenario.job.protection), problems)
+    context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults)
     answers: list[Answer] = []
     for index, strike in enumerate(found):
         done = tuple(one.recovery for one in answers if one.recovery is not None and one.recovery.succeeds)

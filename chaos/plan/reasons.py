@@ -50,6 +50,11 @@ def _reasons(
     if layout.ranks > CONTROLLER_LIMIT and any(mechanism in NEEDS["MindIO"] for mechanism in on):
         yield f"the MindIO TFT controller accepts at most {CONTROLLER_LIMIT:,} ranks, this layout has {layout.ranks:,}"
     for fault in faults:
+        if fault.fault.kind == "terminate" and not fault.lethal:
+            yield (
+                f"fault {fault.fault.id}: the SDK's processor has installed a handler for SIGTERM that does nothing "
+                "(MindIO TFT, tft_init_processor), so the rank trains on"
+            )
         if fault.fault.seed is not None:
             yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"
     stop = outcome.stop

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.mechanism import COMMUNICATION, MEMORY, ONLINE, acts_on_error, switched_on
-from chaos.plan.model import PlannedFault
+from chaos.plan.mechanism import COMMUNICATION, MEMORY, NEEDS, ONLINE, acts_on_error, switched_on
+from chaos.plan.model import STORAGE, PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.triggers import read_moments
@@ -25,7 +25,10 @@ LETHAL = ("death", "suspension")
 RAISED = (MEMORY, COMMUNICATION)
 """Effects of a fault that is raised as an error in its ranks, whose processes live on."""
 
-EFFECTS = (*LETHAL, *RAISED, "none")
+TERMINATION = "termination"
+"""Effect of a signal that asks a process to end: none where the SDK's processor has a handler for it, else death."""
+
+EFFECTS = (*LETHAL, *RAISED, TERMINATION, *STORAGE, "none")
 """Effects of a fault on its ranks that this version can plan for."""
 
 
@@ -103,6 +106,7 @@ def plan_faults(
         parameters = _plain(fault.parameters, f"{path}.parameters", problems)
         if effect is None or moment is None or parameters is None:
             continue
+        effect = _on_process(effect, on)
         planned = PlannedFault(
             id=name,
             kind=fault.kind,
@@ -142,6 +146,13 @@ def _effect(kind: str, effects: Mapping[str, str], path: str, problems: Problems
         )
         return None
     return effect
+
+
+def _on_process(effect: str, on: Sequence[Mechanism]) -> str:
+    """The effect, where it depends on whether an SDK processor is in the ranks."""
+    if effect != TERMINATION:
+        return effect
+    return "none" if any(mechanism in NEEDS["MindIO"] for mechanism in on) else "death"
 
 
 def _plain(parameters: dict[str, Any], path: str, problems: Problems) -> dict[str, Any] | None:

@@ -16,7 +16,8 @@ class JobTraits:
     its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
     checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
     pipeline that it can train, ``slices`` and ``shards`` hold the sizes of model parallelism and of the optimizer's
-    shards that its own script can; None where there is no limit.
+    shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves
+    in, relative to its working directory; None where that is not known, so that no fault can hit it.
     """
 
     observable: frozenset[str]
@@ -25,3 +26,4 @@ class JobTraits:
     most_stages: int | None = None
     slices: frozenset[int] | None = None
     shards: frozenset[int] | None = None
+    storage: str | None = None

@@ -9,6 +9,8 @@ from pathlib import Path
 
 PROC = Path("/proc")
 
+_MASKS = (b"SigPnd", b"ShdPnd", b"SigIgn", b"SigCgt")
+
 
 @dataclass(frozen=True)
 class Stat:
@@ -55,6 +57,45 @@ def read_stat(pid: int, proc_root: Path = PROC) -> Stat | None:
     """The stat line of a process, None if there is no such process."""
     text = _read(pid, "stat", proc_root)
     return parse_stat(text) if text else None
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Signals of a process, by /proc/PID/status and those of its threads (proc(5)).
+
+    ``pending`` are those that were sent and that no thread has taken yet.
+    """
+
+    caught: frozenset[int]
+    ignored: frozenset[int]
+    pending: frozenset[int]
+
+
+def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
+    """What a process does with signals, and which ones still wait. None if there is no such process."""
+    own = _masks(_read(pid, "status", proc_root))
+    if own is None:
+        return None
+    pending = own["ShdPnd"]
+    try:
+        threads = [task.name for task in (proc_root / str(pid) / "task").iterdir()]
+    except OSError:
+        return None
+    for thread in threads:
+        masks = _masks(_read(pid, f"task/{thread}/status", proc_root))
+        pending |= masks["SigPnd"] if masks is not None else 0
+    return Signals(_numbers(own["SigCgt"]), _numbers(own["SigIgn"]), _numbers(pending))
+
+
+def _masks(status: bytes | None) -> dict[str, int] | None:
+    """The signal masks of a status file; None when it has none, as that of a process that has ended."""
+    lines = (line.partition(b":") for line in (status or b"").splitlines())
+    masks = {name.decode("ascii"): int(value, 16) for name, _, value in lines if name in _MASKS}
+    return masks if len(masks) == len(_MASKS) else None
+
+
+def _numbers(mask: int) -> frozenset[int]:
+    return frozenset(number for number in range(1, 65) if mask >> (number - 1) & 1)
 
 
 def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:

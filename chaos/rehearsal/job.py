@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.rehearsal.taskd import settings
-from chaos.scenario.model import Job, Scenario
+from chaos.scenario.model import Job, Phase, Scenario
 from chaos.topology.layout import layout_of
 
 _ROOM = Path(__file__).parent
 _BATCH_SIZE = 16
 _SHARDS = frozenset({1, 2})
 """The last layer has ten outputs, and every weight is sharded."""
-_PHASES = frozenset(
-    {"step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end", "checkpoint.begin", "checkpoint.end"}
-)
+_CHECKPOINTS = "checkpoints"
+_PHASES = frozenset(get_args(Phase))
 
 
 class RehearsalJob:
@@ -28,7 +28,12 @@ class RehearsalJob:
 
     name = "rehearsal"
     traits = JobTraits(
-        observable=_PHASES, checkpoint_form="mindspore", most_stages=1, slices=frozenset({1, 2, 4, 8}), shards=_SHARDS
+        observable=_PHASES,
+        checkpoint_form="mindspore",
+        most_stages=1,
+        slices=frozenset({1, 2, 4, 8}),
+        shards=_SHARDS,
+        storage=_CHECKPOINTS,
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
@@ -61,7 +66,7 @@ class RehearsalJob:
         arguments = (
             "--device=CPU",
             f"--data={launch.directory / 'data'}",
-            f"--output={launch.directory / 'checkpoints'}",
+            f"--output={launch.directory / _CHECKPOINTS}",
             f"--steps={job.steps}",
             f"--steps-per-epoch={_steps_per_epoch(job)}",
             f"--batch-size={_BATCH_SIZE}",

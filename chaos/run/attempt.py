@@ -14,6 +14,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
+from chaos.run.cause import last_error
 from chaos.run.channel import AtBarrier, Channel, Hello, Message, Stranger
 from chaos.run.follow import LogFollower, RankFollower
 from chaos.run.injection import Injection
@@ -63,6 +64,7 @@ class Attempt:
         self._logs = LogFollower(self._logs_dir, ranks)
         self._others: set[ProcessIdentity] = set()
         self._deserted = 0
+        self._refused: dict[int, str] = {}
 
     def follow(self) -> None:
         """Follow the job to its end.
@@ -94,8 +96,9 @@ class Attempt:
     def _all_started(self) -> bool:
         self.look()
         if self._exited and len(self._started) < self._size and not self._injection.known.landed:
+            said = self._said()
             raise JobFailed(
-                f"{_ranks(self._exited)} ended before every rank had begun its first step: see "
+                f"{_ranks(self._exited)} ended before every rank had begun its first step{said and f': {said}'}; see "
                 f"{', '.join(str(self._logs_dir / f'worker_{rank}.log') for rank in sorted(self._exited))}"
             )
         self._check_joining()
@@ -110,7 +113,21 @@ class Attempt:
             return
         self._deserted += 1
         if self._deserted > 1:
-            raise JobFailed(f"the launcher ended ({launched}), and ranks {absent} never joined: see {self._logs_dir}")
+            said = last_error(self._logs_dir / "msrun.log")
+            raise JobFailed(
+                f"the launcher ended ({launched}), and ranks {absent} never joined{f': {said}' if said else ''}; "
+                f"see {self._logs_dir}"
+            )
+
+    def _said(self) -> str:
+        """The last words of the ranks that have ended, each text once."""
+        words: dict[str, list[int]] = {}
+        for rank in sorted(self._exited):
+            if (text := last_error(self._logs_dir / f"worker_{rank}.log")) is not None:
+                words.setdefault(text, []).append(rank)
+        return "; ".join(
+            f"rank{'s' * (len(by) > 1)} {', '.join(map(str, by))} said: {text}" for text, by in words.items()
+        )
 
     def _faults_done(self) -> bool:
         self.look()
@@ -135,10 +152,24 @@ class Attempt:
         idle = sorted(joined - self._started)
         parts = []
         if absent:
-            parts.append(f"ranks {absent} never joined (is their agent loaded?)")
+            parts.append(f"ranks {absent} never joined ({self._whereabouts(absent)})")
         if idle:
             parts.append(f"ranks {idle} joined but have not begun their first step")
         return "; ".join(parts) + f"; see {self._logs_dir}"
+
+    def _whereabouts(self, absent: list[int]) -> str:
+        """What there is of ranks that have not joined."""
+        found = {process.rank: process.identity for process in self._job.processes() if process.role == "rank"}
+        told = []
+        for rank in absent:
+            if rank in self._refused:
+                told.append(f"rank {rank} was refused: {self._refused[rank]}")
+            elif rank in found:
+                state = self._job.state(found[rank])
+                told.append(f"rank {rank}: process {found[rank].pid} is {state}, its agent has not called")
+            else:
+                told.append(f"rank {rank} has no process")
+        return "; ".join(told)
 
     def _not_fired(self) -> str:
         return f"{self._injection.waiting}; ranks are at {self._at(set(range(self._size)))}; see {self._logs_dir}"
@@ -193,7 +224,9 @@ class Attempt:
         self._find_others()
         own = [p for p in self._job.processes() if p.pid == hello.pid and p.role == "rank" and p.rank == hello.rank]
         if not own or hello.attempt != self.name:
-            self._record("stranger", pid=hello.pid, channel="agents", what=f"is not rank {hello.rank} of this job")
+            what = f"is not rank {hello.rank} of this job"
+            self._record("stranger", pid=hello.pid, channel="agents", what=what)
+            self._refused[hello.rank] = f"process {hello.pid} {what}"
             hello.connection.close()
             return
         self.ranks[hello.rank] = own[0].identity

@@ -13,6 +13,7 @@ from pathlib import Path
 from chaos import __version__
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
+from chaos.faults.kind import FaultKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobKind, Launch
@@ -36,6 +37,7 @@ from chaos.run.reaped import ReapedByLauncher
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
 from chaos.run.setup import launch_spec, write_agent_configuration
+from chaos.run.storage import prepare_faults, storage_of
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
@@ -273,15 +275,19 @@ class _Runner:
 
     def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
+        kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
+        storage = storage_of(session.owned.path / "job", self._kind.traits)
+        prepare_faults(faults, kinds, storage, session.owned.ledger)
         job = self._launch(session, name, resume=resume)
         injection = Injection(
             faults,
-            {kind: registry("faults").load(kind) for kind in {fault.kind for fault in faults}},
+            kinds,
             history=Watched(session.history, session.progress),
             ledger=session.owned.ledger,
             attempt=name,
             patience=Patience(session.scenario.deadlines.land, self._clock, (session.deadline,)),
             records=session.owned.path / "history",
+            storage=storage,
         )
         limits = session.scenario.deadlines
         watch = Watch(session.history, session.progress, self._clock, limits, session.deadline)

@@ -34,6 +34,7 @@ class Injection:
         attempt: str,
         patience: Patience,
         records: Path,
+        storage: Path | None = None,
     ) -> None:
         self._open = {fault.id: fault for fault in faults}
         self._kinds = kinds
@@ -42,9 +43,9 @@ class Injection:
         self._attempt = attempt
         self._patience = patience
         self._records = records
+        self._storage = storage
         self._held: dict[str, dict[int, Connection]] = {}
         self._made: list[PlannedFault] = []
-        self._undoable: set[str] = set()
         self.known = Known()
         self.suspended: set[int] = set()
         self.texts = [text for fault in faults for text in log_texts(fault)]
@@ -87,8 +88,9 @@ class Injection:
 
     def record_unhealable(self) -> None:
         """Faults that leave nothing to put back are healed when the job has been ended."""
+        undoable = {step.fault for step in self._ledger.read().steps}
         for fault in self._made:
-            if fault.id not in self._undoable:
+            if fault.id not in undoable:
                 self._history.record(
                     "fault.healed", attempt=self._attempt, fault=fault.id, how="nothing to put back: the job was ended"
                 )
@@ -103,7 +105,6 @@ class Injection:
         try:
             for step in kind.undo_steps(fault.id, victims):
                 self._ledger.record(step)
-                self._undoable.add(fault.id)
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)
@@ -171,4 +172,4 @@ class Injection:
         def answer(message: dict[str, Any]) -> None:
             held.pop(rank).answer(message)  # popped: it is answered once
 
-        return Victim(rank, identity, record, answer if rank in held else None)
+        return Victim(rank, identity, record, answer if rank in held else None, storage=self._storage)

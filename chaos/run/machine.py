@@ -18,6 +18,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
+from chaos.platforms.mounts import may_mount
+
 MINDSPORE = ((2, 7), (2, 11))
 """MindSpore versions that are supported: from the first, up to and without the second."""
 
@@ -170,6 +172,13 @@ def _subreaper(_: Machine) -> Probe:
     return Probe("subreaper", True, "works")
 
 
+def _mounts(_: Machine) -> Probe:
+    if may_mount():
+        return Probe("mounts", True, "allowed")
+    advice = "storage faults mount a file system over the checkpoint directory: run as root, or with CAP_SYS_ADMIN"
+    return Probe("mounts", False, "not allowed", advice)
+
+
 def _later(name: str) -> Callable[[Machine], Probe]:
     def probe(_: Machine) -> Probe:
         return Probe(name, False, "not in this version", f"the platform {name} comes with a later version of chaos")
@@ -190,6 +199,7 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "msrun": _msrun,
     "mindio_ttp": _mindio,
     "npu": _npu,
+    "mounts": _mounts,
     "docker": _later("docker"),
     "ssh": _later("ssh"),
     "kubernetes": _later("kubernetes"),

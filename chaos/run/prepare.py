@@ -59,4 +59,5 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     return needs_of(
         registry("jobs").load(scenario.job.kind),
         registry("platforms").load(scenario.cluster.platform),
+        *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
     )

@@ -9,7 +9,11 @@ from typing import Any
 from chaos.plan.model import PlannedFault
 
 Point = tuple[int | None, str]
-"""A step and a phase. At the entry of an SDK handler the phase is ``handler.NAME``, and any step will do (None)."""
+"""A step and a phase.
+
+At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; any step will do
+there (None).
+"""
 
 HANDLER = "handler."
 
@@ -85,6 +89,6 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _point(node: dict[str, Any]) -> Point | None:
     if (handler := node.get("handler")) is not None:
-        return None, f"{HANDLER}{handler}"
+        return None, f"{HANDLER}{handler}" + (f"/{node['phase']}" if node.get("phase") else "")
     step = node.get("step")
     return None if step is None else (step, node["phase"])

@@ -9,33 +9,20 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER
+from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
+from chaos.run.undo_storage import unmount_storage
 
-
-class CannotUndo(RuntimeError):
-    """The step could not be undone. The message says what is left and what to do."""
-
-
-@dataclass(frozen=True)
-class UndoContext:
-    """What an action may work on: the run with the identity ``token``, nothing else."""
-
-    token: str
-    clock: Clock
-
-
-UndoAction = Callable[[UndoStep, UndoContext], str]
-"""Undoes one step and says in words how. Raises CannotUndo."""
+__all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +121,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
     "end-job": end_job,
     "remove-directory": remove_directory,
+    "unmount-storage": unmount_storage,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
 

@@ -78,9 +78,13 @@ Phase = Literal[
     "optimizer.update",
     "step.end",
     "checkpoint.begin",
+    "checkpoint.write",
     "checkpoint.end",
 ]
-"""The agent's barrier names, in the order in which one step passes them."""
+"""The agent's barrier names, in the order in which one step passes them.
+
+``checkpoint.write`` is reached when the first parameter has been written: the file is there, and not whole.
+"""
 
 
 Handler = Literal["stop", "clean", "repair", "rollback", "rebuild_group", "save_ckpt", "rename", "exit"]
@@ -228,7 +232,12 @@ class Trigger(Model):
     """When a fault is injected. Several keys in one trigger must all hold. A trigger fires once."""
 
     step: int | None = Field(None, ge=1, description="Step, counted from 1 over the whole job.")
-    phase: Phase | None = Field(None, description="Point in the step; needs step. Default with step: step.begin.")
+    phase: Phase | None = Field(
+        None,
+        description=(
+            "Point in the step, by default step.begin; with handler: save_ckpt, a point checkpoint.* of that save."
+        ),
+    )
     handler: Handler | None = Field(
         None, description="The SDK calls this handler in the target ranks: a moment inside a recovery."
     )

@@ -75,8 +75,10 @@ def _check_trigger(trigger: dict[str, Any], path: Path, ranks: int | None, steps
     if not trigger:
         report(path, f"a trigger needs at least one of the keys {', '.join(Trigger.model_fields)}")
     _refuse_nothing(trigger, [key for key in trigger if key in Trigger.model_fields], path, report)
-    if "phase" in trigger and "step" not in trigger:
-        report((*path, "phase"), "'phase' needs 'step' beside it: a phase is a point in a step", on_key=True)
+    in_save = trigger.get("handler") == "save_ckpt" and str(trigger.get("phase")).startswith("checkpoint.")
+    if "phase" in trigger and "step" not in trigger and not in_save:
+        hint = "with 'handler: save_ckpt' it may be a point checkpoint.* of that save"
+        report((*path, "phase"), "'phase' needs 'step' beside it: a phase is a point in a step", hint, on_key=True)
     if "handler" in trigger and "step" in trigger:
         hint = "a moment inside a recovery is given by the handler, with 'after' for which one of several"
         report((*path, "handler"), "'handler' and 'step' are two different moments of a rank", hint, on_key=True)

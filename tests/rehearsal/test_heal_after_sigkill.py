@@ -11,6 +11,7 @@ import pytest
 
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.platforms.mounts import may_mount, mounts_at
 from tests.rehearsal.kit import Chaos, Done, Run, said
 from tests.rehearsal.moments import Moment, draw
 
@@ -108,6 +109,24 @@ def test_a_suspended_rank_is_healed_after_sigkill(chaos: Chaos) -> None:
     (healed,) = chaos.heal().json["runs"]
     assert any("suspend-rank-3: continued process" in text for text in healed["done"]), healed
     assert run.history.first("fault.healed", fault="suspend") is not None
+    assert_healed(chaos)
+
+
+def test_a_full_disk_is_healed_after_sigkill(chaos: Chaos) -> None:
+    """The file system that the harness mounted is taken away, and what the job had written on it is kept."""
+    if not may_mount():
+        pytest.skip("mounting needs CAP_SYS_ADMIN, which this process has not")
+    harness = chaos.start_run("disk-full.yaml")
+    run = harness.run("disk-full")
+    harness.event(run, "fault.landed", fault="disk-full")
+    storage = run.path.resolve() / "job" / "checkpoints"
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    assert len(mounts_at(storage)) == 1
+    (healed,) = chaos.heal().json["runs"]
+    assert any(f"disk-full-storage: unmounted {storage}" in text for text in healed["done"]), healed
+    assert mounts_at(storage) == []
+    assert run.history.first("fault.healed", fault="disk-full") is not None
     assert_healed(chaos)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from chaos.checks.acted import mechanisms
 from chaos.checks.facts import TRAIN, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.refused import judge_refused
 from chaos.checks.rules.tried import judge_tried
 from chaos.checks.saved import end_of_life
 
@@ -18,6 +19,7 @@ def judge(case: Case) -> None:
     """Judge the save and the rename."""
     if not case.recovery.succeeds:
         judge_tried(case, ("save_ckpt", "rename"))
+        judge_refused(case, ("save_ckpt", "rename"))
         return
     history, found = case.history, case.found
     evidence = mechanisms(history, case.artifacts, TRAIN).evidence.get("TTP", [])

@@ -8,13 +8,16 @@ from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.describe import are_lost, ranks
 from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, MEMORY, SUPPORTED, acts_on_loss
-from chaos.plan.model import Recovery
+from chaos.plan.model import STORAGE, STORAGE_FULL, STORAGE_READ_ONLY, Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
+from chaos.plan.storage import spoils_save
 from chaos.plan.strike import Strike
 
 HANDLERS = ("save_ckpt", "rename")
 """Handlers that the SDK calls for an end-of-life checkpoint, in order."""
+
+_STORAGE_WORDS = {STORAGE_FULL: "taken the room on the storage", STORAGE_READ_ONLY: "made the storage read-only"}
 
 _SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
 
@@ -60,7 +63,8 @@ def answer(context: Context, strike: Strike) -> Answer:
     if violations:
         why = "; ".join(violation.message for violation in violations)
         return Answer(None, f"{why}{_counted(strike)}", cause, ends=True, loss=loss, dead=dead)
-    spoilt = strike.made_in(HANDLERS)
+    full = spoils_save(context.faults, strike.first, context.problems)
+    spoilt = (*full, *strike.made_in(HANDLERS))
     if spoilt:
         return _spoilt(context, strike, spoilt, loss, dead)
     why = f"{lost}, and TTP acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
@@ -71,16 +75,25 @@ def answer(context: Context, strike: Strike) -> Answer:
 
 def _spoilt(context: Context, strike: Strike, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]) -> Answer:
     """A save that is broken off: what is there keeps its temporary name."""
-    who = ", ".join(f"{ranks(fault.fault.ranks)} by fault {fault.fault.id} at {fault.handler}" for fault in spoilt)
+    how = "; ".join(_breaks_off(fault) for fault in spoilt)
     why = (
-        f"{are_lost(dead)} and TTP begins to save, but the save is broken off ({who}), so no end-of-life checkpoint is "
-        "finished"
+        f"{are_lost(dead)} and TTP begins to save, but the save is broken off: {how}. What is there "
+        "keeps its temporary name, and no end-of-life checkpoint is finished"
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{spoilt[0].path}.trigger", why, text=spoilt[0].handler or "", hint=PROVE_NONE)
     recovery = Recovery("TTP", strike.ids, loss.step, succeeds=False)
     left = strike.after("TTP", spoilt)
     return Answer(recovery, why, spoilt[0].path, ends=True, left=left, loss=loss, dead=dead)
+
+
+def _breaks_off(fault: Scheduled) -> str:
+    """What a fault does to the save, in words."""
+    if fault.effect in STORAGE:
+        return f"fault {fault.fault.id} has {_STORAGE_WORDS[fault.effect]}"
+    phase = fault.fault.trigger.get("phase")
+    where = f"at {phase} in handler {fault.handler}" if phase else f"at handler {fault.handler}"
+    return f"fault {fault.fault.id} strikes {ranks(fault.fault.ranks)} {where}"
 
 
 def _dead(strike: Strike, lethal: Sequence[Scheduled]) -> tuple[int, ...]:

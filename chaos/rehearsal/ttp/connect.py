@@ -12,12 +12,20 @@ _POLL_SECONDS = 0.05
 
 
 def register(
-    rank: int, address: tuple[str, int], *, run: str, secret: bytes, seconds: float, wait: Callable[[float], object]
+    rank: int,
+    address: tuple[str, int],
+    *,
+    run: str,
+    secret: bytes,
+    seconds: float,
+    answer_seconds: float,
+    wait: Callable[[float], object],
 ) -> tuple[Link, bool]:
     """Register ``rank`` with the controller at ``address``.
 
     Returns the connection, and whether this process replaces one that was lost. ``wait`` waits some seconds between two
-    tries. Raises ConnectionError when no controller of this run answers within ``seconds``.
+    tries. Raises ConnectionError when there is no controller within ``seconds``, when it does not answer within
+    ``answer_seconds``, and when it is none of this run.
     """
     host, port = address
     deadline = time.monotonic() + seconds
@@ -27,16 +35,26 @@ def register(
         except OSError as error:
             if time.monotonic() > deadline:
                 raise ConnectionError(
-                    f"rank {rank}: no controller at {host}:{port} within {seconds:g} s: {error}"
+                    f"rank {rank}: no controller at {host}:{port} within {seconds:g} s: {error}; is the process alive "
+                    "that hosts it, and does MS_TFT_PORT name its port?"
                 ) from error
             wait(_POLL_SECONDS)
             continue
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(connection)
+        connection.settimeout(answer_seconds)
+        link, asked = Link(connection), time.monotonic()
         link.send({"message": "register", "rank": rank, "proof": proof(secret, run, rank)})
         answer = link.receive()
         if answer is None or answer.get("message") != "registered":
             link.close()
-            raise ConnectionError(f"rank {rank}: {host}:{port} is not the controller of this run")
+            if answer is None and time.monotonic() - asked >= answer_seconds:
+                raise ConnectionError(
+                    f"rank {rank}: the controller at {host}:{port} took the connection and did not answer for "
+                    f"{answer_seconds:g} s; see the log of the process that hosts it"
+                )
+            raise ConnectionError(
+                f"rank {rank}: {host}:{port} is not the controller of this run; another program listens on that port, "
+                "so end it or choose another MS_TFT_PORT"
+            )
         connection.settimeout(None)
         return link, bool(answer.get("reboot"))

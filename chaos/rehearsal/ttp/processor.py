@@ -75,9 +75,17 @@ class Processor:
         self._step_arguments = arguments
 
     def report_replicas(self, ranks: list[int]) -> None:
-        """Tell the controller which ranks hold the same state as this one; waits until it has taken it."""
+        """Tell the controller which ranks hold the same state as this one; waits until it has taken it.
+
+        Raises ConnectionError when it does not in time.
+        """
         self._send({"message": "replicas", "ranks": ranks})
-        self._replicas_taken.wait(self._timings.action)
+        if not self._replicas_taken.wait(self._timings.action):
+            address, port = self._address
+            raise ConnectionError(
+                f"rank {self.rank}: the controller at {address}:{port} has not answered to the report of replica group "
+                f"{ranks} for {self._timings.action:g} s; see the log of the process that hosts it"
+            )
 
     def begin_update(self) -> None:
         """The optimizer starts to write. Blocks while the controller has locked the step before.
@@ -154,7 +162,13 @@ class Processor:
 
     def _register(self, seconds: float) -> Link:
         link, self.reboot = register(
-            self.rank, self._address, run=self._run, secret=self._secret, seconds=seconds, wait=self._closing.wait
+            self.rank,
+            self._address,
+            run=self._run,
+            secret=self._secret,
+            seconds=seconds,
+            answer_seconds=self._timings.pre_lock,
+            wait=self._closing.wait,
         )
         if self.reboot:
             self._log.info("PYH ttp_decorator.py:1148", f"[TFT] node reboot, rank:{self.rank} repair_id:0 ")

@@ -214,6 +214,32 @@ def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Eve
     assert [event.data for event in events("load.end")] == [{"path": str(path), "parameters": 4}]
 
 
+def test_a_save_is_held_in_the_middle_of_its_file(start: Start, events: Events, tmp_path: Path) -> None:
+    """Points of an end-of-life save are those of the handler, in whatever step; of a periodic one, of the step."""
+    in_handler = [
+        {"fault": phase, "step": None, "phase": f"handler.save_ckpt/checkpoint.{phase}"}
+        for phase in ("begin", "write", "end")
+    ]
+    periodic = {"fault": "periodic", "step": 2, "phase": "checkpoint.write"}
+    model_module = start(armed=(*in_handler, periodic))
+    serialization = importlib.import_module("mindspore.train.serialization")
+    model: Any = model_module.Model(
+        in_step=lambda step: serialization.save_checkpoint(model.network, str(tmp_path / f"mnist-1_{step}.ckpt"))
+    )
+    model.train(1, batches(3))
+    assert [(one.data["fault"], one.data["step"]) for one in events("barrier.reached")] == [("periodic", 2)]
+    appended = {"__exception_save__": True, "step_num": 3}
+    serialization.save_checkpoint(model.network, str(tmp_path / "ttp_rank_0-1_3.ckpt"), append_dict=appended)
+    told = [
+        one.data.get("fault") or one.event
+        for one in events()
+        if one.event == "barrier.reached" or one.data.get("kind") == "end-of-life"
+    ]
+    assert told == ["periodic", "checkpoint.begin", "begin", "write", "checkpoint.end", "end"]
+    serialization.save_checkpoint(model.network, str(tmp_path / "mnist-1_4.ckpt"))
+    assert len(events("barrier.reached")) == 4
+
+
 def test_a_save_that_fails_has_no_end_and_raises_as_before(start: Start, events: Events, tmp_path: Path) -> None:
     serialization = start("mindspore.train.serialization")
     network = importlib.import_module("mindspore.train.model").Network()

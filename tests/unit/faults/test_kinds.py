@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import kill, suspend
+from chaos.faults import kill, suspend, terminate
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
@@ -21,7 +21,7 @@ from chaos.registry import registry
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import wait_for
 
-KINDS: list[FaultKind] = [kill.KIND, suspend.KIND]
+KINDS: list[FaultKind] = [kill.KIND, suspend.KIND, terminate.KIND]
 SECONDS = 20
 
 

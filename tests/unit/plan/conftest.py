@@ -18,11 +18,17 @@ from chaos.scenario.model import Scenario
 EFFECTS = {
     "kill": "death",
     "stop": "suspension",
+    "terminate": "termination",
+    "full": "storage full",
+    "read-only": "storage read-only",
     "mark": "none",
     "uce": "memory error",
     "hcce": "communication error",
     "corrupt": "wrong values",
 }
+
+
+TRAITS = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints")
 
 
 class KnownLines:
@@ -41,7 +47,9 @@ class KnownLines:
 class Planner:
     """Builds plans. What is not given is a sound job of 4 data-parallel ranks that trains 10 steps under TTP."""
 
-    traits: JobTraits = field(default_factory=lambda: JobTraits(frozenset(PHASE_ORDER), "mindspore"))
+    traits: JobTraits = field(
+        default_factory=lambda: JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints")
+    )
     lines: Mapping[str, int] = field(default_factory=dict)
     drawn: list[int] = field(default_factory=list)
 

@@ -23,6 +23,7 @@ WALK = (
     "optimizer.update",
     "step.end",
     "checkpoint.begin",
+    "checkpoint.write",
     "checkpoint.end",
 )
 STEPS = 4

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
 
 BEFORE = ("step.begin", "forward", "allreduce.enter")
-BEHIND = ("optimizer.update", "step.end", "checkpoint.begin", "checkpoint.end")
+BEHIND = ("optimizer.update", "step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end")
 UCE, HCCE = {"protection": ("UCE",)}, {"protection": ("HCCE",)}
 PAIRS = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
 """Replica groups [0, 2] and [1, 3]."""

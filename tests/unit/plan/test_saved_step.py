@@ -16,7 +16,7 @@ def kill(rank: int, step: int | None = None, phase: str | None = None, **more: A
 
 
 BEFORE = ("step.begin", "forward", "allreduce.enter")
-BEHIND = ("optimizer.update", "step.end", "checkpoint.begin", "checkpoint.end")
+BEHIND = ("optimizer.update", "step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end")
 
 
 @pytest.mark.parametrize("phase", BEFORE)

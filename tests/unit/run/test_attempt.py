@@ -156,7 +156,8 @@ def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, t
         launch.follow(lambda: launch.join(0, 2, 3), lambda: launch.step(1, 0))
     assert (expired.value.name, expired.value.seconds) == ("start", 180.0)
     assert expired.value.detail == (
-        "ranks [1] never joined (is their agent loaded?); ranks [2, 3] joined but have not begun their first step; "
+        "ranks [1] never joined (rank 1: process 101 is alive, its agent has not called); "
+        "ranks [2, 3] joined but have not begun their first step; "
         f"see {tmp_path / 'logs' / 'train'}"
     )
 
@@ -167,7 +168,7 @@ def test_a_rank_that_ends_before_the_first_step_ends_the_attempt_at_once(make: M
     with pytest.raises(JobFailed) as failed:
         launch.follow(launch.join, lambda: launch.step(1, 0), lambda: launch.end(1, code=1))
     assert str(failed.value) == (
-        "rank 1 (exit code 1) ended before every rank had begun its first step: see "
+        "rank 1 (exit code 1) ended before every rank had begun its first step; see "
         f"{tmp_path / 'logs' / 'train' / 'worker_1.log'}"
     )
     assert launch.clock.now - began < 1e9
@@ -181,7 +182,7 @@ def test_a_launcher_that_ends_and_leaves_nothing_ends_the_attempt_at_once(make: 
     with pytest.raises(JobFailed) as failed:
         launch.follow(lambda: launch.job.statuses.update({LAUNCHER: ExitStatus(code=1)}))
     assert str(failed.value) == (
-        f"the launcher ended (exit code 1), and ranks [0, 1, 2, 3] never joined: see {tmp_path / 'logs' / 'train'}"
+        f"the launcher ended (exit code 1), and ranks [0, 1, 2, 3] never joined; see {tmp_path / 'logs' / 'train'}"
     )
     assert launch.clock.now - began < 1e9
 

@@ -219,8 +219,9 @@ def test_a_deadline_that_expires_is_recorded_and_ends_the_run_in_order(
 def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> None:
     outcome = drive(job="arguments: ['--no-such-option']")
     error = history_of(outcome).select("run.end")[0].data["error"]
-    assert "ended before every rank had begun its first step: see" in error
-    log = Path(error.split(" see ")[1].split(",")[0])
+    assert "ended before every rank had begun its first step: rank" in error
+    assert "said: train.py: error: unrecognized arguments: --no-such-option; see" in error
+    log = Path(error.split("; see ")[1].split(",")[0])
     assert "--no-such-option" in log.read_text()
     nothing_is_left(outcome.run_dir)
 
@@ -230,7 +231,7 @@ def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(
 ) -> None:
     monkeypatch.setattr("chaos.run.setup._AGENT_SITE", tmp_path)
     error = history_of(drive()).select("run.end")[0].data["error"]
-    assert "the launcher ended (exit code 0), and ranks [0, 1, 2, 3] never joined: see" in error
+    assert "the launcher ended (exit code 0), and ranks [0, 1, 2, 3] never joined; see" in error
 
 
 def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 
 from chaos.scenario.errors import Problem, ScenarioError
 from chaos.scenario.ids import fault_ids
 from chaos.scenario.load import LoadedScenario, load_scenario
+from chaos.scenario.model import Phase
 from chaos.scenario.parallel import effective_parallel
 
 Problems = Callable[..., list[Problem]]
 Load = Callable[..., LoadedScenario]
 
-PHASES = "step.begin, forward, allreduce.enter, optimizer.update, step.end, checkpoint.begin, checkpoint.end"
+PHASES = ", ".join(get_args(Phase))
 
 
 @pytest.mark.parametrize(

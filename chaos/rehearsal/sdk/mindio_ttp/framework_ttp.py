@@ -123,7 +123,9 @@ def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_i
     try:
         _controller.start(bind_ip, port)
     except (OSError, ValueError) as error:
-        print(f"mindio_ttp: controller cannot listen on {bind_ip}:{port}: {error}", file=sys.stderr, flush=True)
+        advice = "end the program that listens there, or choose another MS_TFT_PORT"
+        text = f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}"
+        print(text, file=sys.stderr, flush=True)
         os._exit(2)
 
 

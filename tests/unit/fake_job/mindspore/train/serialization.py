@@ -10,8 +10,19 @@ from typing import Any
 def save_checkpoint(save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, **kwargs: Any) -> None:
     """Write the parameters and what is appended to them."""
     del integrated_save
-    content = {one.name: one.values for one in save_obj.get_parameters()}
-    Path(ckpt_file_name).write_text(json.dumps({**content, **(kwargs.get("append_dict") or {})}), "utf-8")
+    content: dict[str, Any] = {}
+    unfinished = Path(ckpt_file_name).with_suffix(".tmp")
+    for one in save_obj.get_parameters():
+        _write_parameter_data(one.name, one.values, content, unfinished)
+    content.update(kwargs.get("append_dict") or {})
+    unfinished.write_text(json.dumps(content), "utf-8")
+    unfinished.rename(ckpt_file_name)
+
+
+def _write_parameter_data(name: str, values: Any, content: dict[str, Any], file: Path) -> None:
+    """Write one parameter, behind those before it."""
+    content[name] = values
+    file.write_text(json.dumps(content), "utf-8")
 
 
 def load_checkpoint(ckpt_file_name: str) -> dict[str, Any]:

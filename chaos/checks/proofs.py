@@ -1,0 +1,61 @@
+"""Part of check ``injection``: what proves faults that neither end a process nor raise an error in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from chaos.checks.facts import exit_status, signal_name, signal_number
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+REFUSALS = {"disk-full": "ENOSPC", "read-only": "EROFS"}
+"""Storage faults, and the error with which the kernel must have refused a file."""
+
+TERMINATE = "terminate"
+SIGTERM = 15
+
+PROOFS: Mapping[str, str] = {
+    **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
+    TERMINATE: "the kernel's word that the signal was taken",
+}
+"""What the evidence of a kind is, in words."""
+
+
+def storage_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, object]) -> Iterator[Doubt]:
+    """What speaks against a storage fault at one rank. Nothing for faults of another kind."""
+    wanted = REFUSALS.get(fault.kind)
+    if wanted is None:
+        return
+    rank, refused = evidence.get("rank"), evidence.get("refused")
+    if refused != wanted:
+        yield f"where rank {rank} saves the kernel refused a file with {refused}, not with {wanted}", (landing.source,)
+    if not evidence.get("mount"):
+        yield f"what rank {rank} sees mounted is not in the evidence", (landing.source,)
+
+
+def termination_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
+) -> Iterator[Doubt]:
+    """What speaks against the delivery of SIGTERM to one rank. Nothing for faults of another kind.
+
+    A process that was ended by it has an exit status that says so. One that has a handler lives on, and its own record
+    goes on; a handler may also end it in its own way.
+    """
+    if fault.kind != TERMINATE:
+        return
+    rank, pid = injection.rank, injection.pid
+    exits = [one for one in history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    if evidence.get("caught") is True:
+        if evidence.get("pending") is not False:
+            yield f"the signal still waited at rank {rank}", (landing.source,)
+        own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+        if not exits and not any(one.mono > injection.mono for one in own):
+            yield f"rank {rank} neither recorded anything after the signal nor ended", (landing.source,)
+        return
+    if not exits:
+        yield f"rank {rank} has no handler for the signal, and no exit status", (landing.source,)
+    for one in exits:
+        if signal_number(one.data.get("signal")) != SIGTERM:
+            yield f"rank {rank} {exit_status(one)}, not ended by {signal_name(SIGTERM)}", (one.source, landing.source)

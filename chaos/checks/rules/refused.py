@@ -1,0 +1,40 @@
+"""Part of check ``mechanism``: a save that the storage must refuse has failed for that reason and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from chaos.checks.facts import TRAIN
+from chaos.checks.rules.case import Case
+from chaos.plan.model import STORAGE_FULL, STORAGE_READ_ONLY
+
+ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        STORAGE_FULL: ("[Errno 28]", "No space left on device"),
+        STORAGE_READ_ONLY: ("[Errno 30]", "Read-only file system"),
+    }
+)
+"""What the error of a save says, by the effect of the storage fault."""
+
+
+def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
+    """Judge the errors of the handlers. Says nothing where the plan has no fault of the storage."""
+    faults = [fault for fault in case.plan.faults if fault.effect in ERRORS]
+    if not faults:
+        return
+    texts = [text for fault in faults for text in ERRORS[fault.effect]]
+    expected = f"the save fails because of fault {', '.join(fault.id for fault in faults)}"
+    failed = [
+        one
+        for one in case.span.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
+        if one.data.get("name") in handlers
+    ]
+    for one in failed:
+        error = str(one.data.get("error"))
+        if not any(text in error for text in texts):
+            case.found.fail(expected, f"{one.data['name']} failed on rank {one.rank}: {error}", case.line, one.source)
+    if not failed:
+        case.found.unknown(expected, "no handler has recorded an error", case.line)
+    seen = "; ".join(f"{one.data['name']} on rank {one.rank}: {one.data.get('error')}" for one in failed[:3])
+    case.found.settle(expected, seen, case.line, *(one.source for one in failed[:3]))

@@ -1,0 +1,67 @@
+"""What storage faults have in common: the directory that a job saves in, and how a rank sees it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import Mount, mounts_at
+
+UNMOUNT = "unmount-storage"
+"""The undo action (chaos.run.undo_storage)."""
+
+
+def directory_of(victim: Victim) -> Path:
+    """Where the victim's job saves. Raises FaultMissed when the job kind does not say."""
+    if victim.storage is None:
+        raise FaultMissed(f"rank {victim.rank}: this kind of job does not say where it saves its checkpoints")
+    return victim.storage
+
+
+def unmount_step(fault: str, directory: Path, note: str) -> UndoStep:
+    """The step that takes the fault's mount away again."""
+    return UndoStep(f"{fault}-storage", fault, UNMOUNT, {"path": str(directory)}, note)
+
+
+def top_mount(job: Job, victim: Victim) -> Mount | None:
+    """What the victim's own process sees mounted there, by the kernel. Raises FaultMissed if it has ended."""
+    try:
+        mounts = mounts_at(directory_of(victim), victim.identity.pid)
+    except OSError as error:
+        raise FaultMissed(f"rank {victim.rank} has ended: what it sees mounted cannot be read") from error
+    if job.state(victim.identity) in ("gone", "zombie"):
+        raise FaultMissed(f"rank {victim.rank} has ended")
+    return mounts[-1] if mounts else None
+
+
+def refusal(victim: Victim, size: int) -> str | None:
+    """The name of the error with which the kernel refuses a file of ``size`` bytes there, None if it does not.
+
+    The file has no name and is gone when this returns. The directory is reached as the victim's process sees it.
+    """
+    directory = f"/proc/{victim.identity.pid}/root{directory_of(victim)}"
+    try:
+        descriptor = os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        return _name(error)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        return _name(error)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def shown(mount: Mount, refused: str) -> dict[str, Any]:
+    """The evidence: what the rank's process sees, and the kernel's refusal."""
+    return {"signal": None, "mount": str(mount), "refused": refused}
+
+
+def _name(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, str(error))

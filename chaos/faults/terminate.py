@@ -1,0 +1,73 @@
+"""``terminate``: SIGTERM to a rank's process, which may have a handler for it.
+
+The processor of the MindIO TFT SDK installs one that does nothing, so under its protection nothing happens. Without it
+the process ends.
+
+What proves the delivery of a signal that changes nothing: before it is sent the kernel lists it as caught and not as
+ignored; afterwards it does not wait any more, neither for the process nor for one of its threads, and the process
+lives. A caught signal stops waiting only when a thread takes it, and so runs the handler.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.procfs import Signals, read_signals
+
+
+class Terminate:
+    """Asks the process to end. On Ascend: what a scheduler does to a pod before it kills it."""
+
+    name = "terminate"
+    effect = "termination"
+    signal = signal.SIGTERM
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a signal that was taken cannot be put back."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Send the signal to that very process. Raises FaultMissed where its delivery could never be shown."""
+        signals = _signals(victim)
+        if signals is None:
+            raise FaultMissed(f"rank {victim.rank} has ended before it could be terminated")
+        if self.signal in signals.ignored:
+            raise FaultMissed(f"rank {victim.rank} ignores SIGTERM: the kernel drops it, and nothing can show it")
+        if self.signal in signals.pending:
+            raise FaultMissed(f"rank {victim.rank} has another SIGTERM waiting: the two could not be told apart")
+        job.signal(victim.identity, self.signal)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The exit status of a process that it ended, or the kernel's word that a handler has taken it."""
+        status = job.exit_status(victim.identity)
+        if status is not None:
+            return _of_end(victim, status)
+        signals = _signals(victim)
+        if signals is None or self.signal in signals.pending or self.signal not in signals.caught:
+            return None
+        if job.state(victim.identity) != "alive":
+            return None
+        return {"signal": int(self.signal), "became": "taken by a handler", "caught": True, "pending": False}
+
+
+def _signals(victim: Victim) -> Signals | None:
+    return read_signals(victim.identity.pid)
+
+
+def _of_end(victim: Victim, status: ExitStatus) -> dict[str, Any]:
+    if not status.known:
+        raise FaultMissed(f"rank {victim.rank} has ended, and nobody can say how")
+    if status.signal not in (None, signal.SIGTERM):
+        raise FaultMissed(f"rank {victim.rank} ended with {status}, not with signal {int(signal.SIGTERM)}")
+    caught = status.signal is None
+    how = f"taken by a handler that ended the process with {status}" if caught else "ended the process"
+    return {"signal": int(signal.SIGTERM), "became": how, "caught": caught, "pending": False}
+
+
+KIND = Terminate()

@@ -1,0 +1,106 @@
+"""Mounts of this host: what storage faults are made of, and what the kernel tells of them (mount(2), proc(5))."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.platforms.procfs import PROC
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_REMOUNT = 32
+MS_BIND = 4096
+MNT_DETACH = 2
+
+CAP_SYS_ADMIN = 21
+"""The capability that mounting needs (capabilities(7))."""
+
+_ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of a process's mountinfo. ``options`` are the mount's own, ``super_options`` the file system's."""
+
+    point: str
+    options: tuple[str, ...]
+    type: str
+    source: str
+    super_options: tuple[str, ...]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written through this mount."""
+        return "ro" in self.options or "ro" in self.super_options
+
+    def __str__(self) -> str:
+        return f"{self.type} {','.join(self.options)} ({','.join(self.super_options)})"
+
+
+def mounts_at(point: Path, pid: int | str = "self", proc_root: Path = PROC) -> list[Mount]:
+    """What is mounted exactly at ``point`` as process ``pid`` sees it, the topmost last.
+
+    Raises OSError when the process has gone.
+    """
+    text = (proc_root / str(pid) / "mountinfo").read_text("utf-8", "surrogateescape")
+    found = (_parse(line) for line in text.splitlines())
+    return [mount for mount in found if mount.point == str(point)]
+
+
+def mount_memory(point: Path, source: str, size: int) -> None:
+    """Mount an empty file system in memory, of at most ``size`` bytes. Raises OSError."""
+    _mount(source, point, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=0755")
+
+
+def resize_memory(point: Path, size: int) -> None:
+    """Give a mounted one another size. Raises OSError, also when it holds more than that."""
+    _mount(None, point, None, MS_REMOUNT | MS_NOSUID | MS_NODEV, f"size={size}")
+
+
+def mount_read_only(point: Path) -> None:
+    """Mount a directory on itself so that nobody, root included, can write in it by its path. Raises OSError."""
+    _mount(str(point), point, None, MS_BIND, None)
+    _mount(None, point, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)
+
+
+def unmount(point: Path) -> None:
+    """Take away the topmost mount; who has files open there keeps them. Raises OSError, EINVAL when there is none."""
+    _call("umount2", os.fsencode(point), MNT_DETACH)
+
+
+def may_mount(proc_root: Path = PROC) -> bool:
+    """Whether this process has the right to mount."""
+    for line in (proc_root / "self" / "status").read_text("ascii", "replace").splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1)
+    return False
+
+
+def _parse(line: str) -> Mount:
+    """``36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/root rw,errors=continue``."""
+    before, _, after = line.partition(" - ")
+    fields = before.split(" ")
+    kind, source, options = (*after.split(" "), "", "", "")[:3]
+    return Mount(_unescape(fields[4]), tuple(fields[5].split(",")), kind, _unescape(source), tuple(options.split(",")))
+
+
+def _unescape(text: str) -> str:
+    for code, character in _ESCAPES.items():
+        text = text.replace(code, character)
+    return text
+
+
+def _mount(source: str | None, point: Path, kind: str | None, flags: int, data: str | None) -> None:
+    texts = (None if text is None else os.fsencode(text) for text in (source, str(point), kind))
+    _call("mount", *texts, ctypes.c_ulong(flags), None if data is None else data.encode())
+
+
+def _call(name: str, *arguments: object) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*arguments) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")

@@ -1,0 +1,73 @@
+"""Undoing storage faults: takes a mount away from the directory that a job saves in, and keeps what was written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from chaos.faults.disk_full import SOURCE
+from chaos.history.ledger import UndoStep
+from chaos.platforms.mounts import mounts_at, unmount
+from chaos.run.directory import RunDirectoryError, read_run
+from chaos.run.undo_base import CannotUndo, UndoContext
+
+
+def unmount_storage(step: UndoStep, context: UndoContext) -> str:
+    """Unmount the directory. Arguments: path, absolute, inside the run's directory.
+
+    What is on a file system of the harness's own is copied first, then moved to the directory under it. Cut off in
+    between, the rest is done by the next call: as long as it is mounted it is the truth, afterwards the copy is.
+    """
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    if not _is_in_run(path, context.token):
+        raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
+    kept = path.with_name(f".{path.name}.kept")
+    mounts = mounts_at(path)
+    if mounts and mounts[-1].source == SOURCE:
+        _copy_afresh(path, kept)
+    if mounts:
+        unmount(path)
+    moved = _move_back(kept, path) if kept.is_dir() else 0
+    if not mounts and not moved:
+        return f"nothing is mounted at {path}"
+    return f"unmounted {path}" + (f", {moved} entries kept" if moved else "")
+
+
+def _is_in_run(path: Path, token: str) -> bool:
+    for parent in path.parents:
+        with contextlib.suppress(RunDirectoryError):
+            return bool(read_run(parent)["token"] == token)
+    return False
+
+
+def _copy_afresh(source: Path, kept: Path) -> None:
+    """Copy a directory; ``kept`` is there only when the copy is whole."""
+    unfinished = kept.with_name(f"{kept.name}.new")
+    for stale in (unfinished, kept):
+        if stale.is_dir():
+            shutil.rmtree(stale)
+    _copy(source, unfinished)
+    unfinished.rename(kept)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy files and directories. What a job that still runs removes meanwhile is left out."""
+    target.mkdir()
+    for entry in sorted(source.iterdir()):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.is_dir() and not entry.is_symlink():
+                _copy(entry, target / entry.name)
+            else:
+                shutil.copy2(entry, target / entry.name, follow_symlinks=False)
+
+
+def _move_back(kept: Path, path: Path) -> int:
+    entries = sorted(kept.iterdir())
+    for entry in entries:
+        os.rename(entry, path / entry.name)  # noqa: PTH104 - as a pair with the system call: atomic, never a copy
+    kept.rmdir()
+    return len(entries)

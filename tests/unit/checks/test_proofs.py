@@ -1,0 +1,67 @@
+"""Faults of the storage, and a signal that changes nothing: each counts with its proof alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.checks.harmless import EVIDENCE, HIT, with_fault
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun
+
+
+@pytest.mark.parametrize("kind", EVIDENCE)
+def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) -> None:
+    judgement = judged(with_fault(run, kind))
+    assert said(judgement, "injection", "pass", f"fault first ({kind}) hits rank 0")
+    assert [one for one in judgement.findings if one.check == "injection" and one.verdict != "pass"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "reason"),
+    [
+        ("disk-full", {"refused": None}, "refused a file with None, not with ENOSPC"),
+        ("disk-full", {"refused": "EROFS"}, "refused a file with EROFS, not with ENOSPC"),
+        ("read-only", {"refused": "ENOSPC"}, "refused a file with ENOSPC, not with EROFS"),
+        ("read-only", {"mount": None}, "what rank 0 sees mounted is not in the evidence"),
+        ("terminate", {"pending": True}, "the signal still waited at rank 0"),
+        ("terminate", {"signal": 9}, "shows SIGKILL, not SIGTERM"),
+        ("terminate", {"caught": False}, "rank 0 exit code 1, not ended by SIGTERM"),
+        ("terminate", {"barrier": None}, "no barrier in the evidence for rank 0"),
+    ],
+)
+def test_without_it_nothing_is_known(
+    kind: str, changed: dict[str, Any], reason: str, run: GoodRun, judged: Judge
+) -> None:
+    judgement = judged(with_fault(run, kind, **changed))
+    assert said(judgement, "injection", "unknown", reason), [
+        one for one in judgement.findings if one.check == "injection"
+    ]
+
+
+def silent_after_the_signal(run: GoodRun) -> None:
+    (name,) = [name for name in run.files if name.startswith("train-rank_0")]
+    end = next(index for index, one in enumerate(run.files[name]) if one["event"] == "barrier.reached")
+    del run.files[name][end + 1 :]
+    run.drop("rank.exit", **HIT)
+
+
+def never_ended(run: GoodRun) -> None:
+    run.one("fault.landed", fault="first")["evidence"][0]["caught"] = False
+    run.drop("rank.exit", **HIT)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (silent_after_the_signal, "rank 0 neither recorded anything after the signal nor ended"),
+        (never_ended, "rank 0 has no handler for the signal, and no exit status"),
+    ],
+)
+def test_a_signal_of_which_nobody_knows_what_became_proves_nothing(
+    spoil: Callable[[GoodRun], None], reason: str, run: GoodRun, judged: Judge
+) -> None:
+    spoil(with_fault(run, "terminate"))
+    assert said(judged(run), "injection", "unknown", reason)

@@ -1,0 +1,62 @@
+"""A save that the storage must refuse: tried, and failed for that reason and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.plan.model import Recovery
+from tests.unit.checks.harmless import EFFECTS, with_fault
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import FAULT, SAVED, GoodRun
+
+EXPECTED = "the save fails because of fault first"
+ERRORS = {"storage full": "[Errno 28] No space left on device", "storage read-only": "[Errno 30] Read-only file system"}
+
+
+@pytest.fixture(params=list(ERRORS))
+def effect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def refused(run: GoodRun, effect: str) -> GoodRun:
+    """Both savers were refused; the plan said so."""
+    with_fault(run, next(kind for kind, made in EFFECTS.items() if made == effect))
+    run.replan(
+        mechanism="none",
+        checkpoint=None,
+        recoveries=(Recovery("TTP", (FAULT,), SAVED, succeeds=False),),
+    )
+    run.without_resume()
+    run.saved.clear()
+    for event in run.events("handler.exit", name="save_ckpt"):
+        event.update(ok=False, error=ERRORS[effect])
+    run.drop("checkpoint.end")
+    for name in ("handler.enter", "handler.exit"):
+        run.drop(name, name="rename")
+    return run
+
+
+def test_it_failed_because_of_the_storage(refused: GoodRun, judged: Judge) -> None:
+    judgement = judged(refused)
+    assert said(judgement, "mechanism", "pass", EXPECTED)
+    assert said(judgement, "mechanism", "pass", "TTP is tried and fails")
+
+
+def test_another_reason_is_a_failure(refused: GoodRun, judged: Judge, effect: str) -> None:
+    other = next(text for name, text in ERRORS.items() if name != effect)
+    refused.one("handler.exit", name="save_ckpt", rank=1)["error"] = other
+    assert said(judged(refused), "mechanism", "fail", f"{EXPECTED} | save_ckpt failed on rank 1: {other}")
+
+
+def test_without_a_recorded_error_nothing_is_known(refused: GoodRun, judged: Judge) -> None:
+    refused.drop("handler.exit", name="save_ckpt")
+    assert said(judged(refused), "mechanism", "unknown", f"{EXPECTED} | no handler has recorded an error")
+
+
+def test_a_save_that_ended_well_was_not_refused(refused: GoodRun, judged: Judge) -> None:
+    for event in refused.events("handler.exit", name="save_ckpt"):
+        event.update(ok=True, error=None)
+    judgement = judged(refused)
+    assert said(judgement, "mechanism", "fail", "every handler of TTP that was called ended well")
+    assert said(judgement, "mechanism", "unknown", EXPECTED)

@@ -1,0 +1,74 @@
+"""A save that was broken off leaves a directory that is not renamed: it is never taken for a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import SAVED, GoodRun
+
+DONE = f"ttp_saved_checkpoints-step_{SAVED}"
+LEFT = f"{DONE}_tmp"
+EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
+
+
+@pytest.fixture
+def broken_off(run: GoodRun) -> GoodRun:
+    """The plan says that nothing is saved; the save has ended in the middle of a file."""
+    run.replan(mechanism="none", checkpoint=None)
+    run.without_resume()
+    for saved in run.saved.values():
+        saved.path = saved.path.replace(DONE, LEFT).replace(".ckpt", ".tmp")
+        saved.keep = 100
+    return run
+
+
+def test_a_directory_that_was_not_renamed_counts_as_nothing(broken_off: GoodRun, judged: Judge) -> None:
+    judgement = judged(broken_off)
+    (left,) = said(judgement, "checkpoint", "pass", EXPECTED)
+    assert f"job/checkpoints/{LEFT}" in left.seen and f"{LEFT}/rank_0/ttp_rank_0-1_5.tmp" in left.seen
+    assert said(judgement, "checkpoint", "pass", "no end-of-life checkpoint is finished | there is none")
+    assert [one for one in judgement.findings if one.check == "checkpoint" and one.verdict != "pass"] == []
+    assert not [one for one in judgement.findings if one.check == "hygiene" and LEFT in one.seen]
+
+
+def test_half_a_file_in_a_renamed_directory_is_a_failure_whatever_the_plan(broken_off: GoodRun, judged: Judge) -> None:
+    for saved in broken_off.saved.values():
+        saved.path = saved.path.replace(LEFT, DONE).replace(".tmp", ".ckpt")
+    assert said(judged(broken_off), "checkpoint", "fail", "rank 0 has one: ttp_rank_0-1_5.ckpt")
+
+
+@pytest.mark.parametrize("part", [0.0, 0.25, 0.5, 0.75, 0.99])
+@pytest.mark.parametrize("boundary", [False, True], ids=["inside", "between parameters"])
+def test_half_a_file_where_one_was_planned_is_a_failure(
+    part: float, boundary: bool, run: GoodRun, judged: Judge
+) -> None:
+    """Also one that ends where a parameter does, so that what is left of it can be read."""
+    content = run.saved[1].content()
+    run.saved[1].keep = int(part * len(content))
+    if boundary:
+        # Every parameter is one field of the file: a tag, its length, its bytes. The lengths here take one or two.
+        end = 0
+        while (size := _size_of_entry(content, end)) + end <= run.saved[1].keep:
+            end += size
+        run.saved[1].keep = end
+    assert said(judged(run), "checkpoint", "fail", "rank 1's file")
+
+
+def _size_of_entry(content: bytes, start: int) -> int:
+    length, shift, at = 0, 0, start + 1
+    while True:
+        length |= (content[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if content[at - 1] < 0x80:
+            return at - start + length
+
+
+@pytest.mark.parametrize("name", [f"{LEFT}/rank_0/ttp_rank_0-1_5.ckpt", f"{DONE}/rank_0/ttp_rank_0-1_5.tmp"])
+def test_whoever_loads_it_is_a_failure(name: str, run: GoodRun, judged: Judge) -> None:
+    run.one("load.begin", attempt="resume", rank=3)["path"] = f"checkpoints/{name}"
+    assert said(judged(run), "checkpoint", "fail", f"{EXPECTED} | rank 3 loads checkpoints/{name}")
+
+
+def test_where_everything_was_finished_nothing_is_said_of_it(run: GoodRun, judged: Judge) -> None:
+    assert [one for one in judged(run).findings if one.expected == EXPECTED] == []

@@ -1,0 +1,204 @@
+"""A directory without room, and one that is read-only: made, proven and put back with the kernel's own means."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import disk_full, read_only
+from chaos.faults.kind import FaultMissed, Preparing, Victim
+from chaos.faults.storage import unmount_step
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import LaunchSpec
+from chaos.platforms.local import LocalJob, LocalPlatform
+from chaos.platforms.mounts import may_mount, mounts_at, unmount
+from chaos.run.directory import RunDirectory, create_run
+from chaos.run.heal import heal_run
+from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, undo_step
+from chaos.run.undo_storage import unmount_storage
+
+pytestmark = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
+
+BIG = 100 << 10
+"""More than a full disk has room for, less than the half of what an ordinary one has."""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    made = create_run(tmp_path / "reports", "storage")
+    (made.path / "job").mkdir()
+    yield made
+    made.lock.release()
+
+
+@pytest.fixture
+def storage(run: RunDirectory) -> Iterator[Path]:
+    """Where the job would save. Whatever a failed test has left there is unmounted."""
+    path = run.path.resolve() / "job" / "check points"
+    yield path
+    while mounts_at(path):
+        unmount(path)
+
+
+@pytest.fixture
+def job(run: RunDirectory, tmp_path: Path) -> Iterator[LocalJob]:
+    spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin:/bin"}, tmp_path, tmp_path / "log")
+    job = LocalPlatform().start(spec)
+    yield job
+    job.stop(0)
+
+
+@pytest.fixture
+def victim(job: LocalJob, storage: Path, tmp_path: Path) -> Victim:
+    return Victim(0, job.launcher, tmp_path / "record", storage=storage)
+
+
+def undo(run: RunDirectory, step: UndoStep) -> str:
+    undone = undo_step(run.ledger, step, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
+    assert undone.ok, undone.how
+    return undone.how
+
+
+def test_a_full_disk_breaks_a_file_off_in_the_middle_and_undo_keeps_it(
+    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path
+) -> None:
+    assert isinstance(disk_full.KIND, Preparing)
+    (step,) = disk_full.KIND.prepare_steps("full", storage)
+    run.ledger.record(step)
+    disk_full.KIND.prepare(storage)
+    (storage / "before").mkdir()
+    (storage / "before" / "file").write_bytes(bytes(BIG))
+    assert disk_full.KIND.evidence(job, victim) is None
+    disk_full.KIND.inject(job, victim)
+    disk_full.KIND.inject(job, victim)  # for a second rank that saves there
+    shown = disk_full.KIND.evidence(job, victim)
+    assert shown is not None and shown["refused"] == "ENOSPC" and shown["mount"].startswith("tmpfs rw")
+    with pytest.raises(OSError) as raised, (storage / "half").open("wb", buffering=0) as file:
+        for _ in range(BIG >> 12):
+            file.write(bytes(1 << 12))
+    assert raised.value.errno == errno.ENOSPC
+    half = (storage / "half").stat().st_size
+    assert 0 < half < BIG
+
+    assert undo(run, step) == f"unmounted {storage}, 2 entries kept"
+    assert mounts_at(storage) == []
+    assert (storage / "half").stat().st_size == half
+    assert (storage / "before" / "file").stat().st_size == BIG
+    assert sorted(path.name for path in storage.parent.iterdir()) == [storage.name]
+    (storage / "more").write_bytes(bytes(BIG))  # there is room again
+    assert unmount_storage(step, UndoContext(run.token, SYSTEM_CLOCK)) == f"nothing is mounted at {storage}"
+
+
+def test_a_disk_that_was_not_prepared_is_not_filled(job: LocalJob, victim: Victim, storage: Path) -> None:
+    storage.mkdir()
+    with pytest.raises(FaultMissed, match="rank 0 sees no mount"):
+        disk_full.KIND.inject(job, victim)
+
+
+def test_a_read_only_directory_refuses_root_too_and_undo_opens_it(
+    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path
+) -> None:
+    storage.mkdir()
+    (storage / "before").write_bytes(b"1")
+    (step,) = read_only.KIND.undo_steps("ro", [victim])
+    run.ledger.record(step)
+    assert read_only.KIND.evidence(job, victim) is None
+    read_only.KIND.inject(job, victim)
+    read_only.KIND.inject(job, victim)  # for a second rank: not mounted twice
+    assert len(mounts_at(storage)) == 1
+    shown = read_only.KIND.evidence(job, victim)
+    assert shown is not None and shown["refused"] == "EROFS"
+    with pytest.raises(OSError) as raised:
+        (storage / "new").mkdir()
+    assert raised.value.errno == errno.EROFS
+    assert (storage / "before").read_bytes() == b"1"
+    assert undo(run, step) == f"unmounted {storage}"
+    (storage / "new").mkdir()
+    assert read_only.KIND.evidence(job, victim) is None
+
+
+@pytest.mark.parametrize("kind", [disk_full.KIND, read_only.KIND], ids=lambda kind: kind.name)
+def test_without_a_directory_or_a_process_nothing_is_done(
+    kind: disk_full.DiskFull | read_only.ReadOnly, job: LocalJob, victim: Victim, tmp_path: Path
+) -> None:
+    with pytest.raises(FaultMissed, match="does not say where it saves"):
+        kind.inject(job, Victim(0, job.launcher, tmp_path))
+    job.stop(0)
+    with pytest.raises(FaultMissed, match="rank 0 has ended"):
+        kind.inject(job, victim)
+
+
+HARNESS = """
+import os, signal, sys
+from pathlib import Path
+from chaos.faults import disk_full, read_only
+from chaos.faults.storage import unmount_step
+from chaos.history.ledger import Ledger
+from chaos.platforms.mounts import mount_read_only, resize_memory
+kind, run, storage = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+Ledger(run / "undo.jsonl").record(unmount_step(kind, storage, "by hand"))
+if kind == "disk-full":
+    disk_full.KIND.prepare(storage)
+    (storage / "half").write_bytes(bytes(5000))
+    resize_memory(storage, 16384)
+else:
+    storage.mkdir()
+    (storage / "half").write_bytes(bytes(5000))
+    mount_read_only(storage)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("kind", ["disk-full", "read-only"])
+def test_heal_puts_it_back_after_the_harness_was_killed(kind: str, run: RunDirectory, storage: Path) -> None:
+    run.lock.release()
+    killed = subprocess.run([sys.executable, "-c", HARNESS, kind, run.path, storage], cwd=Path.cwd())
+    assert killed.returncode == -signal.SIGKILL
+    assert len(mounts_at(storage)) == 1
+    report = heal_run(run.path)
+    assert report.outcome == "healed" and any(f"unmounted {storage}" in text for text in report.done), report
+    assert mounts_at(storage) == []
+    assert (storage / "half").read_bytes() == bytes(5000)
+    assert heal_run(run.path).outcome == "nothing"
+
+
+def test_an_undo_that_was_cut_off_is_completed(run: RunDirectory, storage: Path) -> None:
+    """At each point at which it can be cut off: copying, copied, unmounted, moving."""
+    context = UndoContext(run.token, SYSTEM_CLOCK)
+    step = unmount_step("full", storage, "")
+    kept = storage.with_name(f".{storage.name}.kept")
+    for cut in ("copying", "copied", "moving"):
+        disk_full.KIND.prepare(storage)
+        (storage / "a").write_text(cut)
+        (storage / "b").write_text(cut)
+        partial = kept.with_name(f"{kept.name}.new") if cut == "copying" else kept
+        partial.mkdir()
+        (partial / "a").write_text(cut if cut == "moving" else "stale")
+        if cut == "moving":
+            unmount(storage)
+            (storage / "b").write_text(cut)
+        unmount_storage(step, context)
+        assert {path.name: path.read_text() for path in storage.iterdir()} == {"a": cut, "b": cut}
+        assert sorted(path.name for path in storage.parent.iterdir()) == [storage.name]
+        for path in storage.iterdir():
+            path.unlink()
+
+
+def test_a_mount_of_nobody_or_of_another_run_is_left_alone(run: RunDirectory, storage: Path, tmp_path: Path) -> None:
+    context = UndoContext("another", SYSTEM_CLOCK)
+    disk_full.KIND.prepare(storage)
+    for path, refused in ((storage, context), (tmp_path / "x", UndoContext(run.token, SYSTEM_CLOCK))):
+        with pytest.raises(CannotUndo, match="is in no directory of this run"):
+            unmount_storage(unmount_step("full", path, ""), refused)
+    with pytest.raises(CannotUndo, match="absolute"):
+        unmount_storage(unmount_step("full", Path("checkpoints"), ""), context)
+    assert len(mounts_at(storage)) == 1
+    assert os.path.ismount(storage)
