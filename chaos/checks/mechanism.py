@@ -10,6 +10,7 @@ from chaos.checks.finding import Finding
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
+from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.spans import NotTold, Span, spans, trains_to_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -37,6 +38,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         _judge_recoveries(plan, history, artifacts, found)
     else:
         found.close()
+    judge_strategies(plan, artifacts, found)
     _judge_resume(plan, history, artifacts, found)
     return found.findings()
 

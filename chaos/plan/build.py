@@ -109,6 +109,7 @@ def build_plan(
         timings=scenario.job.timings,
         finding=scenario.finding,
         recoveries=outcome.recoveries,
+        strategies=scenario.job.strategies if scenario.job.agent else (),
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

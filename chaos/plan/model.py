@@ -113,6 +113,7 @@ class Plan:
     ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
     ``mechanism`` is the last one that must succeed, None when nothing should act (no fault) and "none" when the plan
     shows that no mechanism can (the job just ends). ``recoveries`` holds everything that mechanisms must do, in order.
+    ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended. ``reasons`` explains
     each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair",
@@ -142,6 +143,7 @@ class Plan:
     timings: str
     finding: str | None
     recoveries: tuple[Recovery, ...] = ()
+    strategies: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

@@ -24,6 +24,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield _row("cluster", f"{count(plan.ranks, 'rank')} on {count(plan.nodes, 'node')}")
     yield _row("job", _job(plan))
     yield _row("protection", ", ".join(plan.protection) or "none")
+    if plan.strategies:
+        yield _row("strategies", f"{', '.join(plan.strategies)} (cluster agent)")
     yield _row("replicas", _groups(plan.replica_groups))
     yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
     for fault in plan.faults:

@@ -1,0 +1,61 @@
+"""Part of check ``mechanism``: the cluster's agent was asked, and what it chose is what the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, text_list
+from chaos.observe.log_event import LogEvent
+from chaos.plan.model import ENDING, Plan
+
+WORDS: Mapping[str, str] = MappingProxyType({"UCE": "retry", "HCCE": "retry", "ARF": "recover", "TTP": "dump"})
+"""What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""
+
+
+def judge_strategies(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the SDK's own log of its talk with the agent. Mechanisms that the SDK has no part in are not in it."""
+    planned = [one for one in plan.recoveries if one.mechanism in WORDS]
+    if not plan.strategies or not planned:
+        return
+    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    words = [WORDS[one.mechanism] for one in planned]
+    expected = f"the cluster's agent is asked, and chooses {text_list(words)}"
+    logged = artifacts.sdk_events(TRAIN)
+    offers = [one for one in logged if one.kind == "ttp.agent_action" and one.fields["action"] == "report_strategies"]
+    if not offers:
+        found.unknown(expected, "the SDK's log tells of no strategy that was offered", line)
+        found.close()
+        return
+    offered = " ".join(str(one.fields.get("arguments")) for one in offers)
+    for word in dict.fromkeys(words):
+        if f"'{word}'" not in offered:
+            found.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
+    results = [one for one in logged if one.kind == "ttp.result"]
+    _judge_results(
+        found,
+        expected,
+        [one for one in results if one.fields["code"] == 0],
+        [WORDS[one.mechanism] for one in planned if one.succeeds and one.mechanism not in ENDING],
+        line,
+    )
+    failed = {one.fields.get("strategy") for one in results if one.fields["code"] != 0}
+    for recovery in planned:
+        if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
+            seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
+            found.unknown(expected, seen, line, *(one.source for one in results[:3]))
+    found.settle(expected, f"it was asked {len(offers)} times", line, *(one.source for one in offers[:3]))
+
+
+def _judge_results(found: Collector, expected: str, done: list[LogEvent], wanted: list[str], line: str) -> None:
+    """Strategies that succeeded, in order: those of the recoveries after which the launch goes on, and no other."""
+    seen = [str(one.fields.get("strategy")) for one in done]
+    if seen == wanted:
+        return
+    text = f"the SDK reports success of {text_list(seen) or 'none'}, where {text_list(wanted) or 'none'} is planned"
+    if len(seen) < len(wanted) and seen == wanted[: len(seen)]:
+        found.unknown(expected, text, line, *(one.source for one in done[:3]))
+    else:
+        found.fail(expected, text, line, *(one.source for one in done[:3]))

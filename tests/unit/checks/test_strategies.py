@@ -1,0 +1,97 @@
+"""What the cluster's agent chose is judged by the SDK's own log, in the vendor's lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.rules.strategies import judge_strategies
+from chaos.plan.model import Plan, Recovery
+from tests.unit.checks.test_rsc_rule import PLAN
+
+FAULTS = "{1: 0}"
+
+
+def plan_of(*recoveries: tuple[str, bool]) -> Plan:
+    planned = tuple(Recovery(name, ("death",), 4, succeeds=good) for name, good in recoveries)
+    return replace(PLAN, recoveries=planned, strategies=("retry", "recover", "dump"), lines={"mechanism": 9})
+
+
+def line(text: str) -> str:
+    return f"2026-11-21 17:57:53.549008 19355 info [19355][PYH ttp_mindx_api.py:67] do action {text}\n"
+
+
+def offer(*words: str) -> str:
+    return line(f"report_strategies, arg=({FAULTS}, {list(words)!r})")
+
+
+def result(code: int, word: str) -> str:
+    return line(f"report_result, arg=({code}, 'as it was', {FAULTS}, '{word}')")
+
+
+ALL = offer("exit", "dump", "retry", "recover")
+RETRY, RETRY_RECOVER, DUMP = (
+    plan_of(("UCE", True)),
+    plan_of(("UCE", False), ("ARF", True)),
+    plan_of(("TTP", True)),
+)
+
+
+def verdicts(tmp_path: Path, plan: Plan, *lines: str) -> list[tuple[str, str]]:
+    logs = tmp_path / "logs" / "train" / "ttp"
+    logs.mkdir(parents=True)
+    (logs / "ttp_log.log.19355").write_text("".join(lines))
+    found = Collector("mechanism")
+    judge_strategies(plan, Artifacts(tmp_path, None), found)
+    return [(one.verdict, one.seen) for one in found.findings()]
+
+
+@pytest.mark.parametrize(
+    ("plan", "lines"),
+    [
+        (RETRY, [ALL, result(0, "retry")]),
+        (RETRY_RECOVER, [ALL, result(405, "retry"), result(0, "recover")]),
+        (DUMP, [offer("exit", "dump")]),
+        (plan_of(("UCE", True), ("ARF", True)), [ALL, result(0, "retry"), ALL, result(0, "recover")]),
+    ],
+)
+def test_what_was_planned_and_chosen_passes(tmp_path: Path, plan: Plan, lines: list[str]) -> None:
+    assert [verdict for verdict, _ in verdicts(tmp_path, plan, *lines)] == ["pass"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "lines", "seen"),
+    [
+        (RETRY, [ALL, result(0, "recover")], "success of recover, where retry is planned"),
+        (RETRY, [ALL, result(0, "retry"), result(0, "retry")], "success of retry, retry, where retry is planned"),
+        (RETRY, [offer("exit", "dump"), result(0, "retry")], "the SDK has not offered retry"),
+        (DUMP, [offer("exit", "dump"), result(0, "recover")], "success of recover, where none is planned"),
+    ],
+)
+def test_another_choice_fails(tmp_path: Path, plan: Plan, lines: list[str], seen: str) -> None:
+    ((verdict, text),) = verdicts(tmp_path, plan, *lines)
+    assert verdict == "fail"
+    assert seen in text
+
+
+@pytest.mark.parametrize(
+    ("plan", "lines", "seen"),
+    [
+        (RETRY, [], "tells of no strategy that was offered"),
+        (RETRY, [ALL], "success of none, where retry is planned"),
+        (RETRY_RECOVER, [ALL, result(0, "recover")], "does not tell that retry failed"),
+    ],
+)
+def test_without_evidence_it_is_unknown(tmp_path: Path, plan: Plan, lines: list[str], seen: str) -> None:
+    ((verdict, text),) = verdicts(tmp_path, plan, *lines)
+    assert verdict == "unknown"
+    assert seen in text
+
+
+@pytest.mark.parametrize("plan", [replace(RETRY, strategies=()), PLAN])
+def test_without_an_agent_or_without_the_sdk_nothing_is_asked(tmp_path: Path, plan: Plan) -> None:
+    assert verdicts(tmp_path, plan) == []
