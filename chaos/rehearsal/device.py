@@ -17,6 +17,8 @@ from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
+_JOIN_LIMIT_SECONDS = 60.0
+"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
 
 
 def install(agent: Agent) -> None:
@@ -79,6 +81,7 @@ class Device:
                 secret,
                 limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
                 on_stranger=self._record_stranger,
+                join_seconds=_JOIN_LIMIT_SECONDS,
             )
             self._joining = communicator  # kept: it can be stopped while it joins and afterwards
             communicator.join()
