@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from chaos.agent.channel import Channel
 from chaos.agent.record import Record
@@ -25,6 +25,8 @@ class Barriers:
     The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
     MindSpore classifies.
 
+    Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
+
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
@@ -33,6 +35,7 @@ class Barriers:
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
         self.step = 0
+        self.actions: dict[str, Callable[[], None]] = {}
         self._record = record
         self._channel = channel
         self._armed: dict[tuple[int | None, str], list[str]] = {}
@@ -69,4 +72,7 @@ class Barriers:
                 text = str(answer["text"])
                 self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text)
                 raise RuntimeError(text)
+            if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
+                self.actions[answer["action"]]()
+                self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
             self._record.write("barrier.released", fault=fault)

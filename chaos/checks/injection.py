@@ -22,6 +22,7 @@ from chaos.checks.facts import (
 from chaos.checks.finding import Finding
 from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
+from chaos.checks.severed import severed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -93,8 +94,9 @@ def _judge(case: _Case) -> None:
     landing = landings[0]
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
-    raised = "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
-    proof = PROOFS.get(case.fault.kind, raised)
+    proof = PROOFS.get(
+        case.fault.kind, "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
+    )
     evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
 
@@ -148,6 +150,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
         *storage_doubts(case.fault, landing, evidence),
         *termination_doubts(case.history, case.fault, landing, evidence, injection),
+        *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)

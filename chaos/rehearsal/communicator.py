@@ -100,6 +100,7 @@ class Communicator:
         self._direct: dict[tuple[int, int], int] = {}
         self._selector = selectors.DefaultSelector()
         self._aborted = threading.Event()
+        self.link_error: str | None = None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
@@ -189,6 +190,18 @@ class Communicator:
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
+
+    def sever(self) -> None:
+        """Take this rank's link down: nothing is sent or received any more, and no connection is closed.
+
+        A collective then waits for its limit, as its peers do. ``link_error`` says from here on what a device reports.
+        Only from the thread that calls the collectives.
+        """
+        for peer in self._peers.values():
+            if not peer.gone:
+                peer.gone, peer.outgoing = True, []
+                self._selector.unregister(peer.socket)
+        self.link_error = "error cqe: the link of the parameter plane is down"
 
     def abort(self) -> None:
         """End a blocked collective, and refuse further ones. May be called from any thread."""

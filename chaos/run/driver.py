@@ -342,6 +342,7 @@ class _Runner:
             extensions=self._kind.extensions,
             scenario=session.scenario,
             digest_steps=self._digest_steps,
+            memory=session.memory,
         )
         command = self._kind.command(launch)
         spec = launch_spec(
