@@ -25,21 +25,22 @@ class Barriers:
     The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
     MindSpore classifies.
 
-    Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
-
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
     an armed fault it costs one look-up. ``step`` is the step that the rank is in, counted from 1 over the whole job.
+    ``parameters`` are the network's, by name, once training has begun. ``on_raise`` is told of an error before it is
+    raised, makes its cause true in a rehearsal, and returns what it has done, for the record.
     """
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
         self.step = 0
-        self.actions: dict[str, Callable[[], None]] = {}
         self._record = record
         self._channel = channel
         self._armed: dict[tuple[int | None, str], list[str]] = {}
         self._phases: set[str] = set()
+        self.parameters: list[tuple[str, Any]] = []
+        self.on_raise: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         for point in armed:
             self._armed.setdefault((point["step"], point["phase"]), []).append(point["fault"])
             self._phases.add(point["phase"])
@@ -70,9 +71,7 @@ class Barriers:
                 answer = self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
             if answer is not None and answer.get("message") == "raise":
                 text = str(answer["text"])
-                self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text)
+                done = self.on_raise(answer) if self.on_raise is not None else {}
+                self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **done)
                 raise RuntimeError(text)
-            if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
-                self.actions[answer["action"]]()
-                self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
             self._record.write("barrier.released", fault=fault)

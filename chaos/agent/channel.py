@@ -33,6 +33,21 @@ class Channel:
         )
         return list(answer["armed"]) if answer and answer.get("message") == "welcome" else []
 
+    def introduce(self, *, desk: str, run: str, attempt: str, rank: int | None, pid: int) -> bool:
+        """Introduce a desk: a part of the job that does what the harness tells it. False if it is refused."""
+        answer = self.ask(
+            {
+                "message": "hello",
+                "secret": self._secret,
+                "run": run,
+                "attempt": attempt,
+                "desk": desk,
+                "rank": rank,
+                "pid": pid,
+            }
+        )
+        return answer is not None and answer.get("message") == "welcome"
+
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message without waiting for an answer; does nothing when the harness is gone."""
         try:
@@ -44,8 +59,12 @@ class Channel:
         """Send a message and wait for the answer. None when the harness is gone."""
         with self._lock:
             self.tell(message)
-            try:
-                line = self._input.readline()
-            except OSError:
-                return None
+            return self.receive()
+
+    def receive(self) -> dict[str, Any] | None:
+        """Wait for a message. None when the harness is gone."""
+        try:
+            line = self._input.readline()
+        except OSError:
+            return None
         return json.loads(line) if line.endswith("\n") else None

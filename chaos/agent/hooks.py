@@ -18,11 +18,10 @@ from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
-from chaos.agent.compiling import hook_compiling
 from chaos.agent.digests import Digests
 from chaos.agent.record import Record, optional_step
 
-_HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group")
+_HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
 """What MindSpore writes one parameter of a .ckpt file with."""
 
@@ -33,8 +32,8 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, dige
     """Arrange for every hook to be set when its module is imported."""
     imports.watch("mindspore.train.model", functools.partial(_hook_training, record, barriers, digests))
     imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, record, barriers))
-    imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
 
 
 def _hook_training(record: Record, barriers: Barriers, digests: Digests, module: ModuleType) -> None:
@@ -87,6 +86,7 @@ def _step_callback(base: type, record: Record, barriers: Barriers, digests: Dige
             arguments = self._arguments = run_context.original_args()
             self._offset = _steps_done(arguments) - arguments.cur_step_num
             self._parameters = [(one.name, one) for one in arguments.train_network.get_parameters()]
+            barriers.parameters = self._parameters
             if "forward" in barriers.armed_phases() and not self._hooked:
                 arguments.train_network.register_forward_pre_hook(_pass_forward)
                 self._hooked = True
@@ -218,8 +218,6 @@ def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) ->
             "path": str(ckpt_file_name),
             **optional_step(step if isinstance(step, int) else None),
         }
-        if kwargs.get("async_save", args[1] if len(args) > 1 else False):
-            fields["asynchronous"] = True
         with saving.of(end_of_life):
             record.write("checkpoint.begin", **fields)
             saving.reach("checkpoint.begin")
@@ -268,3 +266,21 @@ def _recording_registration(
         return register(handler, *context)
 
     return register_with_agent
+
+
+def _hook_pause(record: Record, module: ModuleType) -> None:
+    """Record when a rank comes to the point at which its training can be paused, and when it goes on from there."""
+    pause = getattr(module, "tft_pause_train", None)
+    if pause is None:
+        return
+    write_enter, write_exit = record.step_writer("pause.enter"), record.step_writer("pause.exit")
+
+    @functools.wraps(pause)
+    def pause_with_agent(cur_step: int) -> Any:
+        write_enter(cur_step)
+        try:
+            return pause(cur_step)
+        finally:
+            write_exit(cur_step)
+
+    module.tft_pause_train = pause_with_agent  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ _HANDLERS = {
     "repair": "online repair",
     "rollback": "online repair",
     "rebuild_group": "ARF",
+    "stream_sync": "TSP",
 }
 """Handlers that only one kind of mechanism calls. ``stop`` and ``exit`` belong to every one."""
 
@@ -32,6 +33,7 @@ _LOG_KINDS = {
     "ttp.reboot": "ARF",
 }
 
+_STATES = {"REPAIR": "online repair", "PAUSE": "TSP"}
 _REPAIRS = {"retry": "online repair", "arf": "ARF"}
 
 
@@ -60,8 +62,8 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
         mechanism = _LOG_KINDS.get(event.kind)
         if event.kind == "ttp.repair_begin":
             mechanism = _REPAIRS.get(str(event.fields.get("repair")), "online repair")
-        elif event.kind == "ttp.state" and event.fields.get("state") == "REPAIR":
-            mechanism = "online repair"
+        elif event.kind == "ttp.state":
+            mechanism = _STATES.get(str(event.fields.get("state")))
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
     return acted

@@ -22,7 +22,7 @@ SIGKILL = 9
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and what was found after the teardown."""
     found = Collector(NAME)
-    hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks}
+    hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks if fault.kind != "pause"}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
     if trains_to_the_end(plan):

@@ -20,9 +20,10 @@ from chaos.checks.facts import (
     step_of,
 )
 from chaos.checks.finding import Finding
+from chaos.checks.paused import KIND as PAUSE
+from chaos.checks.paused import paused_doubts
 from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
-from chaos.checks.severed import severed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -94,9 +95,8 @@ def _judge(case: _Case) -> None:
     landing = landings[0]
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
-    proof = PROOFS.get(
-        case.fault.kind, "the rank's own record of the error" if case.fault.kind in KINDS else "exit status"
-    )
+    own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
+    proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
     evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
 
@@ -150,8 +150,9 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
         *storage_doubts(case.fault, landing, evidence),
         *termination_doubts(case.history, case.fault, landing, evidence, injection),
-        *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
+        case.unproven(doubt, *where)
+    for doubt, where in paused_doubts(case.history, case.fault, landing, evidence, injection):
         case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
 

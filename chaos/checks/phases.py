@@ -9,9 +9,10 @@ from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
-from chaos.checks.spans import NotTold, spans
+from chaos.checks.spans import NotTold, Span, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
@@ -111,11 +112,18 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     if acted is None and plan.mechanism == RSC and started_again(history):
         acted = RSC  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
-        start = spans(plan, history)[-1].begin
+        start = _begin(history, spans(plan, history)[-1])
     except NotTold as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     begin = next(_Moment(one.mono, one.source) for one in acts if one.mono >= start)
     return _assemble(acted, begin, list(_ends(run, begin)))
+
+
+def _begin(history: History, span: Span) -> int:
+    """The act of the first fault that the recovery answers; one that was tried before it may have answered another."""
+    own = () if span.recovery is None else span.recovery.faults
+    acts = [one.mono for name in own for one in history.select("fault.injecting", fault=name)]
+    return min(acts, default=span.begin)
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
@@ -153,7 +161,9 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
         "first step": _first_ended,
         "caught up": _caught_up,
     }
-    if run.plan.mechanism in ONLINE:
+    if run.plan.mechanism == "TSP":
+        markers |= {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
+    elif run.plan.mechanism in ONLINE:
         markers |= {"stop": _cleaned, "repair": _repaired, "first step": _first_replayed}
     for name in phase_names(run.plan):
         try:
@@ -242,6 +252,31 @@ def _first_replayed(run: _Run, after: int) -> _Moment:
     return last if last.mono > normal.mono else _Moment(normal.mono, last.where)
 
 
+def _stops(run: _Run, after: int) -> list[Halt]:
+    """The first stop of each rank since the pause was asked for."""
+    own = [[one for one in halts(run.history, rank) if one.noticed.mono >= after] for rank in range(run.plan.ranks)]
+    if not all(own):
+        raise MarkerError(f"a pause is recorded for {sum(map(bool, own))} of {run.plan.ranks} ranks")
+    return [stops[0] for stops in own]
+
+
+def _paused(run: _Run, after: int) -> _Moment:
+    last = max((one.noticed for one in _stops(run, after)), key=lambda one: one.mono)
+    return _Moment(last.mono, last.source)
+
+
+def _told_to_go_on(run: _Run, after: int) -> _Moment:
+    orders = run.history.select("fault.ending")
+    return _first_of(orders, _paused(run, after).mono, "the order to go on")
+
+
+def _first_after_pause(run: _Run, after: int) -> _Moment:
+    order = _told_to_go_on(run, after).mono
+    ended = by_rank(run.history, "step.end", TRAIN)
+    ends = [one for own in ended.values() for one in [later for later in own if later.mono >= order][:1]]
+    return _last_of_ranks(run, ends, "the end of a step after the pause", run.plan.ranks)
+
+
 def _save_began(run: _Run, after: int) -> _Moment:
     saves = run.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     saves += run.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
@@ -268,13 +303,8 @@ def _exited(run: _Run, after: int) -> _Moment:
 
 
 def _relaunched(run: _Run, after: int) -> _Moment:
-    """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
     starts = run.history.select("agent.start", attempt=RESUME)
-    started = _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
-    loads = run.history.select("load.begin", attempt=RESUME)
-    if len({one.rank for one in loads}) < run.plan.ranks:
-        return started
-    return _last_of_ranks(run, loads, "the beginning of the load", run.plan.ranks)
+    return _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
 
 
 def _loaded(run: _Run, after: int) -> _Moment:
@@ -286,18 +316,8 @@ def _loaded(run: _Run, after: int) -> _Moment:
 
 
 def _first_begun(run: _Run, after: int) -> _Moment:
-    """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = run.history.select("step.begin", attempt=RESUME)
-    begun = _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
-    ends = {rank: events[0].mono for rank, events in by_rank(run.history, "step.end", RESUME).items()}
-    ready = [
-        one
-        for rank, events in by_rank(run.history, "graph.compiled", RESUME).items()
-        for one in events
-        if one.mono <= ends.get(rank, 0)
-    ]
-    last = max(ready, key=lambda one: one.mono, default=None)
-    return begun if last is None or last.mono <= begun.mono else _Moment(last.mono, last.source)
+    return _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
 
 
 def _first_ended(run: _Run, after: int) -> _Moment:

@@ -12,9 +12,10 @@ from chaos.checks.facts import exit_status, places, signal_name, signal_number
 from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.mechanism import LOW_LEVEL, MEMORY
 from chaos.plan.model import PlannedFault
 
-KINDS = ("uce", "hcce")
+KINDS = ("uce", "ecc", "hcce")
 """Fault kinds that are raised inside the rank."""
 
 Doubt = tuple[str, tuple[str, ...]]
@@ -59,11 +60,21 @@ def raised_doubts(
         where = place_text(point) if point else "an unknown place"
         seen = f"rank {rank} raised it at {where}: the fault that was planned was not made"
         yield seen, (raised.source,)
+    yield from _not_lost(fault, raised)
     if raised.mono < injection.mono:
         yield f"rank {rank} raised it before it was injected", (raised.source, injection.source)
     if landing.mono < raised.mono:
         yield f"the landing is recorded before rank {rank} raised it", (landing.source, raised.source)
     yield from _not_alive(history, raised)
+
+
+def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
+    """In a rehearsal the memory really is lost, or is not; on a device nobody says."""
+    lost = raised.data.get("parameters")
+    if fault.effect == MEMORY and lost == 0:
+        yield f"rank {raised.rank} has not lost any parameter, so a repair would prove nothing", (raised.source,)
+    elif fault.effect == LOW_LEVEL and lost not in (None, 0):
+        yield f"rank {raised.rank} has lost {lost} parameters, and none should be", (raised.source,)
 
 
 def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:

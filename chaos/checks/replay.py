@@ -43,7 +43,7 @@ def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> 
         if to_the_end:
             _judge_last(plan, rank, ends.get(rank, []), found)
     steps = ", ".join(str(span.step) for span in planned)
-    found.settle(ONCE, f"{plan.ranks} ranks went on from step {steps}", _line(plan))
+    found.settle(ONCE, f"{plan.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
     _judge_loads(history, planned, found)
     judge_states(plan, history, twin, planned, parts, found)
     _judge_batches(plan, history, twin, planned, found)
@@ -192,7 +192,7 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
         if ours.data.get("batch") is None:
             found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
-        compared[rank] = compared.get(rank, 0) + (ours.mono >= planned[0].begin)
+        compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong:
             wrong.add(rank)
             found.fail(BATCHES, shift(twin, rank, step, ours), ours.source, at_baseline(other))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,7 +18,9 @@ class Victim:
 
     ``record`` is the history file of the agent in it. ``answer`` answers the agent while it holds the rank at a
     barrier; None when it is not held. ``storage`` is the directory that the job saves its checkpoints in, absolute and
-    without links; None when the job kind does not say.
+    without links; None when the job kind does not say. ``fault`` is the fault's id, and ``parameters`` are those that
+    the scenario gives it. ``tell_controller`` tells the process of the SDK's controller something, and ``tell_worker``
+    this rank, whatever it does; both return False where nobody is there to be told.
     """
 
     rank: int
@@ -26,6 +28,10 @@ class Victim:
     record: Path
     answer: Callable[[dict[str, Any]], None] | None = None
     storage: Path | None = None
+    fault: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    tell_controller: Callable[[dict[str, Any]], bool] = lambda message: False
+    tell_worker: Callable[[dict[str, Any]], bool] = lambda message: False
 
 
 class FaultKind(Protocol):
@@ -63,6 +69,29 @@ class Preparing(Protocol):
 
     def prepare(self, storage: Path) -> None:
         """Prepare the directory that the job will save its checkpoints in. Raises OSError."""
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A kind of fault that lasts for some time and then ends by the harness's word, while the job goes on.
+
+    Its ranks are let go from their barrier before there is evidence: it shows only where they go on.
+    """
+
+    def lasts(self, victim: Victim) -> float:
+        """Seconds from the landing on."""
+
+    def landed(self, victim: Victim) -> None:
+        """Called once for each rank when there is evidence from all of them."""
+
+    def may_end(self, job: Job, victim: Victim) -> bool:
+        """Whether it need not last longer because of this rank."""
+
+    def end(self, victim: Victim) -> None:
+        """Ask for its end."""
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether it has ended for this rank."""
 
 
 class FaultMissed(RuntimeError):

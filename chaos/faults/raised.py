@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.jsonl import decode, read_lines
+from chaos.faults.own_record import own_event
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
@@ -26,26 +25,23 @@ class RaisedError:
         del fault, victims
         return []
 
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """What the agent is told besides that it must raise: the error's ``text``."""
+        del victim
+        return {"text": self.text}
+
     def inject(self, job: Job, victim: Victim) -> None:
         """Answer the agent, which holds the rank, with the error. Raises FaultMissed when it does not hold it."""
         del job
         if victim.answer is None:
             raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        victim.answer({"message": "raise", "text": self.text})
+        victim.answer({"message": "raise", **self.order(victim)})
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The rank's own record that it has raised the error. Raises FaultMissed if it has ended without."""
-        if _has_raised(victim.record, self.text):
-            return {"signal": None, "raised": self.text}
+        raised = own_event(victim.record, "fault.raised", victim.fault)
+        if raised is not None and str(raised.get("text")).startswith(self.text):
+            return {"signal": None, "raised": raised["text"]}
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that it raised the error")
         return None
-
-
-def _has_raised(record: Path, text: str) -> bool:
-    for line in read_lines(record):
-        if line.text is not None and not line.torn and b'"fault.raised"' in line.text:
-            event = decode(line.text)
-            if event.get("event") == "fault.raised" and event.get("text") == text:
-                return True
-    return False

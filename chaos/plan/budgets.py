@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -36,6 +37,13 @@ _VENDOR_ONLINE = Profile(total=30.0, phases={"detection": 6.0, "stop": 10.0, "re
 """Online repair with the vendor's waits. Total: the vendor states under 30 s for an online repair by UCE, and HCCE does
 less. Detection: an error that is reported is seen at the next check, every 2 s, and once more; 2 s were observed. The
 limits of the SDK's own actions (30 s for a pre-lock, 180 s for others) would not fit into that total."""
+
+
+_FAST_PAUSE = Profile(total=math.inf, phases={"stop": 10.0, "first step": 15.0})
+"""A pause with short waits: the ranks finish the step that they are in. How long it lasts is the scenario's choice."""
+
+_VENDOR_PAUSE = Profile(total=math.inf, phases={"stop": 15.0, "first step": 20.0})
+"""A pause with the vendor's waits: the controller looks for an order every 2 s and then collects the states for 5 s."""
 
 
 PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
@@ -73,6 +81,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
             ),
             "UCE": _FAST_ONLINE,
             "HCCE": _FAST_ONLINE,
+            "TSP": _FAST_PAUSE,
         },
         # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
         # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. In all: the vendor has a
@@ -108,6 +117,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
             ),
             "UCE": _VENDOR_ONLINE,
             "HCCE": _VENDOR_ONLINE,
+            "TSP": _VENDOR_PAUSE,
         },
     }
 )
@@ -130,7 +140,8 @@ def plan_budget(
         return Budget(None, {})
     chosen = PROFILES[scenario.job.timings][mechanism]
     whole = resumes or mechanism not in ENDING
-    phases = {name: chosen.phases[name] for name in PHASES[mechanism] if whole or name not in AFTER_RESTART}
+    named = [name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART]
+    phases = {name: chosen.phases[name] for name in named if name in chosen.phases}
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence
     total = chosen.total if whole else sum(phases.values())
@@ -141,7 +152,7 @@ def plan_budget(
             _refuse_phase(name, mechanism, phases, problems)
     if written is not None and written.total is not None:
         total = written.total
-    return Budget(total, phases)
+    return Budget(None if math.isinf(total) else total, phases)
 
 
 def _refuse_phase(name: str, mechanism: str, phases: Mapping[str, float], problems: Problems) -> None:

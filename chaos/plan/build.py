@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
@@ -13,7 +12,9 @@ from chaos.plan.expectations import merge
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.model import Plan
+from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
+from chaos.plan.pauses import check_pauses
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.schedule import plan_faults
@@ -70,6 +71,8 @@ def build_plan(
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_errors(scenario, faults, problems)
     check_storage(scenario, faults, traits, problems)
+    check_pauses(scenario, layout.ranks, faults, problems)
+    check_op_retry(scenario, problems)
     check_reachable(faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
@@ -111,8 +114,6 @@ def build_plan(
         finding=scenario.finding,
         recoveries=outcome.recoveries,
         strategies=scenario.job.strategies if scenario.job.agent else (),
-        aids=plan_aids(scenario),
-        comparison=plan_comparison(scenario),
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

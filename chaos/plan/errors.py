@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import COMMUNICATION, DOCUMENT, MEMORY, switched_on
+from chaos.plan.mechanism import COMMUNICATION, DOCUMENT, LOW_LEVEL, MEMORY, switched_on
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -13,9 +13,6 @@ from chaos.scenario.model import Scenario
 
 EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
 """Phases at which a communication error can be raised: those up to the exchange of the gradients."""
-
-LINK = "link"
-"""The fault kind that breaks a link and leaves it to timeout or watchdog to find that out."""
 
 FIRST_REPAIRABLE = 2
 """First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
@@ -33,8 +30,6 @@ def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Prob
     for fault in raised:
         _check_trigger(fault, problems)
         _check_promise(scenario, fault, problems)
-        if fault.fault.kind == LINK:
-            _check_link(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
     for fault in timed:
         _check_step(scenario, fault, problems)
@@ -69,7 +64,7 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
 def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
     """With HCCE on, MindSpore reports a memory error as such even if UCE is off; nobody says what happens then."""
     on = switched_on(scenario.job.protection)
-    if fault.effect != MEMORY or fault.repaired_by is not None or "HCCE" not in on:
+    if fault.effect not in (MEMORY, LOW_LEVEL) or fault.repaired_by is not None or "HCCE" not in on:
         return
     problems.add(
         "job.protection",
@@ -78,26 +73,6 @@ def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
         text=", ".join(scenario.job.protection),
         hint="add UCE to job.protection, or take HCCE out of it",
     )
-
-
-def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """A link that is down is planned for a job that is started again: then it does not matter which ranks give up."""
-    if scenario.job.hccl is None:
-        problems.add(
-            f"{fault.path}.kind",
-            "without job.hccl nothing says when a collective over the broken link gives up",
-            text=LINK,
-            hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
-        )
-    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism != "RSC"]
-    if others:
-        problems.add(
-            "job.protection",
-            f"with {', '.join(others)} what becomes of a broken link depends on the order in which the ranks give up "
-            f"({problems.where(fault.path)}): where all do at once no rank is left to save",
-            text=others[0],
-            hint="switch RSC on alone, or use the fault kind hcce",
-        )
 
 
 def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:

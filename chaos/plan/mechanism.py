@@ -20,17 +20,26 @@ ARF is tried before TTP. RSC comes behind TTP but stands before it: where it is 
 checkpoint, so the outcome is no longer TTP's alone.
 """
 
+PAUSING: frozenset[Mechanism] = frozenset({"TSP"})
+"""Mechanisms that hold the training back and let it go on, without losing anything."""
+
 ONLINE: tuple[Mechanism, ...] = ("UCE", "HCCE")
 """Mechanisms that repair a rank while its process lives on, and save nothing."""
 
 SAVING: frozenset[Mechanism] = frozenset({"TTP"})
 """Mechanisms that leave an end-of-life checkpoint."""
 
-SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | {"RSC"}
+SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | PAUSING | {"RSC"}
 """Mechanisms whose outcome this version can plan."""
 
 MEMORY, COMMUNICATION = "memory error", "communication error"
 """Effects of faults that a device reports: the rank's process lives, and MindSpore classifies the error by its text."""
+
+TIMED = "timed memory error"
+"""Effect of a fault kind whose memory error tells when it came; the plan makes MEMORY or one of the next two of it."""
+
+LOW_LEVEL, IN_UPDATE = "memory error without loss", "memory error in the optimizer's update"
+"""Memory errors in which no memory that is needed was lost, and those that no mechanism can repair online."""
 
 NEEDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -83,7 +92,7 @@ def acts_on_error(effect: str, on: Iterable[Mechanism]) -> Mechanism | None:
     MindSpore's wrapper around the training handles a communication error not only with HCCE on, but also with UCE.
     """
     available = set(on)
-    if effect == MEMORY and "UCE" in available:
+    if effect in (MEMORY, LOW_LEVEL) and "UCE" in available:
         return "UCE"
     if effect == COMMUNICATION and available & {"HCCE", "UCE"}:
         return "HCCE"

@@ -13,6 +13,7 @@ PHASES: dict[str, tuple[str, ...]] = {
     "UCE": ("detection", "stop", "repair", "first step"),
     "HCCE": ("detection", "stop", "repair", "first step"),
     "RSC": ("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
+    "TSP": ("stop", "pause", "first step"),
 }
 """Phases of the recovery, in order, by the mechanism that acts.
 
@@ -22,6 +23,9 @@ until all ranks are stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all 
 
 Of a restart of all ranks (RSC): ``detection`` lasts until the first rank that lives is killed, ``stop`` until all have
 ended, ``relaunch`` until all have started again, ``load`` until all have their state, the others as with TTP.
+
+Of a pause: ``stop`` lasts from the order until all ranks are paused, ``pause`` until they are told to go on, ``first
+step`` until every rank has ended its first step after that.
 """
 
 
@@ -107,35 +111,6 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Aids:
-    """What the job has to make a recovery shorter; each is off by default, as a rehearsal has it.
-
-    ``watchdog`` is None where the job's collectives have no timeout that is looked at. ``exec_timeout`` and ``poll``
-    are the collective's timeout and the watchdog's poll in seconds, scaled by ``time_scale``.
-    """
-
-    watchdog: bool | None = None
-    exec_timeout: float | None = None
-    poll: float | None = None
-    time_scale: float | None = None
-    asynchronous_saving: bool = False
-    memory: bool = False
-    graph: bool = False
-    compile_cache: bool = False
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What is judged between this run and the one whose cell differs in ``axis`` alone.
-
-    ``at_most`` maps a measure to the largest share of the first cell's that the second may have.
-    """
-
-    axis: str
-    at_most: dict[str, float]
-
-
-@dataclass(frozen=True)
 class Plan:
     """Everything that is expected of one matrix cell.
 
@@ -173,8 +148,6 @@ class Plan:
     finding: str | None
     recoveries: tuple[Recovery, ...] = ()
     strategies: tuple[str, ...] = ()
-    aids: Aids = Aids()
-    comparison: Comparison | None = None
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

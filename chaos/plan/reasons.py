@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from chaos.plan.describe import count, layout_reason, ranks, sentence
 from chaos.plan.mechanism import IMPLIES, NEEDS, need_message, switched_on
 from chaos.plan.model import Budget, PlannedCheckpoint
+from chaos.plan.op_retry import op_retry_reasons
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -49,6 +50,7 @@ def _reasons(
     yield from filter(None, (need_message(mechanism, "MindIO") for mechanism in on))
     if layout.ranks > CONTROLLER_LIMIT and any(mechanism in NEEDS["MindIO"] for mechanism in on):
         yield f"the MindIO TFT controller accepts at most {CONTROLLER_LIMIT:,} ranks, this layout has {layout.ranks:,}"
+    yield from op_retry_reasons(scenario, faults)
     for fault in faults:
         if fault.fault.kind == "terminate" and not fault.lethal:
             yield (

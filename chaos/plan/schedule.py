@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.mechanism import COMMUNICATION, MEMORY, NEEDS, ONLINE, acts_on_error, switched_on
+from chaos.plan.mechanism import (
+    COMMUNICATION,
+    IN_UPDATE,
+    LOW_LEVEL,
+    MEMORY,
+    NEEDS,
+    ONLINE,
+    TIMED,
+    acts_on_error,
+    switched_on,
+)
+from chaos.plan.memory import memory_effect
 from chaos.plan.model import STORAGE, PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
@@ -22,14 +33,17 @@ from chaos.topology.targets import resolve
 LETHAL = ("death", "suspension")
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
 
-RAISED = (MEMORY, COMMUNICATION)
+RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION)
 """Effects of a fault that is raised as an error in its ranks, whose processes live on."""
 
 TERMINATION = "termination"
 """Effect of a signal that asks a process to end: none where the SDK's processor has a handler for it, else death."""
 
-EFFECTS = (*LETHAL, *RAISED, TERMINATION, *STORAGE, "none")
-"""Effects of a fault on its ranks that this version can plan for."""
+PAUSE = "pause"
+"""Effect of a fault that holds all ranks back for a while, as a cluster's manager orders it."""
+
+EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, "none")
+"""Effects of fault kinds that this version can plan for."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,7 @@ def plan_faults(
         if effect is None or moment is None or parameters is None:
             continue
         effect = _on_process(effect, on)
+        effect = memory_effect(effect, fault, moment, path, problems)
         planned = PlannedFault(
             id=name,
             kind=fault.kind,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.pauses import during
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import Scheduled
+from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.steps import Loss, block_point, first_loss
 
 
@@ -63,20 +64,27 @@ class Strike:
 
 def strikes(faults: Sequence[Scheduled]) -> tuple[Strike, ...]:
     """The strikes of a schedule, in the order in which they come. Faults that nothing has to answer are in none."""
+    paused = during(faults)
+    waiting = [fault for inside in paused.values() for fault in inside]
     rest = sorted(
-        (fault for fault in faults if fault.handler is None and (fault.lethal or fault.raised)),
+        (fault for fault in faults if fault.handler is None and _calls(fault) and fault not in waiting),
         key=lambda fault: (fault.moment.earliest, not fault.moment.exact),
     )
     found: list[Strike] = []
     while rest:
         struck = _together(rest)
-        found.append(Strike(struck))
+        found.append(Strike(struck, tuple(paused.get(struck[0].fault.id, ()))))
         rest = [fault for fault in rest if fault not in struck]
     for fault in faults:
         if fault.handler is not None and found:
             index = _which(found, fault)
             found[index] = replace(found[index], inside=(*found[index].inside, fault))
     return tuple(found)
+
+
+def _calls(fault: Scheduled) -> bool:
+    """Whether a mechanism has to answer the fault."""
+    return fault.lethal or fault.raised or fault.effect == PAUSE
 
 
 def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:

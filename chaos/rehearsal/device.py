@@ -12,14 +12,12 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.communicator import CommunicationAborted, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
-from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
+from chaos.rehearsal.memory import Memory
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
-_JOIN_LIMIT_SECONDS = 60.0
-"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
 
 
 def install(agent: Agent) -> None:
@@ -38,16 +36,8 @@ def install(agent: Agent) -> None:
     watch("mindspore.utils.utils", device.replace_handle)
     watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
     watch("mindspore.train.model", device.replace_training)
-    if os.environ.get("MS_JIT") != "0":
-        watch("mindspore.nn.optim.momentum", run_as_written)
     watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
     watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
-
-
-def run_as_written(module: ModuleType) -> None:
-    """Take ``jit`` off the optimizer: with it the fault tolerance's wrapper would be compiled along with it, and with
-    that the all-reduce of its flag, which is this layer's."""
-    module.Momentum.construct = module.Momentum.construct.__wrapped__
 
 
 class Device:
@@ -55,17 +45,16 @@ class Device:
 
     def __init__(self, agent: Agent) -> None:
         assert agent.place.rank is not None and agent.place.ranks is not None and agent.record is not None
+        assert agent.barriers is not None
+        self._memory = Memory(agent.barriers)
         self._agent = agent
         self._rank = agent.place.rank
         self._ranks = agent.place.ranks
         self._groups = Groups(self._rank, self._ranks)
         self._communicator: Communicator | None = None
         self._joining: Communicator | None = None
-        self._failure: str | None = None
         socket = agent.configuration.socket
         assert socket is not None
-        assert agent.barriers is not None
-        agent.barriers.actions["link.down"] = lambda: self.join().sever()
         self._generations = Generations(os.path.dirname(socket), agent.configuration.attempt)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:
@@ -76,13 +65,7 @@ class Device:
         _refuse_without_state()
         try:
             return self.join().all_reduce(array, self._groups.members(group))
-        except CommunicationTimeout as error:
-            raise RuntimeError(
-                f"Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: {error}"
-            ) from error
         except CommunicationAborted as error:
-            if self._failure is not None:
-                raise RuntimeError(f"Launch kernel failed: {self._failure}, found by the watchdog") from error
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def join(self) -> Communicator:
@@ -97,31 +80,13 @@ class Device:
                 range(self._ranks),
                 self._generations.place(),
                 secret,
-                limit_seconds=self._limit_seconds(),
+                limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
                 on_stranger=self._record_stranger,
-                join_seconds=_JOIN_LIMIT_SECONDS,
             )
             self._joining = communicator  # kept: it can be stopped while it joins and afterwards
             communicator.join()
             self._communicator = communicator
-            self._watch_link(communicator)
         return self._communicator
-
-    def _limit_seconds(self) -> float:
-        """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
-        hccl = self._agent.configuration.settings.get("hccl")
-        return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
-
-    def _watch_link(self, communicator: Communicator) -> None:
-        hccl = self._agent.configuration.settings.get("hccl")
-        if hccl and hccl["watchdog"]:
-            poll = POLL_SECONDS * hccl["time_scale"]
-            start_watchdog(self._rank, poll, lambda: communicator.link_error, self._fail)
-
-    def _fail(self, text: str) -> None:
-        """End the collective that this rank waits in with an error; the watchdog calls it."""
-        self._failure = text
-        self.join().abort()
 
     def _record_stranger(self, what: str) -> None:
         assert self._agent.record is not None
@@ -137,6 +102,9 @@ class Device:
                 setattr(module, name, function)
         if hasattr(module, "GlobalComm"):
             module.GlobalComm.INITED = True
+        from mindspore._c_expression import CollectiveManager
+
+        CollectiveManager.comm_switch_nic = self._switch_network
 
     def _init(self, backend_name: str | None = None) -> None:
         del backend_name
@@ -158,11 +126,11 @@ class Device:
         """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device."""
         module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
         module.direct_copy_to_host = lambda parameter: parameter.asnumpy().reshape(-1)[0]  # type: ignore[attr-defined]
-        module.TensorReport = functools.partial(_TensorReport, self._agent)  # type: ignore[attr-defined]
+        module.TensorReport = functools.partial(_TensorReport, self._agent, self._memory)  # type: ignore[attr-defined]
         module.ops = _Operators(module.ops, self)  # type: ignore[attr-defined]
         module._stop_device = self._stop  # type: ignore[attr-defined]
         module._get_uce_mem_info = lambda device_id: None  # type: ignore[attr-defined]
-        module._get_uce_process_strategy = lambda: "RS_UCE_HIGHLEVEL"  # type: ignore[attr-defined]
+        module._get_uce_process_strategy = self._memory.strategy  # type: ignore[attr-defined]
         module._repair_device = lambda device_id: None  # type: ignore[attr-defined]
         module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
         module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
@@ -181,12 +149,26 @@ class Device:
         """
         executor = getattr(module, "_pynative_executor", None)
         module._reset_error_state = lambda: executor and executor.clear_res()  # type: ignore[attr-defined]
+        module._get_optimzer_timestamps = self._memory.timestamps  # type: ignore[attr-defined]
 
     def _stop(self, device_id: int) -> None:
         del device_id
         self._generations.announce_next()
         if self._joining is not None:
             self._joining.abort()
+
+    def _switch_network(self, ranks: list[int], use_backup: list[bool]) -> bool:
+        """Join a new communicator on the other network: other sockets in another directory. All ranks call this.
+
+        A communicator on one host has no network card; what is switched is the path that its messages take.
+        """
+        if not all(use_backup):
+            return False
+        self._generations.use_backup()
+        self.resume_communication()
+        assert self._agent.record is not None
+        self._agent.record.write("network.joined", network=self._generations.network, ranks=list(ranks))
+        return True
 
     def resume_communication(self) -> None:
         """Join a new communicator of all ranks in place of the stopped one."""
@@ -301,11 +283,12 @@ class _AllReduce:
 
 
 class _TensorReport:
-    """On the device this operator tells the SDK that the optimizer update begins."""
+    """On the device this operator tells the SDK that the optimizer update begins, and takes its times."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, memory: Memory) -> None:
         assert agent.barriers is not None
         self._barriers = agent.barriers
+        self._memory = memory
         self._at_end = False
         self._tells_sdk = True
 
@@ -322,5 +305,8 @@ class _TensorReport:
                 from mindio_ttp.framework_ttp import tft_start_updating_os
 
                 tft_start_updating_os(-1)
+            self._memory.update_begins()
             self._barriers.reach("optimizer.update")
+        else:
+            self._memory.update_ends()
         return flag

@@ -1,7 +1,8 @@
 """Generations of the communicator: each stop ends one, and the ranks meet again in the next.
 
 A rank whose process is replaced has no memory of what was stopped before it began, so the generation is in the file
-system: a directory for each, in the run's private directory.
+system: a directory for each, in the run's private directory. So is the network that they meet over: a communicator on
+one host has no network card, and what can be switched is the path of its sockets.
 """
 
 from __future__ import annotations
@@ -16,13 +17,31 @@ class Generations:
     def __init__(self, directory: str, attempt: str) -> None:
         self._directory = directory
         self._attempt = attempt
+        self._backup = os.path.join(directory, f"{attempt}-backup")
         self._current: int | None = None
+
+    @property
+    def network(self) -> str:
+        """``primary``, or ``backup`` once the ranks have switched."""
+        return "backup" if os.path.isdir(self._backup) else "primary"
+
+    def use_backup(self) -> None:
+        """From the next generation on the ranks meet over the backup network. Every rank says so, before it goes there.
+
+        There is no way back: a rehearsal has no need of one.
+        """
+        os.makedirs(self._backup, mode=0o700, exist_ok=True)
 
     def place(self) -> str:
         """The directory in which the ranks meet. A process that comes anew joins the newest generation there is."""
         if self._current is None:
             self._current = self._newest()
-        return self._make(self._current)
+        place = self._make(self._current)
+        if self.network == "primary":
+            return place
+        over_backup = os.path.join(place, "backup")
+        os.makedirs(over_backup, mode=0o700, exist_ok=True)
+        return over_backup
 
     def announce_next(self) -> None:
         """This generation is over. Every rank says so before any of them meets in the next one."""

@@ -14,8 +14,8 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.cause import last_error, newest_log
-from chaos.run.channel import AtBarrier, Channel, Hello, Message, Stranger
+from chaos.run.cause import last_error
+from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.follow import LogFollower, RankFollower
 from chaos.run.injection import Injection
 from chaos.run.progress import Progress
@@ -123,7 +123,7 @@ class Attempt:
         """The last words of the ranks that have ended, each text once."""
         words: dict[str, list[int]] = {}
         for rank in sorted(self._exited):
-            if (text := last_error(newest_log(self._logs_dir, rank))) is not None:
+            if (text := last_error(self._logs_dir / f"worker_{rank}.log")) is not None:
                 words.setdefault(text, []).append(rank)
         return "; ".join(
             f"rank{'s' * (len(by) > 1)} {', '.join(map(str, by))} said: {text}" for text, by in words.items()
@@ -214,6 +214,8 @@ class Attempt:
             match message:
                 case Hello():
                     self._welcome(message)
+                case DeskHello():
+                    self._welcome_desk(message)
                 case AtBarrier():
                     self._injection.hold(message)
                 case Stranger():
@@ -235,6 +237,17 @@ class Attempt:
         start_time = own[0].identity.start_time
         self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=own[0].ppid)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
+
+    def _welcome_desk(self, hello: DeskHello) -> None:
+        """A desk has proved itself; its process must be one of this job by every other sign too."""
+        own = [one for one in self._job.processes() if one.pid == hello.pid]
+        if not own or hello.attempt != self.name or hello.rank != own[0].rank:
+            self._record("stranger", pid=hello.pid, channel="agents", what=f"is no {hello.desk} desk of this job")
+            hello.connection.close()
+            return
+        self._injection.desks.add(hello.desk, hello.rank, hello.connection)
+        self._record("desk.found", rank=hello.rank, pid=hello.pid, desk=hello.desk)
+        hello.connection.answer({"message": "welcome"})
 
     def _find_others(self) -> None:
         """Record launcher and scheduler, so that nobody can take one of them for a rank."""

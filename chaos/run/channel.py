@@ -36,6 +36,20 @@ class Hello:
 
 
 @dataclass(frozen=True)
+class DeskHello:
+    """A desk that has proved itself: a part of the job that does what the harness tells it.
+
+    ``desk`` is ``controller`` (beside the SDK's controller) or ``worker`` (in a rank). ``pid`` is the kernel's word.
+    """
+
+    connection: Connection
+    attempt: str
+    desk: str
+    rank: int | None
+    pid: int
+
+
+@dataclass(frozen=True)
 class AtBarrier:
     """A rank is held at an armed point until :meth:`Connection.answer` is called."""
 
@@ -55,7 +69,7 @@ class Stranger:
     what: str
 
 
-Message = Hello | AtBarrier | Stranger
+Message = Hello | DeskHello | AtBarrier | Stranger
 
 
 class Connection:
@@ -136,23 +150,39 @@ class Channel:
             self._connections.discard(connection)
         connection.close()
 
-    def _greet(self, connection: Connection, pid: int, message: dict[str, Any] | None) -> Hello | None:
+    def _greet(self, connection: Connection, pid: int, message: dict[str, Any] | None) -> Hello | DeskHello | None:
         match message:
             case {
                 "message": "hello",
                 "secret": str(secret),
                 "run": self._run,
                 "attempt": str(attempt),
-                "rank": int(rank),
+                "desk": "controller" | "worker" as desk,
+                "rank": int() | None as rank,
             } if secret.isascii() and hmac.compare_digest(secret, self._secret):
+                return DeskHello(connection, attempt, desk, rank, pid)
+            case {
+                "message": "hello",
+                "secret": str(secret),
+                "run": self._run,
+                "attempt": str(attempt),
+                "rank": int(rank),
+            } if (
+                message is not None
+                and "desk" not in message
+                and secret.isascii()
+                and hmac.compare_digest(secret, self._secret)
+            ):
                 return Hello(connection, attempt, rank, pid)
             case _:
                 return None
 
 
-def _at_barrier(hello: Hello, message: dict[str, Any] | None) -> Message:
+def _at_barrier(hello: Hello | DeskHello, message: dict[str, Any] | None) -> Message:
     match message:
-        case {"message": "barrier", "fault": str(fault), "step": int(step), "phase": str(phase)}:
+        case {"message": "barrier", "fault": str(fault), "step": int(step), "phase": str(phase)} if isinstance(
+            hello, Hello
+        ):
             return AtBarrier(hello.connection, hello.attempt, hello.rank, fault, step, phase)
         case _:
             return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored")

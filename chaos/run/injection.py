@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.history.ledger import Ledger
+from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.channel import AtBarrier, Connection
+from chaos.run.desks import Desks
+from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, waiting_for
 from chaos.run.wait import DeadlineExpired, Patience
@@ -48,6 +51,8 @@ class Injection:
         self._made: list[PlannedFault] = []
         self.known = Known()
         self.suspended: set[int] = set()
+        self.desks = Desks()
+        self.lasting = LastingFaults(history, ledger, attempt, patience.clock)
         self.texts = [text for fault in faults for text in log_texts(fault)]
         for fault in faults:
             history.record("fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks))
@@ -76,10 +81,11 @@ class Injection:
         self._held.setdefault(message.fault, {})[message.rank] = message.connection
 
     def inject_due(self, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
-        """Make every fault whose trigger holds now."""
+        """Make every fault whose trigger holds now, and end those that have lasted long enough."""
         for fault in list(self._open.values()):
             if fires(fault, self.known):
                 self._fire(fault, job, ranks)
+        self.lasting.end_due(job)
 
     def miss_rest(self, reason: str) -> None:
         """The job has ended: what has not landed by now never will."""
@@ -102,12 +108,15 @@ class Injection:
             self._miss(fault, f"no process of rank {missing} was found")
             return
         victims = [self._victim(fault, rank, ranks[rank]) for rank in fault.ranks]
+        steps: list[UndoStep] = []
         try:
             for step in kind.undo_steps(fault.id, victims):
-                self._ledger.record(step)
+                steps.append(self._ledger.record(step))
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)
+            if isinstance(kind, Lasting):
+                self._answer_held(fault)
             evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
         except (FaultMissed, PlatformError, LookupError, ValueError, DeadlineExpired) as error:
             self._miss(fault, str(error))
@@ -125,6 +134,8 @@ class Injection:
             phase=evidence[0]["barrier"]["phase"] if evidence[0]["barrier"] else None,
             evidence=evidence,
         )
+        if isinstance(kind, Lasting):
+            self.lasting.add(fault, kind, victims, steps)
         self._let_go(fault)
 
     def _act(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> None:
@@ -162,6 +173,9 @@ class Injection:
 
     def _let_go(self, fault: PlannedFault) -> None:
         del self._open[fault.id]
+        self._answer_held(fault)
+
+    def _answer_held(self, fault: PlannedFault) -> None:
         for connection in self._held.pop(fault.id, {}).values():
             connection.answer({"message": "go"})
 
@@ -172,4 +186,14 @@ class Injection:
         def answer(message: dict[str, Any]) -> None:
             held.pop(rank).answer(message)  # popped: it is answered once
 
-        return Victim(rank, identity, record, answer if rank in held else None, storage=self._storage)
+        return Victim(
+            rank,
+            identity,
+            record,
+            answer if rank in held else None,
+            storage=self._storage,
+            fault=fault.id,
+            parameters=fault.parameters,
+            tell_controller=self.desks.tell_controller,
+            tell_worker=functools.partial(self.desks.tell_worker, rank),
+        )

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.faults.paused import paused_at
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
@@ -21,6 +22,9 @@ from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
 from chaos.run.undo_storage import unmount_storage
+from chaos.run.wait import DeadlineExpired, wait_for
+
+_CONTINUE_SECONDS = 10.0
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
@@ -73,6 +77,35 @@ def resume_process(step: UndoStep, context: UndoContext) -> str:
     return f"continued {identity}"
 
 
+def continue_training(step: UndoStep, context: UndoContext) -> str:
+    """See that no rank is paused any more. Arguments: ranks, each with its record and its process.
+
+    Who is asked to pause the ranks lets them go on when told to, and when the connection of the one who asked has
+    ended; so after a killed harness nothing has to be done, but it has to be seen.
+    """
+    left: list[str] = []
+
+    def all_go_on() -> bool:
+        left.clear()
+        for rank in step.arguments.get("ranks", []):
+            match rank:
+                case {"record": str(record), "pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+                    identity = ProcessIdentity(pid, start_time, boot)
+                case _:
+                    raise CannotUndo(f"step {step.id} does not say which ranks: {step.arguments}")
+            if state(identity) in ("gone", "zombie"):
+                continue
+            if (paused := paused_at(Path(record))) is not None:
+                left.append(f"{identity} after step {paused}")
+        return not left
+
+    try:
+        wait_for("continue", all_go_on, seconds=_CONTINUE_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(left)}") from expired
+    return "no rank is paused"
+
+
 def end_job(step: UndoStep, context: UndoContext) -> str:
     """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
     if step.arguments.get("run") != context.token:
@@ -119,6 +152,7 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
 
 UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
+    "continue-training": continue_training,
     "end-job": end_job,
     "remove-directory": remove_directory,
     "unmount-storage": unmount_storage,

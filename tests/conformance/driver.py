@@ -26,13 +26,11 @@ DEFAULTS: dict[str, Any] = {
     "groups": [[0, 2], [1, 3]],
     "controller": 0,
     "agent": None,
-    "silent": False,
     "arf": False,
     "pauses": False,
     "acts": [],
     "clean": {},
     "raising": {},
-    "replace": True,
     "steps": 10,
 }
 STEP_SECONDS = {"vendor": 0.35, "fast": 0.02}
@@ -59,8 +57,12 @@ class Story:
 
     def dialogue(self) -> list[list[Any]]:
         """What controller and agent said to each other, in order."""
-        host = "agent" if "agent" in self.records else "0"
-        return [[line["name"], *line["values"]] for line in self.lines(host, "agent")]
+        return [
+            [line["name"], *line["values"]]
+            for name in ("agent", *self.records)
+            for line in self.records.get(name, [])
+            if line["kind"] == "agent"
+        ]
 
     def states(self) -> list[str]:
         """The states that the controller entered."""
@@ -143,22 +145,19 @@ class _Played:
     def ended(self, stopped: set[str]) -> bool:
         """Whether all ranks are gone, but for the stopped ones. Starts the processes that the agent asks for."""
         wanted = self.directory / "replace-wanted"
-        if wanted.exists() and self.job["replace"]:
-            ranks = json.loads(wanted.read_text("utf-8"))
+        if wanted.exists():
             wanted.unlink()
-            self.replace(ranks)
+            self.replace_lost()
         return all(
             process.poll() is not None for name, process in self.processes.items() if name not in {"agent", *stopped}
         )
 
-    def replace(self, ranks: list[int]) -> None:
-        """Start a new process in the place of each of these ranks, whose old one is ended if it still lives."""
-        for rank in ranks:
+    def replace_lost(self) -> None:
+        for rank in range(self.job["ranks"]):
             names = [name for name in self.processes if name.split("+")[0] == str(rank)]
-            self.processes[names[-1]].kill()
-            self.processes[names[-1]].wait()
-            (self.directory / f"replaced-{len(list(self.directory.glob('replaced-*')))}").touch()
-            self.start(f"{rank}+{len(names)}", "-m", "tests.conformance.rank", str(rank), str(len(names)))
+            if self.processes[names[-1]].poll() is not None:
+                (self.directory / f"replaced-{len(list(self.directory.glob('replaced-*')))}").touch()
+                self.start(f"{rank}+{len(names)}", "-m", "tests.conformance.rank", str(rank), str(len(names)))
 
     def start(self, name: str, *arguments: str) -> None:
         with (self.directory / "output").open("ab") as output:

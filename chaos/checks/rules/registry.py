@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.checks.rules import online, rsc, ttp
+from chaos.checks.rules import online, rsc, tsp, ttp
 from chaos.checks.rules.case import Case
 
 
@@ -25,6 +25,7 @@ class Rule:
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "TTP": Rule(ttp.HANDLERS, ("TTP",), ttp.judge),
+        "TSP": Rule(tsp.HANDLERS, ("TSP",), tsp.judge),
         "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
         "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
         "RSC": Rule(rsc.HANDLERS, (), rsc.judge),

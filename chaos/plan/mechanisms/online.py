@@ -7,12 +7,13 @@ lost, and another mechanism decides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import Violation
 from chaos.plan.describe import group, ranks
-from chaos.plan.mechanism import DOCUMENT, MEMORY
+from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.strike import Strike
@@ -23,6 +24,9 @@ HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "rollback")}
 )
 """Handlers that the SDK calls in an online repair, in order. Only UCE copies parameters."""
+
+_FOLLOWING = frozenset({"ARF", "RSC"})
+"""Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""
 
 
 def answer(context: Context, strike: Strike) -> Answer | None:
@@ -42,9 +46,24 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if spoilt:
         why = f"{mechanism} is tried on the {fault.effect} of {ranks(fault.fault.ranks)} and fails: {_spoils(spoilt)}"
         recovery = Recovery(mechanism, strike.ids, step, succeeds=False, copied=copied)
-        return Answer(recovery, why, spoilt[0].path, left=strike.after(mechanism, spoilt))
+        left = strike.after(mechanism, spoilt)
+        if _FOLLOWING & set(context.on):
+            return Answer(recovery, why, spoilt[0].path, left=left)
+        return _ends(context, strike, Answer(recovery, why, spoilt[0].path, left=left))
     recovery = Recovery(mechanism, strike.ids, step, copied=copied)
     return Answer(recovery, _why(context.scenario, fault), fault.path, how=_how(fault))
+
+
+def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:
+    """Unless ranks are started anew nothing may follow a repair that has failed (MindIO TFT 7.3, observed): they exit.
+
+    It saves nothing, since the ranks may have changed their state.
+    """
+    why = f"{failed.why}. The ranks may have changed their state by then, so the SDK saves nothing, and the job exits"
+    if context.scenario.expect.checkpoint != "none":
+        context.problems.add(f"{failed.cause}.trigger", why, text=failed.cause, hint=PROVE_NONE)
+    loss = strike.loss(context.scenario.job.steps)
+    return replace(failed, why=why, ends=True, loss=loss, dead=strike.hit)
 
 
 def _spoils(spoilt: Sequence[Scheduled]) -> str:
@@ -74,7 +93,9 @@ def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Vio
 
 def _why(scenario: Scenario, fault: Scheduled) -> str:
     who = f"{ranks(fault.fault.ranks)} {'has' if len(fault.fault.ranks) == 1 else 'have'} a {fault.effect}"
-    if fault.repaired_by == "UCE":
+    if fault.effect == LOW_LEVEL:
+        how = "and copies nothing, since the memory held nothing that is needed: no process ends and nothing is saved"
+    elif fault.repaired_by == "UCE":
         how = "with the state of a replica: no process ends and nothing is saved"
     else:
         how = "and copies nothing, since no rank has lost its state: no process ends and nothing is saved"
@@ -88,7 +109,7 @@ def _how(fault: Scheduled) -> str:
     """Why the ranks go on after this step."""
     at, who = fault.moment.earliest, ranks(fault.fault.ranks)
     step = at.last_complete
-    copied = f", {who} with the state of a replica" if fault.repaired_by == "UCE" else ""
+    copied = f", {who} with the state of a replica" if fault.effect == MEMORY else ""
     if at.contributed:
         return (
             f"the {fault.effect} comes at {at}, behind the all-reduce: the others finish step {at.step} and block in "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, MEMORY, SUPPORTED, acts_on_loss
+from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, IN_UPDATE, MEMORY, SUPPORTED, acts_on_loss
 from chaos.plan.model import STORAGE, STORAGE_FULL, STORAGE_READ_ONLY, Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
@@ -106,6 +106,11 @@ def _counted(strike: Strike) -> str:
     effects = sorted({fault.effect for fault in strike.faults if fault.raised})
     if not effects or strike.failed:
         return ""
+    if effects == [IN_UPDATE]:
+        return (
+            ". A memory error that falls into the optimizer's update cannot be repaired online, since what was written "
+            "meanwhile may be wrong: MindSpore asks the SDK with the time of error 507054, and the rank counts as lost"
+        )
     return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
 
 

@@ -16,6 +16,7 @@ from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.dump import Dump
 from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.pause import Pause, Pausing
 from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.retry import Retry, RetryFailed
@@ -62,6 +63,9 @@ class Controller:
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
         self._finished = threading.Event()
+        self.pausing = Pausing(
+            self._roster, timings, log, enter=self._enter, abnormal=self._abnormal, closing=self._closing
+        )
         log.info(
             "TTP controller_state_machine.cpp:86",
             f"init controller StateMachine success, rank: {rank} state: STATE_OP_INIT",
@@ -141,8 +145,11 @@ class Controller:
     def _drive(self) -> None:
         self._enter("STATE_OP_NORMAL")
         while not self._closing.is_set():
-            if self._abnormal():
-                strategy = self._handle()
+            paused = self.pausing.run() if self.pausing.requested else None
+            if paused is Pause.CONTINUED:
+                self._enter("STATE_OP_NORMAL")
+            if paused is Pause.EXPIRED or self._abnormal():
+                strategy = self._handle(only_dump=paused is Pause.EXPIRED)
                 if strategy is None:
                     return
                 self._faults = {}
@@ -172,8 +179,11 @@ class Controller:
             f"diff_time : {self._roster.silent_ms(member)}"
         )
 
-    def _handle(self) -> str | None:
-        """Answer the fault. Returns the strategy by which training goes on, None when the job has been ended."""
+    def _handle(self, *, only_dump: bool = False) -> str | None:
+        """Answer the fault. Returns the strategy by which training goes on, None when the job has been ended.
+
+        ``only_dump``: nothing is repaired, as after a pause that nobody has ended in time.
+        """
         self._enter("STATE_OP_ABNORMAL")
         silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
@@ -183,24 +193,26 @@ class Controller:
         self._step = self._pre_lock(bad, self._repairable_online(bad))
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {self._step}")
         self._note_faults(bad)
-        strategy = self._choice.first(self._faults, lambda: self._possible(retry=True))
+        strategy = self._possible().default() if only_dump else self._choose()
         while strategy in ("retry", "recover"):
             failure = self._retry() if strategy == "retry" else self._recover()
             if failure is None:
                 return strategy
             possible, text = failure
-            strategy = self._choice.next(strategy, text, possible)
+            strategy = self._choice.next(strategy, text, self._faults, possible)
         good = {member.rank for member in self._good(set(self._faults))}
         if strategy == "dump":
             self._enter("STATE_OP_DUMP")
-            dump = Dump(self._roster, self._replicas, self._timings, self._log)
-            self._choice.dumped(dump.run(self._step, good))
+            Dump(self._roster, self._replicas, self._timings, self._log).run(self._step, good)
         else:
             self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {self._step}, exit")
             for group in self._replicas.savers(good)[1]:
                 self._log.warning("TTP controller.cpp:2400", f"dp:{list(group)} has no complete data. ret:1")
         self._exit()
         return None
+
+    def _choose(self) -> str:
+        return self._choice.first(self._faults, lambda: self._possible(retry=True))
 
     def _possible(self, *, retry: bool = False, dump: bool = True, recover: bool = True) -> Possible:
         """What the faults allow, of what is asked about."""

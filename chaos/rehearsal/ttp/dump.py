@@ -19,15 +19,12 @@ class Dump:
         self._timings = timings
         self._log = log
 
-    def run(self, step: int, good: Collection[int]) -> bool:
-        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. What fails is in the log.
-
-        Returns whether there is a checkpoint.
-        """
+    def run(self, step: int, good: Collection[int]) -> None:
+        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. What fails is in the log."""
         savers, without = self._replicas.savers(set(good))
         if without:
             self._log.warning("TTP controller.cpp:2400", f"dp:{list(without[0])} has no complete data. ret:1")
-            return False
+            return
         members = [self._roster.member(rank) for rank in savers]
         self._log.info(
             "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_CKPT_SEND rank_num:{len(savers)}"
@@ -36,16 +33,15 @@ class Dump:
         failed = [m.rank for m in members if m not in missing and m.replies["dump"].get("result") != 0]
         if missing or failed:
             self._log.warning("TTP controller.cpp:2450", f"dump failed, ranks: {[m.rank for m in missing] + failed}")
-            return False
-        return self._rename(step, members[-1])
+            return
+        self._rename(step, members[-1])
 
-    def _rename(self, step: int, member: Member) -> bool:
+    def _rename(self, step: int, member: Member) -> None:
         self._log.info("TTP controller.cpp:2457", "Start rename.")
         if self._roster.ask([member], "rename", self._timings.action, step=step) or (
             member.replies["rename"].get("result") != 0
         ):
             self._log.warning("TTP controller.cpp:2470", f"rename failed, rank:{member.rank}")
-            return False
+            return
         self._log.info("TTP controller.cpp:2478", f"finish rename, rank:{member.rank}")
         self._log.info("TTP controller.cpp:1162", "DumpCallback return TTP_OK")
-        return True

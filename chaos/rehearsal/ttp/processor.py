@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.connect import register
 from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.pause import PAUSED, PausePoint
 from chaos.rehearsal.ttp.status import NORMAL, PREREPAIR_FINISH, UCE, UNKNOWN, in_log, run_status
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, Message
@@ -61,6 +63,7 @@ class Processor:
         self.reboot = False
         self.repair_step = 0
         self.repair_type = "unknow"
+        self.pause_point = PausePoint(rank, log)
         log.info("TTP processor.cpp:195", f"processor:{rank} initialize success, retry:1, arf:{int(arf)}, zit:0")
 
     def start(self, address: str, port: int) -> None:
@@ -211,6 +214,10 @@ class Processor:
         elif kind in ("stop", "clean", "rebuild", "repair", "rollback"):
             # In a thread of its own: a handler may wait for other ranks, and an exit must still be heard.
             threading.Thread(target=self._take_part, args=(kind, message), daemon=True).start()
+        elif kind == "pause":
+            threading.Thread(target=self._pause, args=(message["step"],), daemon=True).start()
+        elif kind == "continue":
+            self._continue()
         elif kind == "go on":
             self._resume(message["step"])
         elif kind == "rename":
@@ -243,6 +250,26 @@ class Processor:
         result = self._call("save_ckpt", step, [{"type": 0, "ranks": [self.rank]}], self._step_arguments)
         self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
         self._reply("dump", result=result)
+
+    def _pause(self, step: int) -> None:
+        self._log.info("TTP processor.cpp:1077", f"rank:{self.rank} receive pause message")
+        began = time.monotonic()
+        result, reached = self.pause_point.ask(step, self._timings.action)
+        consumed = time.monotonic() - began
+        self._log.info(
+            "PYH ttp_decorator.py:663",
+            f"[Pause] rank:{self.rank} pause training consumed:{consumed:.3f}s, ret:{result}",
+        )
+        if result == PAUSED and "stream_sync" in self._handlers:
+            result = self._call("stream_sync")
+        self._log.info("TTP processor.cpp:1104", f"rank:{self.rank} reply device pause result success")
+        self._reply("pause", result=result, reached=reached)
+
+    def _continue(self) -> None:
+        self._log.info("TTP processor.cpp:1114", f"rank:{self.rank} receive continue message")
+        self.pause_point.release()
+        self._log.info("TTP processor.cpp:1132", f"rank:{self.rank} reply device continue result success")
+        self._reply("continue")
 
     def _take_part(self, kind: str, message: Message) -> None:
         """Do this rank's part of a repair and reply."""
@@ -288,6 +315,7 @@ class Processor:
 
     def _stop(self, strategy: str) -> int:
         self.repair_type = strategy
+        self.pause_point.release()  # who is paused has to notice the stop
         with self._state:
             self._stopping = True
             self._state.notify_all()
@@ -310,7 +338,7 @@ class Processor:
         """Call a handler. As in the vendor's SDK an exception in it is failure, and only clean's own answer counts."""
         function, context = self._handlers[name]
         try:
-            result = function(*arguments, context)
+            result = function() if name == "stream_sync" else function(*arguments, context)
         except Exception as error:  # whatever a handler raises is a failed action, said in the log
             self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
             return 1

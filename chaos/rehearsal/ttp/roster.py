@@ -108,7 +108,7 @@ class Roster:
     ) -> list[Member]:
         """Send a message to ranks and wait for their replies. Returns those that did not answer in time.
 
-        ``hasty``: when one of them dies, the others are not waited for, since they may be waiting for the dead one.
+        ``hasty``: when one of them dies or fails, the others are not waited for, since they may be waiting for it.
         """
         for member in members:
             member.replies.pop(message, None)
@@ -117,7 +117,8 @@ class Roster:
         def over() -> bool:
             silent = [member for member in members if message not in member.replies]
             died = [member for member in silent if member.link_broken is not None]
-            return bool(died) if hasty and died else len(silent) == len(died)
+            failed = any(member.replies.get(message, {}).get("result", 0) != 0 for member in members)
+            return len(silent) == len(died) or (hasty and (bool(died) or failed))
 
         with self._changed:
             self._changed.wait_for(over, seconds)

@@ -24,7 +24,8 @@ EFFECTS = {
     "mark": "none",
     "uce": "memory error",
     "hcce": "communication error",
-    "link": "communication error",
+    "ecc": "timed memory error",
+    "pause": "pause",
     "corrupt": "wrong values",
 }
 

@@ -320,14 +320,12 @@ def test_a_loss_that_may_meet_an_error_is_refused(plan: Planner, faults: tuple[d
 
 
 @pytest.mark.parametrize("handler", ["stop", "clean", "repair", "rollback"])
-def test_a_repair_that_is_broken_off_is_followed_by_the_next_mechanism(plan: Planner, handler: str) -> None:
-    killer = error("kill", {"handler": handler, "after": "uce-1"}, rank=2)
-    found = plan(error("uce", 5), killer, job=UCE)
-    assert [(one.mechanism, one.step, one.succeeds) for one in found.recoveries] == [
-        ("UCE", 4, False),
-        ("TTP", 4, True),
-    ]
-    assert found.checkpoint is not None and found.checkpoint.entitled == {0: (0, 3)}
+def test_after_a_repair_that_is_broken_off_the_job_exits_without_a_checkpoint(plan: Planner, handler: str) -> None:
+    faults = (error("uce", 5), error("hcce", {"handler": handler, "after": "uce-1"}, rank=2))
+    assert "the SDK saves nothing, and the job exits" in plan.refused(*faults, job=UCE)
+    found = plan(*faults, job=UCE, expect={"checkpoint": "none"})
+    assert [(one.mechanism, one.step, one.succeeds) for one in found.recoveries] == [("UCE", 4, False)]
+    assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)
     assert any("UCE is tried on the memory error of rank 1 and fails" in reason for reason in found.reasons)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -113,3 +114,18 @@ def test_a_repair_that_cannot_be_done_says_so_and_which_ranks_a_new_process_coul
         job.repair()
     assert failed.value.unclean == unclean
     assert all("go on" not in job.told(rank) for rank in range(4))
+
+
+def test_a_repair_that_has_failed_does_not_wait_for_the_rank_at_the_other_end() -> None:
+    job = Job({1: UCE}, {1: {"repair": 1}})
+    sender = job.ranks[3]
+    heard = sender.send
+
+    def silent_in_repair(message: dict[str, Any]) -> bool:
+        return True if message["message"] == "repair" else heard(message)
+
+    sender.send = silent_in_repair  # type: ignore[method-assign]
+    began = time.monotonic()
+    with pytest.raises(RetryFailed, match=r"repair failed, ranks: \[1\]"):
+        job.repair()
+    assert time.monotonic() - began < PROFILES["fast"].action / 2

@@ -253,4 +253,10 @@ def test_what_is_no_directory_of_this_user_is_left_alone(
 
 
 def test_the_runs_own_actions_are_known_by_name() -> None:
-    assert set(UNDO_ACTIONS) == {"resume-process", "end-job", "remove-directory", "unmount-storage"}
+    assert set(UNDO_ACTIONS) == {
+        "resume-process",
+        "continue-training",
+        "end-job",
+        "remove-directory",
+        "unmount-storage",
+    }

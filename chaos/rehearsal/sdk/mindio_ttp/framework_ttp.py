@@ -17,7 +17,7 @@ from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.timings import PROFILES, Timings
-from mindio_ttp.controller_ttp import dialogue
+from mindio_ttp.controller_ttp import dialogue, pausings
 
 
 class ReportState(Enum):
@@ -109,6 +109,7 @@ def tft_init_controller(
         arf=enable_arf,
         agent=dialogue,
     )
+    pausings.append(_controller.pausing)
     log.info(
         "TTP controller.cpp:145",
         f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, "
@@ -202,6 +203,12 @@ def tft_end_updating_os(step: int) -> None:
     _running().end_update(step)
 
 
+def tft_pause_train(cur_step: int) -> None:
+    """Training has finished ``cur_step``: blocks while a pause is asked for."""
+    if cur_step >= 0:
+        _running().pause_point.reach(cur_step)
+
+
 def tft_report_error(state: int, error_code: str = "") -> None:
     """Report an error of this rank; an unknown one blocks until the process is ended."""
     del error_code
@@ -228,8 +235,11 @@ def tft_reset_limit_step() -> None:
 
 
 def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
-    """Whether memory that failed at that time can be repaired: not while the optimizer was writing to it."""
-    return not start <= hbm_error_time <= end
+    """Whether memory that failed at that time can be repaired: only if the optimizer's update was over by then.
+
+    A time that is not known (0) is no time at which the update was over.
+    """
+    return 0 < start <= end < hbm_error_time
 
 
 def tft_is_reboot_node() -> bool:
@@ -240,11 +250,6 @@ def tft_is_reboot_node() -> bool:
 def tft_get_reboot_type() -> str:
     """How this process, which replaces another, gets its state."""
     return "arf"
-
-
-def tft_pause_train(step: int) -> None:
-    """The point after a step at which a rank can be paused; this stand-in never does."""
-    del step
 
 
 def _registration(name: str) -> Callable[..., None]:

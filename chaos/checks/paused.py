@@ -1,0 +1,80 @@
+"""Where and how long ranks were paused, by their own records; and part of check ``injection``: proof of a pause.
+
+Every rank passes the SDK's ``tft_pause_train`` after every step. It is paused there where the SDK calls the handler
+``stream_sync`` meanwhile, which it does once the rank's training has blocked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaos.checks.facts import TRAIN
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+KIND = "pause"
+
+Doubt = tuple[str, tuple[str, ...]]
+"""What was seen against the proof, and where."""
+
+
+@dataclass(frozen=True)
+class Halt:
+    """One stop of a rank: it came to the point, the SDK noticed that it was blocked, it went on (None: it did not)."""
+
+    rank: int
+    step: int
+    enter: Event
+    noticed: Event
+    exit: Event | None
+
+
+def halts(history: History, rank: int) -> list[Halt]:
+    """The stops of a rank in the faulted launch, in order."""
+    found: list[Halt] = []
+    enter: Event | None = None
+    noticed: Event | None = None
+    for one in history.select(attempt=TRAIN, rank=rank, writer="agent"):
+        if one.event == "pause.enter":
+            enter, noticed = one, None
+        elif one.event == "handler.exit" and one.data.get("name") == "stream_sync" and one.data.get("ok") is True:
+            noticed = one if enter is not None else None
+        elif one.event == "pause.exit":
+            if enter is not None and noticed is not None:
+                found.append(Halt(rank, _step(enter), enter, noticed, one))
+            enter = noticed = None
+    if enter is not None and noticed is not None:
+        found.append(Halt(rank, _step(enter), enter, noticed, None))
+    return found
+
+
+def _step(event: Event) -> int:
+    step = event.data.get("step")
+    return step if isinstance(step, int) else -1
+
+
+def paused_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind != KIND:
+        return
+    rank, told = injection.rank, evidence.get("paused")
+    assert rank is not None
+    own = [one for one in halts(history, rank) if one.noticed.mono >= injection.mono]
+    if not isinstance(told, int):
+        yield f"the evidence for rank {rank} has no step after which it is paused", (landing.source,)
+    if not own:
+        yield f"rank {rank}'s own history has no pause", (landing.source,)
+        return
+    first = own[0]
+    if first.step != told:
+        yield f"rank {rank} was paused after step {first.step}; the evidence says {told}", (first.enter.source,)
+    if first.enter.pid != injection.pid:
+        yield f"process {first.enter.pid} was paused, not process {injection.pid}", (first.enter.source,)
+    if landing.mono < first.noticed.mono:
+        yield f"the landing is recorded before rank {rank} was paused", (landing.source, first.noticed.source)
+    if first.exit is not None and first.exit.mono < landing.mono:
+        yield f"rank {rank} went on before the landing", (landing.source, first.exit.source)

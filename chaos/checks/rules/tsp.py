@@ -1,0 +1,146 @@
+"""Part of check ``mechanism``: TSP paused all ranks after the same step, for as long as asked, and they went on."""
+
+from __future__ import annotations
+
+from chaos.checks.facts import TRAIN, places, ranks_text, text_list
+from chaos.checks.paused import Halt, halts
+from chaos.checks.rules.case import Case
+from chaos.observe.log_event import LogEvent
+from chaos.plan.model import PlannedFault
+
+HANDLERS = ("stream_sync",)
+"""The SDK has a paused rank wait for what its device still does."""
+
+
+def judge(case: Case) -> None:
+    """Judge the stops of every rank in the time of this pause."""
+    fault = case.span.faults[0]
+    expected = _expected(case, fault)
+    found = case.found
+    own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.ranks)}
+    if not any(own.values()):
+        _judge_silence(case, expected)
+        return
+    for rank, stops in own.items():
+        if not stops:
+            found.fail(expected, f"rank {rank} was not paused", case.line)
+        elif len(stops) > 1:
+            seen = f"rank {rank} was paused {len(stops)} times"
+            found.fail(expected, seen, case.line, *places(one.enter for one in stops))
+    first = {rank: stops[0] for rank, stops in own.items() if stops}
+    _judge_step(case, fault, expected, first)
+    if case.recovery.succeeds:
+        _judge_length(case, fault, expected, first)
+        _judge_switch(case, fault, first)
+    else:
+        _judge_broken_off(case, first)
+    _judge_log(case)
+    found.settle(expected, f"all of them did, after step {min(one.step for one in first.values())}", case.line)
+
+
+def _expected(case: Case, fault: PlannedFault) -> str:
+    number = case.span.number
+    if not case.recovery.succeeds:
+        return f"TSP pauses every rank after the same step in recovery {number}, and none goes on: a rank is lost"
+    seconds = _seconds(fault)
+    return f"TSP pauses every rank after the same step in recovery {number}, for at least {seconds:g} s, and all go on"
+
+
+def _seconds(fault: PlannedFault) -> float:
+    return float(fault.parameters.get("seconds", 0))
+
+
+def _of_span(case: Case, stops: list[Halt]) -> list[Halt]:
+    return [one for one in stops if case.span.holds(one.noticed)]
+
+
+def _judge_silence(case: Case, expected: str) -> None:
+    logged = [event for event in case.logged() if _is_pause(event)]
+    if logged:
+        where = (event.source for event in logged[:3])
+        case.found.unknown(expected, "the SDK's log tells of a pause, but no rank has recorded one", *where)
+    elif case.logged() or case.history.select("pause.enter", attempt=TRAIN):
+        case.found.fail(expected, "no rank was paused", case.line)
+    else:
+        case.found.unknown(expected, "neither a rank nor the SDK has recorded anything of a pause", case.line)
+    case.found.close()
+
+
+def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
+    steps = sorted({one.step for one in first.values()})
+    where = places(one.enter for one in first.values())
+    if len(steps) > 1:
+        case.found.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
+    asked = fault.trigger.get("step")
+    if isinstance(asked, int) and steps[0] < asked:
+        seen = f"paused after step {steps[0]}, although it was asked for in step {asked}"
+        case.found.fail(expected, seen, case.line, *where[:4])
+
+
+def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
+    found = case.found
+    stuck = [rank for rank, one in first.items() if one.exit is None]
+    if stuck:
+        found.fail(expected, f"{ranks_text(stuck)} did not go on", case.line, *places(first[r].enter for r in stuck))
+        return
+    last_in = max(first.values(), key=lambda one: one.noticed.mono)
+    ends = [one.exit for one in first.values() if one.exit is not None]
+    first_out = min(ends, key=lambda one: one.mono)
+    lasted = (first_out.mono - last_in.noticed.mono) / 1e9
+    if lasted < _seconds(fault):
+        seen = f"all of them were paused for {lasted:.3f} s"
+        found.fail(expected, seen, case.line, last_in.noticed.source, first_out.source)
+
+
+def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> None:
+    """Every rank has switched to the backup network while it was paused."""
+    if not fault.parameters.get("switch"):
+        return
+    expected = "every rank switches to the backup network during the pause"
+    found = case.found
+    for rank, halt in first.items():
+        done = case.history.select("network.switched", attempt=TRAIN, rank=rank, fault=fault.id)
+        if not done:
+            found.fail(expected, f"rank {rank} has recorded no switch", case.line, halt.enter.source)
+            continue
+        if done[0].data.get("ok") is not True:
+            reason = done[0].data.get("error", "no reason given")
+            found.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source)
+        if done[0].mono < halt.noticed.mono or (halt.exit is not None and done[0].mono > halt.exit.mono):
+            found.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
+        joined = case.span.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
+        if not any(one.data.get("network") == "backup" for one in joined):
+            found.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
+    found.settle(expected, f"{len(first)} ranks did", case.line)
+
+
+def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
+    expected = "nobody trains on from a pause in which a rank was lost"
+    for rank, halt in first.items():
+        later = [
+            one
+            for one in case.history.select("step.begin", attempt=TRAIN, rank=rank)
+            if one.mono > halt.noticed.mono and case.span.holds(one)
+        ]
+        if later:
+            seen = f"rank {rank} began step {later[0].data.get('step')}"
+            case.found.fail(expected, seen, case.line, later[0].source, halt.enter.source)
+    case.found.settle(expected, f"{len(first)} ranks stayed where they were", case.line)
+
+
+def _is_pause(event: LogEvent) -> bool:
+    return event.kind == "ttp.state" and event.fields.get("state") == "PAUSE"
+
+
+def _judge_log(case: Case) -> None:
+    """The SDK's own log, where there is one, tells of as many pauses in all."""
+    logged = case.logged()
+    if not logged:
+        return
+    sources = [event.source for event in logged if _is_pause(event)]
+    wanted = sum(one.mechanism == "TSP" for one in case.plan.recoveries)
+    expected = f"the SDK pauses {wanted} times"
+    if len(sources) > wanted:
+        case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
+    elif len(sources) < wanted:
+        case.found.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)

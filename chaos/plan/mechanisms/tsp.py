@@ -1,0 +1,34 @@
+"""TSP: the training pauses after a step and goes on. Nothing is lost, so nothing is repaired or trained again."""
+
+from __future__ import annotations
+
+from chaos.plan.answer import Answer, Context
+from chaos.plan.describe import ranks
+from chaos.plan.mechanism import DOCUMENT
+from chaos.plan.model import Recovery
+from chaos.plan.schedule import PAUSE
+from chaos.plan.strike import Strike
+
+
+def answer(context: Context, strike: Strike) -> Answer | None:
+    """A pause; None for anything else. A rank that is lost meanwhile ends it, and another mechanism answers that."""
+    del context
+    pause = strike.first
+    if pause.effect != PAUSE:
+        return None
+    seconds = float(pause.fault.parameters["seconds"])
+    if strike.inside:
+        lost = ", ".join(f"{ranks(fault.fault.ranks)} by fault {fault.fault.id}" for fault in strike.inside)
+        why = f"TSP pauses all ranks after the same step ({DOCUMENT}), and ranks are lost before they go on: {lost}"
+        recovery = Recovery("TSP", strike.ids, None, succeeds=False)
+        return Answer(recovery, why, pause.path, left=Strike(strike.inside))
+    switched = ", in which they switch to the backup network" if pause.fault.parameters.get("switch") else ""
+    why = (
+        f"TSP pauses all ranks after the same step for {seconds:g} s{switched}, and they go on ({DOCUMENT}): nothing "
+        "is lost, and no step is trained twice"
+    )
+    how = (
+        f"the pause is asked for at {pause.moment.earliest}: the SDK lets the ranks stop after the first step that all "
+        "of them can still stop at"
+    )
+    return Answer(Recovery("TSP", strike.ids, None), why, pause.path, how=how)

@@ -1,0 +1,38 @@
+"""Memory errors told apart: by what the device makes of them, and by when they come."""
+
+from __future__ import annotations
+
+from chaos.plan.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
+from chaos.plan.moments import PHASE_ORDER, Moment
+from chaos.plan.problems import Problems
+from chaos.scenario.errors import suggest
+from chaos.scenario.model import Fault
+
+STRATEGIES = ("high level", "low level")
+"""What the device can make of a memory error: memory in use was lost, or none was."""
+
+_UPDATE = PHASE_ORDER.index("optimizer.update")
+
+
+def memory_effect(effect: str, fault: Fault, moment: Moment, path: str, problems: Problems) -> str:
+    """The effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
+
+    One that tells its time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with
+    the times of both (error 507054). One at an SDK's handler comes outside it.
+    """
+    if effect not in (MEMORY, TIMED):
+        return effect
+    for name in fault.parameters.keys() - {"strategy"}:
+        hint = suggest(name, ["strategy"]) or "its only parameter is strategy"
+        problems.add(f"{path}.parameters.{name}", f"a {effect} has no parameter {name!r}", text=name, hint=hint)
+    strategy = fault.parameters.get("strategy", STRATEGIES[0])
+    if strategy not in STRATEGIES:
+        problems.add(
+            f"{path}.parameters.strategy",
+            f"the device knows no strategy {strategy!r} for a memory error",
+            text=strategy,
+            hint=f"use one of: {', '.join(STRATEGIES)}",
+        )
+    if effect == TIMED and fault.trigger.step is not None and moment.earliest.phase == _UPDATE:
+        return IN_UPDATE
+    return LOW_LEVEL if strategy == STRATEGIES[1] else MEMORY

@@ -1,0 +1,77 @@
+"""A rank's device memory in a rehearsal: what an error takes from it, and what the device then tells of the error.
+
+A memory error that a fault raises really loses what the memory held: weights and optimizer state become NaN, so that
+only a copy from a replica can make the training equal to the fault-free one again.
+"""
+
+from __future__ import annotations
+
+import re
+from time import monotonic_ns
+from typing import Any
+
+from chaos.agent.barriers import Barriers
+
+HIGH_LEVEL, LOW_LEVEL = "RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL"
+"""What the device makes of an error: memory in use was lost, or none was (``_get_uce_process_strategy``)."""
+
+_MEMORY_ERROR = "UCEError"
+_TIME = re.compile(r"time us=(\d+)")
+"""Where the text of a multi-bit ECC error says when it happened, in microseconds."""
+
+
+class Memory:
+    """The memory of one rank's device. All times are in microseconds of the host's monotonic clock."""
+
+    def __init__(self, barriers: Barriers) -> None:
+        self._barriers = barriers
+        self._strategy = HIGH_LEVEL
+        self._error_time = 0
+        self._update_began = 0
+        self._update_ended = 0
+        barriers.on_raise = self.suffer
+
+    def update_begins(self) -> None:
+        """The optimizer begins to write."""
+        self._update_began = monotonic_ns() // 1000
+
+    def update_ends(self) -> None:
+        """The optimizer has written all of the step."""
+        self._update_ended = monotonic_ns() // 1000
+
+    def timestamps(self) -> list[int]:
+        """When the error happened, when the optimizer update began and when it ended; 0 where that never was."""
+        return [self._error_time, self._update_began, self._update_ended]
+
+    def strategy(self) -> str:
+        """What has become of the memory."""
+        return self._strategy
+
+    def suffer(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Take the error that is about to be raised. ``order``: its ``text``, and its ``strategy`` unless high level.
+
+        Returns how many ``parameters`` of the network are lost, for the record.
+        """
+        text = str(order["text"])
+        if _MEMORY_ERROR not in text:
+            return {}
+        self._strategy = str(order.get("strategy", HIGH_LEVEL))
+        told = _TIME.search(text)
+        if told is not None:
+            self._error_time = int(told[1])
+            if self._update_began > self._update_ended:
+                # Raised at the barrier with which the update begins: it is the update's first access that has failed.
+                self._update_began = self._error_time
+        return {"parameters": self._lose() if self._strategy == HIGH_LEVEL else 0}
+
+    def _lose(self) -> int:
+        import numpy
+        from mindspore import Tensor
+
+        lost = 0
+        for _, parameter in self._barriers.parameters:
+            values = parameter.asnumpy()
+            if numpy.issubdtype(values.dtype, numpy.floating):
+                parameter.set_data(Tensor(numpy.full_like(values, numpy.nan)))
+                lost += 1
+        return lost

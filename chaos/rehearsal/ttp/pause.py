@@ -1,0 +1,174 @@
+"""The pause of the training (TSP): all ranks stop after the same step, and go on when they are told to.
+
+A cluster's agent asks for it, for instance to switch the network meanwhile. Behaviour and log lines are those of MindIO
+TFT 7.3: the controller enters the state PAUSE, collects how far every rank is, and has all of them stop one step later,
+in ``tft_pause_train``. One thing is added: a rank that has passed that step before it heard of it says so, and a later
+step is agreed on; the vendor's controller would wait for it until its time limit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from enum import Enum
+from typing import Callable
+
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.roster import Member, Roster
+from chaos.rehearsal.ttp.timings import Timings
+
+PAUSED, FAILED, LATE = 0, 1, 2
+"""What a rank answers: its training is blocked, it did not get there, or it has passed the step already."""
+
+_TRIES = 5
+
+
+class Pause(Enum):
+    """How a pause has ended."""
+
+    CONTINUED = "continued"
+    ABNORMAL = "a rank has become abnormal"
+    EXPIRED = "nobody said in time that training may go on"
+
+
+class Pausing:
+    """The controller's side. Requests come from any thread; :meth:`run` is called by the state machine's.
+
+    ``abnormal`` says whether a rank is abnormal, seen twice; ``closing`` is set when the controller is to end.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        timings: Timings,
+        log: TtpLog,
+        *,
+        enter: Callable[[str], None],
+        abnormal: Callable[[], bool],
+        closing: threading.Event,
+    ) -> None:
+        self._roster = roster
+        self._timings = timings
+        self._log = log
+        self._enter = enter
+        self._abnormal = abnormal
+        self._closing = closing
+        self._seconds: float | None = None
+        self._go_on = threading.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether somebody has asked for a pause that has not begun yet."""
+        return self._seconds is not None
+
+    def request(self, seconds: float) -> None:
+        """Ask for a pause of at most that long."""
+        self._go_on.clear()
+        self._seconds = seconds
+
+    def go_on(self) -> None:
+        """Let the training go on, or not be paused at all if the pause has not begun."""
+        self._go_on.set()
+
+    def run(self) -> Pause:
+        """Pause all ranks, wait until training may go on, and let it."""
+        seconds, self._seconds = self._seconds or 0.0, None
+        if self._go_on.is_set():
+            return Pause.CONTINUED
+        self._enter("STATE_OP_PAUSE")
+        members = self._roster.members()
+        if not self._pause(members):
+            self._log.warning("TTP controller.cpp:2300", "Controller pause train failed.")
+            self._continue(members)  # those that have stopped must not wait for ever
+            return Pause.ABNORMAL if self._abnormal() else Pause.CONTINUED
+        self._log.info("TTP controller.cpp:2305", "Controller pause train success!")
+        ended = self._wait(time.monotonic() + seconds)
+        if ended is Pause.CONTINUED:
+            self._continue(members)
+        else:
+            self._log.warning("TTP controller.cpp:2350", f"Controller do pause wait failed. {ended.value}")
+        return ended
+
+    def _pause(self, members: list[Member]) -> bool:
+        self._roster.ask(members, "collect", self._timings.collection)
+        self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
+        step = max((member.step for member in members), default=0) + 1
+        for _ in range(_TRIES):
+            self._log.info(
+                "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_PAUSE rank_num:{len(members)}"
+            )
+            missing = self._roster.ask(members, "pause", self._timings.action, step=step)
+            replies = [member.replies["pause"] for member in members if member not in missing]
+            if missing or any(reply["result"] == FAILED for reply in replies):
+                return False
+            late = [reply["reached"] for reply in replies if reply["result"] == LATE]
+            if not late:
+                self._log.info("TTP action_engine.cpp:71", "do action success. opcode: ACTION_OP_PAUSE")
+                return True
+            step = max(late) + 1
+        return False
+
+    def _wait(self, deadline: float) -> Pause:
+        self._log.info("TTP controller.cpp:2330", "Waiting for MindXCluster notify continue...")
+        while not self._go_on.is_set() and not self._closing.is_set():
+            if self._abnormal():
+                return Pause.ABNORMAL
+            if time.monotonic() > deadline:
+                return Pause.EXPIRED
+            self._go_on.wait(self._timings.check_interval)
+        return Pause.CONTINUED
+
+    def _continue(self, members: list[Member]) -> None:
+        self._log.info(
+            "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_CONTINUE rank_num:{len(members)}"
+        )
+        self._roster.ask(members, "continue", self._timings.action)
+        self._log.info("TTP action_engine.cpp:71", "do action success. opcode: ACTION_OP_CONTINUE")
+
+
+class PausePoint:
+    """A rank's side: where its training blocks while a pause is asked for."""
+
+    def __init__(self, rank: int, log: TtpLog) -> None:
+        self._rank = rank
+        self._log = log
+        self._changed = threading.Condition()
+        self._step: int | None = None
+        self._passed = 0
+        self._blocked: int | None = None
+
+    def reach(self, step: int) -> None:
+        """Training has finished ``step``: blocks while a pause at this step or an earlier one is asked for."""
+        with self._changed:
+            if self._asked_at(step):
+                self._log.info("PYH ttp_decorator.py:690", f"[pause] training paused, rank:{self._rank}")
+                self._blocked = step
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: not self._asked_at(step))
+                self._blocked = None
+            self._passed = step
+
+    def ask(self, step: int, seconds: float) -> tuple[int, int]:
+        """Have the training block after ``step``.
+
+        Returns PAUSED when it does, LATE when it had passed that step, FAILED when neither comes in time or another
+        order has come meanwhile; and the last step that training has finished.
+        """
+        with self._changed:
+            if self._passed >= step and self._blocked is None:
+                return LATE, self._passed
+            self._step = step
+            self._changed.notify_all()
+            blocked = self._changed.wait_for(lambda: self._step != step or (self._blocked or -1) >= step, seconds)
+            if not blocked or self._step != step:
+                return FAILED, self._passed
+            return PAUSED, self._blocked or self._passed
+
+    def release(self) -> None:
+        """Let the training go on."""
+        with self._changed:
+            self._step = None
+            self._changed.notify_all()
+
+    def _asked_at(self, step: int) -> bool:
+        return self._step is not None and step >= self._step

@@ -1,0 +1,37 @@
+"""The desks of a job: parts of it that do what the harness tells them, beside the SDK's controller and in ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.run.channel import Connection
+
+
+class Desks:
+    """Those of one attempt that have introduced themselves."""
+
+    def __init__(self) -> None:
+        self._controller: Connection | None = None
+        self._workers: dict[int, Connection] = {}
+
+    def add(self, desk: str, rank: int | None, connection: Connection) -> None:
+        """Note a desk; a later one takes the place of an earlier one."""
+        if desk == "controller":
+            self._controller = connection
+        elif rank is not None:
+            self._workers[rank] = connection
+
+    def tell_controller(self, message: dict[str, Any]) -> bool:
+        """Tell the one beside the controller. False when there is none."""
+        if self._controller is None:
+            return False
+        self._controller.answer(message)
+        return True
+
+    def tell_worker(self, rank: int, message: dict[str, Any]) -> bool:
+        """Tell the one in a rank. False when there is none."""
+        connection = self._workers.get(rank)
+        if connection is None:
+            return False
+        connection.answer(message)
+        return True

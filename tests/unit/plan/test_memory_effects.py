@@ -1,0 +1,65 @@
+"""Memory errors told apart: what is repaired with a replica, what without, and what nothing repairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+UCE = {"protection": ("UCE",)}
+
+
+def error(kind: str, phase: str, **parameters: Any) -> dict[str, Any]:
+    trigger = {"step": 5, "phase": phase}
+    return {"kind": kind, "target": {"rank": 1}, "trigger": trigger, "parameters": parameters}
+
+
+@pytest.mark.parametrize("phase", ["step.begin", "forward", "allreduce.enter", "step.end"])
+def test_an_ecc_error_outside_the_update_is_repaired_as_any_other(plan: Planner, phase: str) -> None:
+    found, usual = plan(error("ecc", phase), job=UCE), plan(error("uce", phase), job=UCE)
+    assert found.recoveries[0].mechanism == "UCE"
+    assert found.recoveries[0].copied == (1,)
+    assert found.recoveries[0].step == usual.recoveries[0].step
+    assert found.faults[0].effect == usual.faults[0].effect == "memory error"
+
+
+@pytest.mark.parametrize("protection", [("UCE",), ("UCE", "HCCE"), ("HCCE", "TTP"), ("TTP",)])
+def test_an_ecc_error_inside_the_update_takes_the_rank(plan: Planner, protection: tuple[str, ...]) -> None:
+    found = plan(error("ecc", "optimizer.update"), job={"protection": protection})
+    assert found.mechanism == "TTP"
+    assert found.faults[0].effect == "memory error in the optimizer's update"
+    assert found.checkpoint is not None and found.checkpoint.step == 5
+    assert 1 not in found.checkpoint.entitled[0]
+    assert any("falls into the optimizer's update cannot be repaired online" in reason for reason in found.reasons)
+
+
+def test_a_memory_error_without_a_time_is_repaired_inside_the_update_too(plan: Planner) -> None:
+    assert plan(error("uce", "optimizer.update"), job=UCE).mechanism == "UCE"
+
+
+@pytest.mark.parametrize("kind", ["uce", "ecc"])
+def test_a_low_level_error_copies_nothing(plan: Planner, kind: str) -> None:
+    found = plan(error(kind, "forward", strategy="low level"), job=UCE)
+    assert (found.mechanism, found.recoveries[0].copied) == ("UCE", ())
+    assert any("the memory held nothing that is needed" in reason for reason in found.reasons)
+
+
+def test_low_level_errors_on_all_replicas_are_repaired_since_nothing_is_lost(plan: Planner) -> None:
+    fault = {**error("uce", "forward", strategy="low level"), "target": {"ranks": (0, 1, 2, 3)}}
+    assert plan(fault, job=UCE).mechanism == "UCE"
+    assert "no sound copy of the state is left" in plan.refused({**fault, "parameters": {}}, job=UCE)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"strategy": "lowlevel"}, "knows no strategy 'lowlevel'"),
+        ({"strategy": 2}, "knows no strategy 2"),
+        ({"strateggy": "low level"}, "has no parameter 'strateggy'"),
+    ],
+)
+def test_wrong_parameters_are_refused(plan: Planner, parameters: dict[str, Any], said: str) -> None:
+    assert said in plan.refused(error("uce", "forward", **parameters), job=UCE)

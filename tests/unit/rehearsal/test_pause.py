@@ -1,0 +1,200 @@
+"""The pause in the stand-in: all ranks stop after the same step, also those that hear of it late, and all go on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.pause import FAILED, LATE, PAUSED, Pause, PausePoint, Pausing
+from chaos.rehearsal.ttp.roster import Member, Roster
+from chaos.rehearsal.ttp.timings import PROFILES
+from chaos.run.wait import wait_for
+
+SECONDS = 10.0
+
+
+class Rank:
+    """A rank under training: one thread that goes from step to step, each after ``permit`` is released for it."""
+
+    def __init__(self, number: int, step: int = 0) -> None:
+        self.point = PausePoint(number, TtpLog(None))
+        self.steps: list[int] = []
+        self.member: Member | None = None
+        self.roster: Roster | None = None
+        self.asked: list[int] = []
+        self.before_pause: Callable[[int], None] = lambda step: None
+        self._permit = threading.Semaphore(0)
+        self._next = step + 1
+        threading.Thread(target=self._train, daemon=True).start()
+
+    def train(self, steps: int = 1) -> None:
+        for _ in range(steps):
+            self._permit.release()
+
+    def _train(self) -> None:
+        while True:
+            self._permit.acquire()
+            self.point.reach(self._next)
+            self.steps.append(self._next)
+            self._next += 1
+
+    def send(self, message: dict[str, Any]) -> bool:
+        """As a link to this rank: it answers in a thread, as a processor does."""
+        threading.Thread(target=self._answer, args=(message,), daemon=True).start()
+        return True
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        reply = {"message": "reply", "to": message["message"]}
+        if message["message"] == "pause":
+            self.asked.append(message["step"])
+            self.before_pause(message["step"])
+            result, reached = self.point.ask(message["step"], SECONDS)
+            reply |= {"result": result, "reached": reached}
+        elif message["message"] == "continue":
+            self.point.release()
+        assert self.roster is not None and self.member is not None
+        self.roster.hear(self.member, reply)
+
+
+class Job:
+    """Ranks and the controller's side of their pause; ``abnormal`` is what the controller sees."""
+
+    def __init__(self, *done: int) -> None:
+        self.ranks = [Rank(number, step) for number, step in enumerate(done)]
+        self.roster = Roster(PROFILES["fast"])
+        self.states: list[str] = []
+        self.abnormal = threading.Event()
+        self.closing = threading.Event()
+        for number, rank in enumerate(self.ranks):
+            rank.roster = self.roster
+            rank.member = self.roster.add(number, rank)  # type: ignore[arg-type]
+            rank.member.step = done[number]
+        self.pausing = Pausing(
+            self.roster,
+            PROFILES["fast"],
+            TtpLog(None),
+            enter=self.states.append,
+            abnormal=self.abnormal.is_set,
+            closing=self.closing,
+        )
+        self.ended: list[Pause] = []
+
+    def pause(self, seconds: float = SECONDS) -> threading.Thread:
+        self.pausing.request(seconds)
+        assert self.pausing.requested
+        thread = threading.Thread(target=lambda: self.ended.append(self.pausing.run()), daemon=True)
+        thread.start()
+        return thread
+
+
+def ordered(*ranks: Rank) -> None:
+    """Wait until these ranks have heard that they should stop."""
+    wait_for("order", lambda: all(rank.point._step is not None for rank in ranks), seconds=SECONDS)
+
+
+def ended(thread: threading.Thread) -> None:
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
+def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told() -> None:
+    job = Job(4, 5, 5)
+    thread = job.pause()
+    ordered(*job.ranks)
+    for rank in job.ranks:
+        rank.train(8)
+    wait_for("pause", lambda: [rank.steps for rank in job.ranks] == [[5], [], []], seconds=SECONDS)
+    assert {step for rank in job.ranks for step in rank.asked} == {6}
+    job.pausing.go_on()
+    ended(thread)
+    assert job.ended == [Pause.CONTINUED]
+    assert job.states == ["STATE_OP_PAUSE"]
+    wait_for("end", lambda: all(rank.steps[-1:] and rank.steps[-1] >= 12 for rank in job.ranks), seconds=SECONDS)
+    assert [rank.steps for rank in job.ranks] == [list(range(5, 13)), list(range(6, 14)), list(range(6, 14))]
+
+
+def test_a_rank_that_has_passed_the_step_has_all_of_them_pause_at_a_later_one() -> None:
+    job = Job(5, 5)
+    late, other = job.ranks
+
+    def pass_first(step: int) -> None:
+        if step == 6:  # it finishes step 6 before it hears that it should stop there
+            late.train()
+            wait_for("step 6", lambda: late.steps == [6], seconds=SECONDS)
+
+    late.before_pause = pass_first
+    thread = job.pause()
+    ordered(other)
+    other.train(4)
+    wait_for("second order", lambda: other.asked == [6, 7], seconds=SECONDS)
+    ordered(late)
+    late.train(4)
+    wait_for("pause", lambda: (late.steps, other.steps) == ([6], [6]), seconds=SECONDS)
+    job.pausing.go_on()
+    ended(thread)
+    assert job.ended == [Pause.CONTINUED]
+
+
+def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on() -> None:
+    job = Job(1, 1)
+    thread = job.pause()
+    ordered(*job.ranks)
+    for rank in job.ranks:
+        rank.train(3)
+    job.abnormal.set()
+    ended(thread)
+    assert job.ended == [Pause.ABNORMAL]
+    assert [rank.steps for rank in job.ranks] == [[], []]
+
+
+def test_a_pause_that_nobody_ends_expires() -> None:
+    job = Job(1, 1)
+    thread = job.pause(seconds=0.05)
+    ordered(*job.ranks)
+    for rank in job.ranks:
+        rank.train(3)
+    ended(thread)
+    assert job.ended == [Pause.EXPIRED]
+
+
+def test_a_pause_that_was_taken_back_before_it_began_stops_nobody() -> None:
+    job = Job(1, 1)
+    job.pausing.request(SECONDS)
+    job.pausing.go_on()
+    assert job.pausing.run() is Pause.CONTINUED
+    assert job.states == []
+    assert [rank.asked for rank in job.ranks] == [[], []]
+
+
+def test_ranks_that_cannot_be_paused_go_on() -> None:
+    job = Job(1, 1)
+    job.ranks[1].point.ask = lambda step, seconds: (FAILED, 1)  # type: ignore[method-assign]
+    thread = job.pause()
+    job.ranks[0].train(3)
+    ended(thread)
+    assert job.ended == [Pause.CONTINUED]
+    wait_for("end", lambda: job.ranks[0].steps == [2, 3, 4], seconds=SECONDS)
+
+
+@pytest.mark.parametrize(("step", "answer"), [(2, (LATE, 3)), (3, (LATE, 3)), (4, (FAILED, 3))])
+def test_a_rank_says_whether_it_is_late_or_does_not_get_there(step: int, answer: tuple[int, int]) -> None:
+    rank = Rank(0)
+    rank.train(3)
+    wait_for("steps", lambda: rank.steps == [1, 2, 3], seconds=SECONDS)
+    assert rank.point.ask(step, 0.05) == answer
+
+
+def test_a_paused_rank_says_where_it_stands() -> None:
+    rank = Rank(0)
+    answers: list[tuple[int, int]] = []
+    thread = threading.Thread(target=lambda: answers.append(rank.point.ask(2, SECONDS)), daemon=True)
+    thread.start()
+    ordered(rank)
+    rank.train(5)
+    ended(thread)
+    assert answers == [(PAUSED, 2)]
+    assert rank.steps == [1]

@@ -1,0 +1,138 @@
+"""A fault that lasts: its ranks go on before its evidence, it ends when its time is over, and is healed when it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.faults.kind import Victim
+from chaos.history.clock import Clock
+from chaos.history.ledger import Ledger, UndoStep
+from chaos.history.reader import History, read_history
+from chaos.history.writer import HistoryWriter
+from chaos.platforms.base import Job
+from chaos.run.injection import Injection
+from chaos.run.wait import Patience
+from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
+
+RANKS = {rank: identity(rank) for rank in range(4)}
+
+
+class Halt:
+    """Halts ranks for two seconds; there is evidence only once they were let go."""
+
+    name = "halt"
+    effect = "none"
+    signal = None
+
+    def __init__(self, connections: list[FakeConnection]) -> None:
+        self.connections = connections
+        self.said: list[str] = []
+        self.busy = False
+        self.over = False
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        return [UndoStep(f"{fault}-end", fault, "end-it")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        self.said.append(f"inject {victim.rank}")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        return {"halted": True} if all(one.answers for one in self.connections) else None
+
+    def lasts(self, victim: Victim) -> float:
+        return 2.0
+
+    def landed(self, victim: Victim) -> None:
+        self.said.append(f"landed {victim.rank}")
+
+    def may_end(self, job: Job, victim: Victim) -> bool:
+        return not self.busy
+
+    def end(self, victim: Victim) -> None:
+        self.said.append(f"end {victim.rank}")
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        return self.over
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "undo.jsonl")
+
+
+@pytest.fixture
+def history(tmp_path: Path, clock: Clock) -> HistoryWriter:
+    (tmp_path / "history").mkdir()
+    return HistoryWriter(tmp_path / "history" / "harness.jsonl", writer="harness", run="r", clock=clock)
+
+
+def under_way(kind: Halt, ledger: Ledger, history: HistoryWriter, clock: Clock, tmp_path: Path) -> Injection:
+    fault = planned(0, 1, id="halt", kind="halt", trigger={"step": 5, "phase": "step.begin"})
+    injection = Injection(
+        (fault,),
+        {"halt": kind},
+        history=history,
+        ledger=ledger,
+        attempt="train",
+        patience=Patience(30, clock),
+        records=tmp_path / "history",
+    )
+    for rank, connection in enumerate(kind.connections):
+        injection.hold(at_barrier(connection, rank, "halt", phase="step.begin"))
+    injection.inject_due(FakeJob(), RANKS)
+    return injection
+
+
+def names(tmp_path: Path) -> list[str]:
+    read: History = read_history(tmp_path / "history")
+    return [event.event for event in read.events if event.event.startswith("fault.")]
+
+
+Under = Callable[[Halt], Injection]
+
+
+@pytest.fixture
+def start(ledger: Ledger, history: HistoryWriter, clock: Clock, tmp_path: Path) -> Under:
+    return lambda kind: under_way(kind, ledger, history, clock, tmp_path)
+
+
+def test_it_ends_when_its_time_is_over_and_is_healed_when_it_has_ended(
+    start: Under, ledger: Ledger, clock: Clock, tmp_path: Path
+) -> None:
+    kind = Halt([FakeConnection(), FakeConnection()])
+    injection = start(kind)
+    assert kind.said == ["inject 0", "inject 1", "landed 0", "landed 1"]
+    assert [one.answers for one in kind.connections] == [[{"message": "go"}]] * 2
+    assert [step.id for step in ledger.open_steps()] == ["halt-end"]
+    injection.inject_due(FakeJob(), RANKS)
+    assert not any(said.startswith("end") for said in kind.said)
+    clock.sleep(2.1)
+    kind.busy = True  # something is still to be done while it lasts
+    injection.inject_due(FakeJob(), RANKS)
+    assert not any(said.startswith("end") for said in kind.said)
+    kind.busy = False
+    for _ in range(3):
+        injection.inject_due(FakeJob(), RANKS)
+    assert kind.said[4:] == ["end 0", "end 1"]
+    assert "fault.healed" not in names(tmp_path)
+    kind.over = True
+    injection.inject_due(FakeJob(), RANKS)
+    assert names(tmp_path)[-3:] == ["fault.landed", "fault.ending", "fault.healed"]
+    assert ledger.open_steps() == []
+    injection.lasting.end_all()
+    assert kind.said[4:] == ["end 0", "end 1"]
+
+
+def test_at_the_end_of_the_attempt_it_is_asked_to_end_and_its_undo_step_stays_open(
+    start: Under, ledger: Ledger, tmp_path: Path
+) -> None:
+    kind = Halt([FakeConnection(), FakeConnection()])
+    injection = start(kind)
+    injection.lasting.end_all()
+    assert kind.said[4:] == ["end 0", "end 1"]
+    assert [step.id for step in ledger.open_steps()] == ["halt-end"]
+    assert names(tmp_path)[-1] == "fault.ending"
