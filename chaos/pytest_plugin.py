@@ -92,19 +92,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class ScenarioFile(pytest.File):
-    """A scenario file; collects one item for each matrix cell."""
+    """A scenario file; collects one item for each matrix cell, or for each pair of cells that it compares."""
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Load the file. A broken one is a collection error that shows the places and no traceback."""
         from chaos.registry import RegistryError
         from chaos.scenario.errors import ScenarioError
+        from chaos.scenario.pairs import pairs
 
         try:
             cells, settings = self._load()
         except (ScenarioError, RegistryError) as error:
             raise self.CollectError(str(error)) from None
-        for cell in cells:
-            yield ScenarioItem.from_parent(self, name=_item_name(cell), cell=cell, settings=settings)
+        groups: Sequence[tuple[Cell, ...]] = pairs(cells) or [(cell,) for cell in cells]
+        for group in groups:
+            yield ScenarioItem.from_parent(self, name=_item_name(group), cells=group, settings=settings)
 
     def _load(self) -> tuple[tuple[Cell, ...], dict[str, str]]:
         from chaos.run.prepare import known_names
@@ -120,8 +122,10 @@ class ScenarioFile(pytest.File):
         return tuple(loaded.cells), settings
 
 
-def _item_name(cell: Cell) -> str:
-    return f"{cell.scenario.name}[{cell.name}]" if cell.name else cell.scenario.name
+def _item_name(cells: tuple[Cell, ...]) -> str:
+    """``name[cell]``; of two cells that are compared, ``name[one | other]``."""
+    names = " | ".join(cell.name for cell in cells)
+    return f"{cells[0].scenario.name}[{names}]" if names else cells[0].scenario.name
 
 
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
@@ -134,15 +138,17 @@ def lacking(scenario: Scenario, reports: Path) -> list[str]:
 
 
 class ScenarioItem(pytest.Item):
-    """One matrix cell of a scenario."""
+    """One matrix cell of a scenario, or two that are compared: both are run and judged, and then the pair."""
 
-    def __init__(self, *, cell: Cell, settings: dict[str, str], **kwargs: Any) -> None:
+    def __init__(self, *, cells: tuple[Cell, ...], settings: dict[str, str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.cell = cell
+        self.cells = cells
+        self.cell = cell = cells[0]
         self.settings = settings
-        self.result: Mapping[str, Any] = {}
+        self.results: Sequence[Mapping[str, Any]] = ()
+        self.comparisons: Sequence[Mapping[str, Any]] = ()
         # `-k` has no `=`, so that values are selected as `-k victim-2`.
-        self.extra_keyword_matches.update(f"{name}-{value}" for name, value in cell.values.items())
+        self.extra_keyword_matches.update(f"{name}-{value}" for one in cells for name, value in one.values.items())
         for tag in cell.scenario.tags:
             # Tags need not be registered in the project's configuration: the scenario file declares them.
             self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
@@ -160,15 +166,20 @@ class ScenarioItem(pytest.Item):
         status, output, errors = run_to_end(self.command(), self.config.rootpath)
         if errors:
             self.add_report_section("setup", "stderr", errors)
-        self.result = self._read(status, output, errors)
-        self.user_properties.extend(properties(self.result))
-        if self.result["verdict"] == "unknown":
+        self.results, self.comparisons = self._read(status, output, errors)
+        for result in self.results:
+            self.user_properties.extend(properties(result))
+        if self._verdict() == "unknown":
             raise NoVerdict(self._describe("unknown"), pytrace=False)
 
     def runtest(self) -> None:
         """Judge the run. Raises ScenarioFailed when the verdict is fail."""
-        if self.result["verdict"] != "pass":
+        if self._verdict() != "pass":
             raise ScenarioFailed(self._describe("fail"), pytrace=False)
+
+    def _verdict(self) -> str:
+        verdicts = {one["verdict"] for one in (*self.results, *self.comparisons)}
+        return next((verdict for verdict in ("fail", "unknown") if verdict in verdicts), "pass")
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The scenario file, its first line, and the name of the cell."""
@@ -186,19 +197,27 @@ class ScenarioItem(pytest.Item):
         if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
             # The first of several jobs would take all cores, and the others would wait for it.
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]
-        if self.cell.name:
-            command += ["--cell", self.cell.name]
+        for cell in self.cells:
+            command += ["--cell", cell.name] if cell.name else []
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         return command
 
-    def _read(self, status: int, output: str, errors: str) -> Mapping[str, Any]:
-        """The result.json of the one cell that was run. Raises NoVerdict when the run gave none."""
+    def _read(
+        self, status: int, output: str, errors: str
+    ) -> tuple[list[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+        """The results of the cells that were run, and their comparison. Raises NoVerdict where the run gave none."""
         try:
-            (cell,) = json.loads(output)["cells"]
-            result: Mapping[str, Any] = cell["result"]
-            if status in (0, 1, 2) and result["verdict"] in ("pass", "fail", "unknown"):
-                return {**result, "run": cell["run"], "directory": cell["directory"]}
+            answer = json.loads(output)
+            cells: list[Mapping[str, Any]] = [
+                {**one["result"], "run": one["run"], "directory": one["directory"]} for one in answer["cells"]
+            ]
+            compared: Sequence[Mapping[str, Any]] = answer.get("comparisons", [])
+            verdicts = [one["verdict"] for one in (*cells, *compared)]
+            complete = len(cells) == len(self.cells) and len(compared) == len(self.cells) - 1
+            # After a cell that does not pass the next one is not run; its own verdict is enough then.
+            if status in (0, 1, 2) and cells and (complete or verdicts[-1] != "pass"):
+                return cells, compared
         except (ValueError, KeyError, TypeError):
             pass  # There is no result to read; what the command said on its way is shown instead.
         what = {3: "the harness failed", 64: "the scenario cannot be used", 130: "the run was interrupted"}
@@ -206,7 +225,14 @@ class ScenarioItem(pytest.Item):
         raise NoVerdict(f"{self.name}: {reason}\n{errors.strip() or output.strip()}", pytrace=False)
 
     def _describe(self, verdict: str) -> str:
-        return describe(self.name, verdict, self.result, scenario=self._shown(self.path))
+        scenario = self._shown(self.path)
+        lines = [
+            describe(_item_name((cell,)), result["verdict"], result, scenario=scenario)
+            for cell, result in zip(self.cells, self.results, strict=False)
+            if result["verdict"] != "pass"
+        ]
+        lines += [describe_comparison(self.name, one) for one in self.comparisons if one["verdict"] != "pass"]
+        return "\n".join(lines) or f"{self.name}: {verdict}"
 
     def _shown(self, path: Path) -> str:
         root = self.config.rootpath
@@ -263,6 +289,16 @@ def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: st
         mark = f"  {check['name']}" + ("" if check["verdict"] == verdict else f" ({check['verdict']})")
         lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]
         lines += [f"    where     {_place(place, scenario, result['directory'])}" for place in check.get("where", [])]
+    return "\n".join(lines)
+
+
+def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
+    """What was expected of the second run beside the first, and what was seen."""
+    lines = [f"{name}: compared, {comparison['verdict']}"]
+    for one in comparison["statements"]:
+        if one["verdict"] != "pass":
+            lines += [f"  {one['measure']} ({one['verdict']})", f"    expected  {one['expected']}"]
+            lines += [f"    seen      {one['seen']}"]
     return "\n".join(lines)
 
 

@@ -25,6 +25,8 @@ class Barriers:
     The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
     MindSpore classifies.
 
+    Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
+
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
@@ -35,6 +37,7 @@ class Barriers:
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
         self.step = 0
+        self.actions: dict[str, Callable[[], None]] = {}
         self._record = record
         self._channel = channel
         self._armed: dict[tuple[int | None, str], list[str]] = {}
@@ -74,4 +77,7 @@ class Barriers:
                 done = self.on_raise(answer) if self.on_raise is not None else {}
                 self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **done)
                 raise RuntimeError(text)
+            if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
+                self.actions[answer["action"]]()
+                self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
             self._record.write("barrier.released", fault=fault)

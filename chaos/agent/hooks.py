@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
+from chaos.agent.compiling import hook_compiling
 from chaos.agent.digests import Digests
 from chaos.agent.record import Record, optional_step
 
@@ -32,6 +33,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, dige
     """Arrange for every hook to be set when its module is imported."""
     imports.watch("mindspore.train.model", functools.partial(_hook_training, record, barriers, digests))
     imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, record, barriers))
+    imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
 
@@ -218,6 +220,8 @@ def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) ->
             "path": str(ckpt_file_name),
             **optional_step(step if isinstance(step, int) else None),
         }
+        if kwargs.get("async_save", args[1] if len(args) > 1 else False):
+            fields["asynchronous"] = True
         with saving.of(end_of_life):
             record.write("checkpoint.begin", **fields)
             saving.reach("checkpoint.begin")

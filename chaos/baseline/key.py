@@ -12,6 +12,8 @@ from typing import Any
 from chaos.scenario.model import Scenario
 
 _FORMAT = 1
+_NO_MATTER = {"resume", "timings", "controller", "hccl", "storage", "compile_cache"}
+"""Keys of the job that change no loss. Cells that differ in them alone are held against the same fault-free run."""
 
 
 def baseline_key(
@@ -23,7 +25,7 @@ def baseline_key(
     job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently.
     The number of ``cores`` is too, since libraries may choose other algorithms by it.
     """
-    job = scenario.job.model_dump(mode="json", exclude={"resume", "timings", "controller"})
+    job = scenario.job.model_dump(mode="json", exclude=_NO_MATTER)
     parts: dict[str, Any] = {
         "format": _FORMAT,
         "cluster": scenario.cluster.model_dump(mode="json"),

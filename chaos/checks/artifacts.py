@@ -97,9 +97,12 @@ class Artifacts:
         return self._logs[attempt]
 
     def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
-        """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded."""
+        """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
+
+        The logs of a rank's earlier processes count too; their names have more between the rank and ``log``.
+        """
         directory = self.run_dir / "logs" / attempt
-        pattern = f"worker_{rank}.log" if rank is not None else "*"
+        pattern = f"worker_{rank}.*log" if rank is not None else "*"
         needle = text.encode()
         return any(_contains(path, needle) for path in sorted(directory.rglob(pattern)) if path.is_file())
 

@@ -24,6 +24,7 @@ from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
 from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
+from chaos.checks.severed import severed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -150,6 +151,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
         *storage_doubts(case.fault, landing, evidence),
         *termination_doubts(case.history, case.fault, landing, evidence, injection),
+        *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)
     for doubt, where in paused_doubts(case.history, case.fault, landing, evidence, injection):

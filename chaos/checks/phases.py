@@ -303,8 +303,13 @@ def _exited(run: _Run, after: int) -> _Moment:
 
 
 def _relaunched(run: _Run, after: int) -> _Moment:
+    """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
     starts = run.history.select("agent.start", attempt=RESUME)
-    return _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
+    started = _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
+    loads = run.history.select("load.begin", attempt=RESUME)
+    if len({one.rank for one in loads}) < run.plan.ranks:
+        return started
+    return _last_of_ranks(run, loads, "the beginning of the load", run.plan.ranks)
 
 
 def _loaded(run: _Run, after: int) -> _Moment:
@@ -316,8 +321,18 @@ def _loaded(run: _Run, after: int) -> _Moment:
 
 
 def _first_begun(run: _Run, after: int) -> _Moment:
+    """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = run.history.select("step.begin", attempt=RESUME)
-    return _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
+    begun = _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
+    ends = {rank: events[0].mono for rank, events in by_rank(run.history, "step.end", RESUME).items()}
+    ready = [
+        one
+        for rank, events in by_rank(run.history, "graph.compiled", RESUME).items()
+        for one in events
+        if one.mono <= ends.get(rank, 0)
+    ]
+    last = max(ready, key=lambda one: one.mono, default=None)
+    return begun if last is None or last.mono <= begun.mono else _Moment(last.mono, last.source)
 
 
 def _first_ended(run: _Run, after: int) -> _Moment:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from chaos.checks.facts import exit_status, signal_name, signal_number
 from chaos.checks.raised import Doubt
+from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -19,6 +20,7 @@ SIGTERM = 15
 PROOFS: Mapping[str, str] = {
     **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
     TERMINATE: "the kernel's word that the signal was taken",
+    LINK: "the rank's own record that its link is down",
 }
 """What the evidence of a kind is, in words."""
 

@@ -1,7 +1,8 @@
-"""Check ``recovery``: every phase of the recovery, and the whole, keep to their budgets."""
+"""Check ``recovery``: every phase of the recovery, and the whole, keep to their budgets, with the aids that it has."""
 
 from __future__ import annotations
 
+from chaos.checks.aids import judge_aids
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
@@ -22,6 +23,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if recovery.phases:
         where = recovery.phases[-1].where
         _judge(plan, "total", recovery.total, plan.budget.total, recovery.reason, where, found)
+    judge_aids(plan, history, artifacts, found)
     return found.findings()
 
 

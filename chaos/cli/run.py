@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from chaos.run.cells import run_cells
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import fresh_seed, plan_cell
 from chaos.run.summary import Summary, write_summary
+from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
     from chaos.run.driver import RunOutcome
@@ -114,9 +116,12 @@ def command(
             failed=failed,
             done=lambda so_far: _save(so_far, reports),
         )
+    summary = _with_comparisons(summary, loaded)
+    _save(summary, reports)
     if as_json:
         echo_json(_with_results(summary))
     elif len(pairs) > 1:
+        _print_comparisons(summary)
         _print_summary(summary, reports)
     return _exit_code(summary)
 
@@ -152,6 +157,29 @@ def _with_results(summary: Summary) -> dict[str, Any]:
         path = Path(entry["directory"]) / "result.json" if entry["directory"] else None
         entry["result"] = json.loads(path.read_text("utf-8")) if path and path.is_file() else None
     return plain
+
+
+def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary:
+    """The summary with every pair of cells compared that its scenario compares and that both were run."""
+    from chaos.report.compare import compare
+    from chaos.report.result import read_result
+
+    runs = {(cell.scenario, cell.cell): cell.directory for cell in summary.cells if cell.directory is not None}
+    found = []
+    for scenario in loaded:
+        for one, other in compared(scenario.cells):
+            first, second = (runs.get((cell.scenario.name, cell.name)) for cell in (one, other))
+            if first is not None and second is not None:
+                found.append(compare(read_result(Path(first)), read_result(Path(second))))
+    return replace(summary, comparisons=tuple(found))
+
+
+def _print_comparisons(summary: Summary) -> None:
+    from chaos.cli.show import show_comparison
+
+    for one in summary.comparisons:
+        click.echo("")
+        show_comparison(one)
 
 
 def _print_result(run_dir: Path) -> None:

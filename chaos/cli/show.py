@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chaos.report.compare import Comparison
     from chaos.report.result import Result
 
 
@@ -18,3 +19,13 @@ def show(result: Result) -> None:
     # rich ends the process with 1, which would read as a verdict, when nobody reads its output.
     with suppress(BrokenPipeError, SystemExit):
         print_result(result, Console())
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print two runs side by side on standard output, as :func:`show` does."""
+    from rich.console import Console
+
+    from chaos.report.side_by_side import print_comparison
+
+    with suppress(BrokenPipeError, SystemExit):
+        print_comparison(comparison, Console())

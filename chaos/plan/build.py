@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
@@ -114,6 +115,8 @@ def build_plan(
         finding=scenario.finding,
         recoveries=outcome.recoveries,
         strategies=scenario.job.strategies if scenario.job.agent else (),
+        aids=plan_aids(scenario),
+        comparison=plan_comparison(scenario),
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

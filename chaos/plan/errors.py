@@ -14,6 +14,9 @@ from chaos.scenario.model import Scenario
 EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
 """Phases at which a communication error can be raised: those up to the exchange of the gradients."""
 
+LINK = "link"
+"""The fault kind that breaks a link and leaves it to timeout or watchdog to find that out."""
+
 FIRST_REPAIRABLE = 2
 """First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
 
@@ -30,6 +33,8 @@ def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Prob
     for fault in raised:
         _check_trigger(fault, problems)
         _check_promise(scenario, fault, problems)
+        if fault.fault.kind == LINK:
+            _check_link(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
     for fault in timed:
         _check_step(scenario, fault, problems)
@@ -73,6 +78,26 @@ def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
         text=", ".join(scenario.job.protection),
         hint="add UCE to job.protection, or take HCCE out of it",
     )
+
+
+def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """A link that is down is planned for a job that is started again: then it does not matter which ranks give up."""
+    if scenario.job.hccl is None:
+        problems.add(
+            f"{fault.path}.kind",
+            "without job.hccl nothing says when a collective over the broken link gives up",
+            text=LINK,
+            hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
+        )
+    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism != "RSC"]
+    if others:
+        problems.add(
+            "job.protection",
+            f"with {', '.join(others)} what becomes of a broken link depends on the order in which the ranks give up "
+            f"({problems.where(fault.path)}): where all do at once no rank is left to save",
+            text=others[0],
+            hint="switch RSC on alone, or use the fault kind hcce",
+        )
 
 
 def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:

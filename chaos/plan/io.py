@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import Aids, Budget, Comparison, Plan, PlannedCheckpoint, PlannedFault, Recovery
 
 _MAX_PROBLEMS = 10
 
@@ -26,6 +26,8 @@ def as_data(plan: Plan) -> dict[str, Any]:
     data["checkpoint"] = None if plan.checkpoint is None else _fields(plan.checkpoint)
     data["budget"] = _fields(plan.budget)
     data["recoveries"] = [_fields(recovery) for recovery in plan.recoveries]
+    data["aids"] = _fields(plan.aids)
+    data["comparison"] = None if plan.comparison is None else _fields(plan.comparison)
     return data
 
 
@@ -62,7 +64,7 @@ def loads(text: str | bytes) -> Plan:
     return plan
 
 
-def _fields(part: Plan | PlannedFault | PlannedCheckpoint | Budget | Recovery) -> dict[str, Any]:
+def _fields(part: Plan | PlannedFault | PlannedCheckpoint | Budget | Recovery | Aids | Comparison) -> dict[str, Any]:
     # dataclasses.asdict would copy every rank of every group.
     return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
@@ -79,6 +81,7 @@ def _unknown_keys(text: str | bytes) -> list[str]:
         return []
     parts: list[tuple[str, type, Any]] = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]
     parts.append(("budget.", Budget, data.get("budget")))
+    parts += [("aids.", Aids, data.get("aids")), ("comparison.", Comparison, data.get("comparison"))]
     for name, kind in (("faults", PlannedFault), ("recoveries", Recovery)):
         listed = data.get(name)
         if isinstance(listed, list):

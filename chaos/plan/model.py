@@ -111,6 +111,35 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Aids:
+    """What the job has to make a recovery shorter; each is off by default, as a rehearsal has it.
+
+    ``watchdog`` is None where the job's collectives have no timeout that is looked at. ``exec_timeout`` and ``poll``
+    are the collective's timeout and the watchdog's poll in seconds, scaled by ``time_scale``.
+    """
+
+    watchdog: bool | None = None
+    exec_timeout: float | None = None
+    poll: float | None = None
+    time_scale: float | None = None
+    asynchronous_saving: bool = False
+    memory: bool = False
+    graph: bool = False
+    compile_cache: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is judged between this run and the one whose cell differs in ``axis`` alone.
+
+    ``at_most`` maps a measure to the largest share of the first cell's that the second may have.
+    """
+
+    axis: str
+    at_most: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that is expected of one matrix cell.
 
@@ -148,6 +177,8 @@ class Plan:
     finding: str | None
     recoveries: tuple[Recovery, ...] = ()
     strategies: tuple[str, ...] = ()
+    aids: Aids = Aids()
+    comparison: Comparison | None = None
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

@@ -74,7 +74,7 @@ class Communicator:
     """All-reduce among ``ranks`` over Unix sockets in ``directory``, which only the run's owner can enter.
 
     A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_stranger`` and dropped.
-    ``limit_seconds`` bounds each collective.
+    ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long).
     """
 
     def __init__(
@@ -86,25 +86,28 @@ class Communicator:
         *,
         limit_seconds: float,
         on_stranger: Callable[[str], None],
+        join_seconds: float | None = None,
     ) -> None:
         self.rank = rank
         self.ranks = sorted(ranks)
         self._directory = directory
         self._secret = secret
         self._limit_seconds = limit_seconds
+        self._join_seconds = limit_seconds if join_seconds is None else join_seconds
         self._on_stranger = on_stranger
         self._peers: dict[int, _Peer] = {}
         self._counts: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, int], int] = {}
         self._selector = selectors.DefaultSelector()
         self._aborted = threading.Event()
+        self.link_error: str | None = None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
 
     def join(self) -> None:
         """Connect to all other ranks. Raises CommunicationTimeout naming those that never came."""
-        deadline = time.monotonic() + self._limit_seconds
+        deadline = time.monotonic() + self._join_seconds
         path = self._path(self.rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, _Callers(listener, path) as callers:
@@ -187,6 +190,18 @@ class Communicator:
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
+
+    def sever(self) -> None:
+        """Take this rank's link down: nothing is sent or received any more, and no connection is closed.
+
+        A collective then waits for its limit, as its peers do. ``link_error`` says from here on what a device reports.
+        Only from the thread that calls the collectives.
+        """
+        for peer in self._peers.values():
+            if not peer.gone:
+                peer.gone, peer.outgoing = True, []
+                self._selector.unregister(peer.socket)
+        self.link_error = "error cqe: the link of the parameter plane is down"
 
     def abort(self) -> None:
         """End a blocked collective, and refuse further ones. May be called from any thread."""
@@ -279,7 +294,7 @@ class Communicator:
         if time.monotonic() > deadline:
             missing = [rank for rank in self.ranks if rank != self.rank and rank not in self._peers]
             raise CommunicationTimeout(
-                f"rank {self.rank} waited {self._limit_seconds:g} s for ranks {missing} to join the communicator"
+                f"rank {self.rank} waited {self._join_seconds:g} s for ranks {missing} to join the communicator"
             )
 
 

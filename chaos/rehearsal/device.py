@@ -12,12 +12,15 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
 from chaos.rehearsal.memory import Memory
+from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
+_JOIN_LIMIT_SECONDS = 60.0
+"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
 
 
 def install(agent: Agent) -> None:
@@ -36,8 +39,16 @@ def install(agent: Agent) -> None:
     watch("mindspore.utils.utils", device.replace_handle)
     watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
     watch("mindspore.train.model", device.replace_training)
+    if os.environ.get("MS_JIT") != "0":
+        watch("mindspore.nn.optim.momentum", run_as_written)
     watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
     watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
+
+
+def run_as_written(module: ModuleType) -> None:
+    """Take ``jit`` off the optimizer: with it the fault tolerance's wrapper would be compiled along with it, and with
+    that the all-reduce of its flag, which is this layer's."""
+    module.Momentum.construct = module.Momentum.construct.__wrapped__
 
 
 class Device:
@@ -53,8 +64,11 @@ class Device:
         self._groups = Groups(self._rank, self._ranks)
         self._communicator: Communicator | None = None
         self._joining: Communicator | None = None
+        self._failure: str | None = None
         socket = agent.configuration.socket
         assert socket is not None
+        assert agent.barriers is not None
+        agent.barriers.actions["link.down"] = lambda: self.join().sever()
         self._generations = Generations(os.path.dirname(socket), agent.configuration.attempt)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:
@@ -65,7 +79,13 @@ class Device:
         _refuse_without_state()
         try:
             return self.join().all_reduce(array, self._groups.members(group))
+        except CommunicationTimeout as error:
+            raise RuntimeError(
+                f"Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: {error}"
+            ) from error
         except CommunicationAborted as error:
+            if self._failure is not None:
+                raise RuntimeError(f"Launch kernel failed: {self._failure}, found by the watchdog") from error
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def join(self) -> Communicator:
@@ -80,13 +100,31 @@ class Device:
                 range(self._ranks),
                 self._generations.place(),
                 secret,
-                limit_seconds=_COLLECTIVE_LIMIT_SECONDS,
+                limit_seconds=self._limit_seconds(),
                 on_stranger=self._record_stranger,
+                join_seconds=_JOIN_LIMIT_SECONDS,
             )
             self._joining = communicator  # kept: it can be stopped while it joins and afterwards
             communicator.join()
             self._communicator = communicator
+            self._watch_link(communicator)
         return self._communicator
+
+    def _limit_seconds(self) -> float:
+        """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
+        hccl = self._agent.configuration.settings.get("hccl")
+        return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
+
+    def _watch_link(self, communicator: Communicator) -> None:
+        hccl = self._agent.configuration.settings.get("hccl")
+        if hccl and hccl["watchdog"]:
+            poll = POLL_SECONDS * hccl["time_scale"]
+            start_watchdog(self._rank, poll, lambda: communicator.link_error, self._fail)
+
+    def _fail(self, text: str) -> None:
+        """End the collective that this rank waits in with an error; the watchdog calls it."""
+        self._failure = text
+        self.join().abort()
 
     def _record_stranger(self, what: str) -> None:
         assert self._agent.record is not None

@@ -10,6 +10,7 @@ from typing import get_args
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.plan.traits import JobTraits
+from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.rehearsal.taskd import settings
 from chaos.scenario.model import Job, Phase, Scenario
@@ -37,7 +38,7 @@ class RehearsalJob:
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
-    extensions: tuple[str, ...] = ("chaos.rehearsal.device", "chaos.rehearsal.desk")
+    extensions: tuple[str, ...] = ("chaos.rehearsal.device", "chaos.rehearsal.storage", "chaos.rehearsal.desk")
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """The device layer always; the SDK where it is the stand-in."""
@@ -51,6 +52,7 @@ class RehearsalJob:
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
         if scenario.job.agent:
             parts.append(Simulated(f"taskd and its manager, timings {scenario.job.timings}", "cluster agent"))
+        parts.extend(simulated_aids(scenario.job))
         return tuple(parts)
 
     def prepare(self, launch: Launch) -> None:
@@ -75,14 +77,13 @@ class RehearsalJob:
             f"--is-recover={int(launch.resume)}",
             *_slicing(launch.scenario),
             *(["--continue"] if job.agent and job.checkpoint_interval else []),
+            *aid_arguments(job),
             *job.arguments,
         )
         environment = {
             "OMP_NUM_THREADS": "1",
-            # Without just-in-time compilation the optimizer wrapper runs as written; compiled, its int32 all-reduce
-            # would be refused on a CPU.
-            "MS_JIT": "0",
             "TTP_LOG_PATH": str(launch.logs / "ttp"),
+            **aid_environment(job, launch.directory),
         }
         if job.protection:
             environment |= {
@@ -93,7 +94,7 @@ class RehearsalJob:
             }
         if job.protection and job.controller == "outside":
             environment["MINDX_TASK_ID"] = "rehearsal"  # MindSpore starts no controller in rank 0 then
-        path = (_ROOM / "sdk",) if launch.sdk == "standin" else ()
+        path = (*((_ROOM / "sdk",) if launch.sdk == "standin" else ()), *aid_path(job))
         if job.agent:
             environment |= _agent_environment(launch)
             path = (*path, _ROOM / "taskd" / "site")
@@ -149,9 +150,10 @@ def _script(scenario: Scenario, directory: Path) -> Path:
     if scenario.job.script is None:
         return _ROOM / "jobs" / ("sliced.py" if is_sliced(scenario) else "mnist.py")
     script = directory / scenario.job.script
-    if not script.is_file():
-        raise JobError(f"job.script: there is no file {script}")
-    return script
+    own = _ROOM / "jobs" / scenario.job.script
+    if not script.is_file() and not own.is_file():
+        raise JobError(f"job.script: there is no file {script}, and none of this kind's own jobs has that name")
+    return script if script.is_file() else own
 
 
 KIND = RehearsalJob()

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from chaos.checks.judge import Judgement, judge
-from chaos.checks.phases import Recovery
+from chaos.checks.measures import rollback, stalled
 from chaos.history.reader import History
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
@@ -40,7 +40,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         checks=tuple(
             CheckResult(one.check, one.verdict, one.expected, one.seen, one.where) for one in judgement.findings
         ),
-        recovery=_recovery(judgement.recovery),
+        recovery=_recovery(judgement),
         baseline=_baseline(plan, run_dir),
         versions=facts.get("versions") or {},
         simulated=tuple(facts.get("simulated") or ()),
@@ -90,10 +90,12 @@ def _fault(history: History, fault: PlannedFault) -> FaultResult:
     )
 
 
-def _recovery(recovery: Recovery) -> RecoveryResult:
+def _recovery(judgement: Judgement) -> RecoveryResult:
+    recovery, history = judgement.recovery, judgement.history
     total = None if recovery.total is None else recovery.total / 1e9
     phases = {phase.name: phase.seconds for phase in recovery.phases}
-    return RecoveryResult(recovery.mechanism, phases, total, recovery.reason)
+    cost = (rollback(history).value, stalled(history).value)
+    return RecoveryResult(recovery.mechanism, phases, total, recovery.reason, *cost)
 
 
 def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:

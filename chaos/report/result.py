@@ -42,12 +42,23 @@ class FaultResult:
 
 @dataclass(frozen=True)
 class RecoveryResult:
-    """Seconds by phase, in order; None where a phase could not be measured. ``reason`` says why the total is None."""
+    """Seconds by phase, in order; None where a phase could not be measured. ``reason`` says why the total is None.
+
+    ``rollback`` counts the steps that were trained again, ``stalled`` the seconds that saving periodic checkpoints took
+    from training before the fault; None where that is not known.
+    """
 
     mechanism: str | None
     phases: dict[str, float | None]
     total: float | None
     reason: str = ""
+    rollback: float | None = None
+    stalled: float | None = None
+
+    def measure(self, name: str) -> float | None:
+        """The figure of that name: a phase, ``total``, ``rollback`` or ``stalled``; None where it is not known."""
+        others = {"total": self.total, "rollback": self.rollback, "stalled": self.stalled}
+        return others[name] if name in others else self.phases.get(name)
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,8 @@ class Result:
                 "phases": dict(self.recovery.phases),
                 "total": self.recovery.total,
                 "reason": self.recovery.reason,
+                "rollback": self.recovery.rollback,
+                "stalled": self.recovery.stalled,
             },
             "baseline": self.baseline,
             "versions": self.versions,
@@ -130,7 +143,14 @@ def from_json(data: dict[str, Any]) -> Result:
             CheckResult(one["name"], one["verdict"], one["expected"], one["seen"], tuple(one["where"]))
             for one in data["checks"]
         ),
-        recovery=RecoveryResult(recovery["mechanism"], recovery["phases"], recovery["total"], recovery["reason"]),
+        recovery=RecoveryResult(
+            recovery["mechanism"],
+            recovery["phases"],
+            recovery["total"],
+            recovery["reason"],
+            recovery.get("rollback"),
+            recovery.get("stalled"),
+        ),
         baseline=data["baseline"],
         versions=data["versions"],
         simulated=tuple(data["simulated"]),

@@ -13,7 +13,7 @@ from rich.text import Text
 from chaos.checks.finding import Verdict, worst
 from chaos.report.result import CheckResult, Result
 
-_STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
+STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
 
 
 def print_result(result: Result, console: Console) -> None:
@@ -41,7 +41,7 @@ def print_result(result: Result, console: Console) -> None:
 
 
 def _line(console: Console, indent: str, text: str, verdict: Verdict) -> None:
-    console.print(Text(f"{indent}{text}").append(verdict, _STYLE[verdict]), soft_wrap=True)
+    console.print(Text(f"{indent}{text}").append(verdict, STYLE[verdict]), soft_wrap=True)
 
 
 def _table(console_box: box.Box | None = None) -> Table:
@@ -59,7 +59,7 @@ def _checks(result: Result) -> Table:
         verdict = worst([one.verdict for one in findings])
         decisive = next(one for one in findings if one.verdict == verdict)
         summary = "" if verdict == "pass" else escape(decisive.seen)
-        table.add_row(escape(name), Text(verdict, _STYLE[verdict]), str(len(findings)), summary)
+        table.add_row(escape(name), Text(verdict, STYLE[verdict]), str(len(findings)), summary)
     return table
 
 
@@ -86,6 +86,6 @@ def _phases(result: Result) -> Table:
 
 def _figures(seconds: float | None, budget: float | None) -> tuple[Text, str]:
     if seconds is None:
-        return Text("unknown", _STYLE["unknown"]), "" if budget is None else f"{budget:g}"
+        return Text("unknown", STYLE["unknown"]), "" if budget is None else f"{budget:g}"
     over = budget is not None and seconds > budget
-    return Text(f"{seconds:.3f}", _STYLE["fail"] if over else ""), "" if budget is None else f"{budget:g}"
+    return Text(f"{seconds:.3f}", STYLE["fail"] if over else ""), "" if budget is None else f"{budget:g}"

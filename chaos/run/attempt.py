@@ -14,7 +14,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.cause import last_error
+from chaos.run.cause import last_error, newest_log
 from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.follow import LogFollower, RankFollower
 from chaos.run.injection import Injection
@@ -123,7 +123,7 @@ class Attempt:
         """The last words of the ranks that have ended, each text once."""
         words: dict[str, list[int]] = {}
         for rank in sorted(self._exited):
-            if (text := last_error(self._logs_dir / f"worker_{rank}.log")) is not None:
+            if (text := last_error(newest_log(self._logs_dir, rank))) is not None:
                 words.setdefault(text, []).append(rank)
         return "; ".join(
             f"rank{'s' * (len(by) > 1)} {', '.join(map(str, by))} said: {text}" for text, by in words.items()

@@ -27,3 +27,9 @@ def last_error(log: Path) -> str | None:
     errors = [line for line in lines if _ERROR.match(line) or _OWN_ERROR.match(line)]
     told = (errors or lines or [""])[-1]
     return told[:_MOST_CHARACTERS] or None
+
+
+def newest_log(logs: Path, rank: int) -> Path:
+    """The log that a rank wrote last. One that is started again within a launch may have several."""
+    found = [logs / f"worker_{rank}.log", *logs.glob(f"worker_{rank}.before-*.log")]
+    return max((path for path in found if path.exists()), key=lambda path: path.stat().st_mtime_ns, default=found[0])

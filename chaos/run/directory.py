@@ -136,10 +136,12 @@ def unfinished_files(directory: Path) -> list[Path]:
     return [path for path in sorted(directory.iterdir()) if _UNFINISHED.match(path.name)]
 
 
-def make_private_directory(ledger: Ledger, token: str, *, parent: Path | None = None) -> Path:
+def make_private_directory(
+    ledger: Ledger, token: str, *, parent: Path | None = None, step: str = "private-directory"
+) -> Path:
     """Make a directory for this user alone outside ``reports``, for sockets and the like, and return it.
 
-    Its undo step ("remove-directory", id "private-directory") is on disk before it is made. Paths of sockets are
+    Its undo step ("remove-directory", id ``step``) is on disk before it is made. Paths of sockets are
     limited to 107 bytes, so its name is short, and it is made in /tmp where TMPDIR is too long for that.
     """
     name = f"chaos-{token[-16:]}"
@@ -147,7 +149,7 @@ def make_private_directory(ledger: Ledger, token: str, *, parent: Path | None = 
     if parent is None and len(os.fsencode(path)) > _MAX_PRIVATE:
         path = Path("/tmp", name)
     note = "remove the run's private directory"
-    ledger.record(UndoStep("private-directory", None, "remove-directory", {"path": str(path)}, note))
+    ledger.record(UndoStep(step, None, "remove-directory", {"path": str(path)}, note))
     path.mkdir(mode=0o700)
     (path / MARKER).write_text(token, "utf-8")
     return path

@@ -74,11 +74,12 @@ def run_cell(
     Whatever ends the run, its processes are ended and its faults undone first. Raises ScenarioError for a scenario
     that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
     """
+    sdk = choose_sdk(options.sdk)
+    cell = with_timings_of(sdk, cell)
     plan = plan_cell(loaded, cell, options.draw_seed)
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
     _refuse_if_lacking(cell.scenario)
-    sdk = choose_sdk(options.sdk)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
     patience = Patience(_CORES_SECONDS, clock)
@@ -104,6 +105,15 @@ def choose_sdk(wanted: str) -> str:
     if wanted == "vendor" and not there:
         raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
     return "vendor" if there and wanted != "standin" else "standin"
+
+
+def with_timings_of(sdk: str, cell: Cell) -> Cell:
+    """The cell with the timings that this SDK has: the vendor's package has its own, whatever the scenario says."""
+    if sdk != "vendor":
+        return cell
+    scenario = cell.scenario
+    job = scenario.job.model_copy(update={"timings": "vendor"})
+    return replace(cell, scenario=scenario.model_copy(update={"job": job}))
 
 
 class _Runner:
@@ -333,6 +343,7 @@ class _Runner:
             extensions=self._kind.extensions,
             scenario=session.scenario,
             digest_steps=self._digest_steps,
+            memory=session.memory,
         )
         command = self._kind.command(launch)
         spec = launch_spec(

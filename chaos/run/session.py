@@ -28,11 +28,16 @@ from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
 
 _PORT_SECONDS = 1.0
+MEMORY = Path("/dev/shm")
+"""Where directories in memory are made: Linux has a file system without a disk there."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """One run in progress. ``ports`` are leased for it; ``private`` is its directory for sockets and the secret."""
+    """One run in progress. ``ports`` are leased for it; ``private`` is its directory for sockets and the secret.
+
+    ``memory`` is its directory in memory, where the job keeps checkpoints in one.
+    """
 
     scenario: Scenario
     scenario_directory: Path
@@ -46,6 +51,7 @@ class Session:
     progress: Progress
     clock: Clock
     deadline: Deadline
+    memory: Path | None = None
 
 
 @contextmanager
@@ -69,16 +75,20 @@ def open_session(
     """
     token = owned.token
     private: Path | None = None
+    memory: Path | None = None
     owned.ledger.record(UndoStep("job", None, "end-job", {"run": token}, "end every process of the job"))
     try:
         private = make_private_directory(owned.ledger, token)
+        if scenario.job.storage.memory:
+            memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
         with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
             place = (channel, private, ports, cores)
-            yield Session(scenario, scenario_directory, plan, owned, history, *place, progress, clock, deadline)
+            who = (scenario, scenario_directory, plan, owned, history)
+            yield Session(*who, *place, progress, clock, deadline, memory)
     finally:
         with uninterrupted():
             _undo(owned, history, clock, lambda step: True)
-            _record_hygiene(owned, history, ports, private)
+            _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
 
 
 def put_back_faults(session: Session) -> None:
@@ -104,7 +114,9 @@ def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Cal
         raise unrecorded[0]
 
 
-def _record_hygiene(owned: RunDirectory, history: HistoryWriter, ports: tuple[int, ...], private: Path | None) -> None:
+def _record_hygiene(
+    owned: RunDirectory, history: HistoryWriter, ports: tuple[int, ...], directories: list[Path]
+) -> None:
     """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
     job = owned.path / "job"
     stale = [path for pattern in ("*_tmp", "*.tmp") for path in job.rglob(pattern)]
@@ -113,7 +125,7 @@ def _record_hygiene(owned: RunDirectory, history: HistoryWriter, ports: tuple[in
         orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],
         ports=[port for port in ports if listens(port) and not is_anothers(port, owned.token)],
         stale=sorted(str(path.relative_to(owned.path)) for path in stale),
-        private_left=private is not None and private.exists(),
+        private_left=any(directory.exists() for directory in directories),
     )
 
 

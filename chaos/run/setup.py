@@ -38,8 +38,12 @@ def write_agent_configuration(
     extensions: tuple[str, ...],
     scenario: Scenario,
     digest_steps: tuple[int, ...] = (),
+    memory: Path | None = None,
 ) -> Path:
-    """Write what the agents of one attempt are told, and return the file's path (CHAOS_AGENT)."""
+    """Write what the agents of one attempt are told, and return the file's path (CHAOS_AGENT).
+
+    ``memory`` is the run's directory in memory, where it has one.
+    """
     configuration = Configuration(
         run=token,
         attempt=attempt,
@@ -49,7 +53,14 @@ def write_agent_configuration(
         digest_interval=scenario.job.digest_interval,
         digest_steps=list(digest_steps),
         extensions=list(extensions),
-        settings={"timings": scenario.job.timings},
+        settings={
+            "timings": scenario.job.timings,
+            "hccl": None if scenario.job.hccl is None else scenario.job.hccl.model_dump(),
+            "storage": {
+                "mb_per_second": scenario.job.storage.mb_per_second,
+                "memory": None if memory is None else str(memory),
+            },
+        },
     )
     path = private / f"agent-{attempt}.json"
     path.write_text(json.dumps(asdict(configuration)), "utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.checks.finding import Verdict, worst
+from chaos.report.compare import Comparison
 from chaos.run.directory import write_json
 
 SCHEMA_VERSION = 1
@@ -27,17 +28,22 @@ class CellOutcome:
 
 @dataclass(frozen=True)
 class Summary:
-    """All cells of one call. ``not_run`` names those that an earlier failure or Ctrl-C has kept from starting."""
+    """All cells of one call. ``not_run`` names those that an earlier failure or Ctrl-C has kept from starting.
+
+    ``comparisons`` holds one for each pair of cells that the scenario compares, once both were run.
+    """
 
     started: str
     cells: tuple[CellOutcome, ...]
     not_run: tuple[str, ...] = ()
     interrupted: bool = False
+    comparisons: tuple[Comparison, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """The worst verdict; a cell without one, or one that was never run, counts as unknown."""
         verdicts: list[Verdict] = [cell.verdict or "unknown" for cell in self.cells]
+        verdicts += [one.verdict for one in self.comparisons]
         return worst([*verdicts, "unknown"] if self.not_run or self.interrupted else verdicts)
 
     def to_json(self) -> dict[str, Any]:
@@ -49,6 +55,7 @@ class Summary:
             "interrupted": self.interrupted,
             "cells": [asdict(cell) for cell in self.cells],
             "not_run": list(self.not_run),
+            "comparisons": [one.to_json() for one in self.comparisons],
         }
 
 

@@ -90,6 +90,12 @@ Phase = Literal[
 Handler = Literal["stop", "clean", "repair", "rollback", "rebuild_group", "save_ckpt", "rename", "exit"]
 """Handlers of the framework that the MindIO TFT SDK calls in a rank, by the names under which they are registered."""
 
+MEASURES = frozenset(
+    {"detection", "stop", "save", "repair", "exit", "relaunch", "load", "compile", "first step", "caught up"}
+    | {"total", "rollback", "stalled"}
+)
+"""What can be compared between two runs: the phases of a recovery, and what they and the saving cost."""
+
 
 class Model(BaseModel):
     """Base of every part of a scenario: unknown keys are errors, nothing changes after loading, no coercion."""
@@ -138,6 +144,37 @@ def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
     return tuple(name for name, wanted in offered.items() if wanted)
 
 
+class Hccl(Model):
+    """What a rank's collective communication does about a network fault. Times are the vendor's, scaled."""
+
+    watchdog: bool = Field(
+        True, description="Watch for communication errors in a thread, as MindSpore does by default."
+    )
+    exec_timeout: Seconds = Field(
+        1800.0, gt=0, description="Time after which a collective gives up (HCCL_EXEC_TIMEOUT), before it is scaled."
+    )
+    time_scale: float = Field(
+        0.01, gt=0, le=1, allow_inf_nan=False, description="Factor of this timeout and of the watchdog's 2 s poll."
+    )
+
+
+class Storage(Model):
+    """What checkpoints are written to and read from."""
+
+    mb_per_second: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Throughput that the storage is held to, in 10^6 bytes. Default: that of the disk.",
+    )
+    asynchronous_saving: bool = Field(
+        False, description="Write periodic checkpoints in the background (async_save of ModelCheckpoint)."
+    )
+    memory: bool = Field(
+        False, description="Keep the latest checkpoint in memory too (MindIO ACP), and load it from there."
+    )
+
+
 class Job(Model):
     """The training job and the protection that it runs under."""
 
@@ -181,6 +218,12 @@ class Job(Model):
         3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
     )
     timings: Literal["fast", "vendor"] = Field("fast", description="Timing profile of the SDK stand-in.")
+    hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
+    storage: Storage = Field(Storage(), description="Where checkpoints go, and how fast.")
+    graph: bool = Field(False, description="Compile forward and backward into a graph. Default: PyNative.")
+    compile_cache: bool = Field(
+        False, description="Keep compiled graphs for the next launch (MS_COMPILER_CACHE_ENABLE); needs graph."
+    )
     resume: bool = Field(
         True, description="Start the job again after it ended with a checkpoint, and train to the end."
     )
@@ -301,6 +344,17 @@ class Expect(Model):
     recovery: ExpectRecovery | None = Field(None, description="Budgets of the recovery time.")
 
 
+class Compare(Model):
+    """What is compared between two cells that differ in one axis: a recovery without an aid and with it."""
+
+    axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
+    at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        min_length=1,
+        description="Largest share of the first cell's measure that the second may have, for example {detection: 0.5}. "
+        "Measures: the phases, total, rollback (steps trained again), stalled (seconds that saving stopped training).",
+    )
+
+
 class Deadlines(Model):
     """One deadline for the whole run and one for each wait."""
 
@@ -325,6 +379,7 @@ class Scenario(Model):
     job: Job = Field(description="What is trained, and the mechanisms that protect it.")
     faults: tuple[Fault, ...] = Field((), strict=False, max_length=MAX_FAULTS, description="The fault schedule.")
     expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
+    compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
     keep_checkpoints_mb: int = Field(
         1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."

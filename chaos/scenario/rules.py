@@ -12,12 +12,12 @@ from typing import Any
 
 from chaos.scenario.errors import quote, suggest
 from chaos.scenario.lines import Path
-from chaos.scenario.model import Parallel
+from chaos.scenario.model import MEASURES, Parallel
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import Report, listed, mapped, rank_range, text, whole
 from chaos.scenario.rules_faults import check_faults
 
-SECTIONS = frozenset({"cluster", "job", "faults", "expect"})
+SECTIONS = frozenset({"cluster", "job", "faults", "expect", "compare"})
 """Top keys that the rules read."""
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -29,6 +29,7 @@ def check(data: dict[str, Any], names: KnownNames, report: Report) -> None:
     _check_job(mapped(data.get("job")), report)
     check_faults(data, names, report)
     _check_expect(data, report)
+    _check_compare(data, report)
     check_name(("cluster", "platform"), data, names.platforms, "platform", report)
     check_name(("job", "kind"), data, names.job_kinds, "job kind", report)
 
@@ -69,6 +70,8 @@ def _check_job(job: dict[str, Any], report: Report) -> None:
     script = text(job.get("script"))
     if script is not None and (why := _script_problem(script)):
         report(("job", "script"), f"script {quote(script)} {why}", "give a path below the scenario file's directory")
+    if job.get("compile_cache") is True and job.get("graph", False) is False:
+        report(("job", "compile_cache"), "nothing is compiled, so there is nothing to keep", "set job.graph: true")
     for name in mapped(job.get("environment")):
         if not _ENVIRONMENT_NAME.fullmatch(name):
             report(("job", "environment", name), f"{quote(name)} cannot name an environment variable", on_key=True)
@@ -92,3 +95,18 @@ def _check_expect(data: dict[str, Any], report: Report) -> None:
         if step is not None and steps is not None and step > steps:
             report(("expect", part, "step"), f"step {step} of {steps}: the job trains {steps} steps")
     rank_range(listed(mapped(expect.get("checkpoint")).get("ranks")), ("expect", "checkpoint", "ranks"), ranks, report)
+
+
+def _check_compare(data: dict[str, Any], report: Report) -> None:
+    compared = mapped(data.get("compare"))
+    axes = mapped(data.get("matrix"))
+    axis = text(compared.get("axis"))
+    if axis is not None and axis not in axes:
+        hint = suggest(axis, axes, "axes") if axes else "give the scenario a matrix"
+        report(("compare", "axis"), f"there is no axis {quote(axis)} in the matrix", hint)
+    elif axis is not None and (count := len(listed(axes[axis]))) > 2:  # one value is left where it was pinned
+        report(("compare", "axis"), f"axis {quote(axis)} has {count} values: a comparison is of two")
+    for name in mapped(compared.get("at_most")):
+        if name not in MEASURES:
+            message = f"there is no measure {quote(name)}"
+            report(("compare", "at_most", name), message, suggest(name, MEASURES, "measures"), on_key=True)

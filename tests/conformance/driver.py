@@ -26,11 +26,13 @@ DEFAULTS: dict[str, Any] = {
     "groups": [[0, 2], [1, 3]],
     "controller": 0,
     "agent": None,
+    "silent": False,
     "arf": False,
     "pauses": False,
     "acts": [],
     "clean": {},
     "raising": {},
+    "replace": True,
     "steps": 10,
 }
 STEP_SECONDS = {"vendor": 0.35, "fast": 0.02}
@@ -57,12 +59,8 @@ class Story:
 
     def dialogue(self) -> list[list[Any]]:
         """What controller and agent said to each other, in order."""
-        return [
-            [line["name"], *line["values"]]
-            for name in ("agent", *self.records)
-            for line in self.records.get(name, [])
-            if line["kind"] == "agent"
-        ]
+        host = "agent" if "agent" in self.records else "0"
+        return [[line["name"], *line["values"]] for line in self.lines(host, "agent")]
 
     def states(self) -> list[str]:
         """The states that the controller entered."""
@@ -145,19 +143,22 @@ class _Played:
     def ended(self, stopped: set[str]) -> bool:
         """Whether all ranks are gone, but for the stopped ones. Starts the processes that the agent asks for."""
         wanted = self.directory / "replace-wanted"
-        if wanted.exists():
+        if wanted.exists() and self.job["replace"]:
+            ranks = json.loads(wanted.read_text("utf-8"))
             wanted.unlink()
-            self.replace_lost()
+            self.replace(ranks)
         return all(
             process.poll() is not None for name, process in self.processes.items() if name not in {"agent", *stopped}
         )
 
-    def replace_lost(self) -> None:
-        for rank in range(self.job["ranks"]):
+    def replace(self, ranks: list[int]) -> None:
+        """Start a new process in the place of each of these ranks, whose old one is ended if it still lives."""
+        for rank in ranks:
             names = [name for name in self.processes if name.split("+")[0] == str(rank)]
-            if self.processes[names[-1]].poll() is not None:
-                (self.directory / f"replaced-{len(list(self.directory.glob('replaced-*')))}").touch()
-                self.start(f"{rank}+{len(names)}", "-m", "tests.conformance.rank", str(rank), str(len(names)))
+            self.processes[names[-1]].kill()
+            self.processes[names[-1]].wait()
+            (self.directory / f"replaced-{len(list(self.directory.glob('replaced-*')))}").touch()
+            self.start(f"{rank}+{len(names)}", "-m", "tests.conformance.rank", str(rank), str(len(names)))
 
     def start(self, name: str, *arguments: str) -> None:
         with (self.directory / "output").open("ab") as output:

@@ -165,6 +165,9 @@ class Rank:
         """Do what the job says for this place, once."""
         for act in [one for one in self.acts if one["when"] == when and one["at"] == where]:
             self.acts.remove(act)
+            if "delay" in act:
+                threading.Timer(act["delay"], os.kill, (os.getpid(), signal.Signals[act["what"]])).start()
+                continue
             self.record.write("act", act["what"])
             if act["what"].startswith("SIG"):
                 os.kill(os.getpid(), signal.Signals[act["what"]])
@@ -178,6 +181,8 @@ class Rank:
                 raise Imprecise("results differ")
             elif act["what"] == "uce-low":
                 raise Uce("UCEError")
+            elif act["what"] == "pause":
+                Path("pause-wanted").touch()
             elif act["what"] == "unknown":
                 raise RuntimeError("an error that nobody knows")
             elif act["what"] != "mark":
@@ -239,6 +244,7 @@ class Rank:
                 tft.tft_report_error(states.RS_UNKNOWN.value)
                 raise
         self.record.write("end", digest(self.state), self.done)
+        Path(f"ended-{RANK}").touch()
         if JOB["controller"] == RANK:
             tft.tft_destroy_controller()
         tft.tft_destroy_processor()

@@ -12,7 +12,8 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
 7. training ends after --steps steps, also in the middle of an epoch;
 8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there;
 9. with --continue, a job that is started again without being told where to go on looks for the newest periodic
-   checkpoint that can be read.
+   checkpoint that can be read;
+10. --graph compiles forward and backward, --asynchronous-saving writes periodic checkpoints in the background.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
+    parser.add_argument("--graph", type=int, default=0, choices=[1, 0], help="compile forward and backward")
+    parser.add_argument("--asynchronous-saving", type=int, default=0, choices=[1, 0])
     return parser
 
 
@@ -89,6 +92,24 @@ class Network(nn.Cell):  # type: ignore[misc]
         x = self.relu3(self.layer3(x))
         x = self.relu4(self.layer4(x))
         return self.layer5(x)
+
+
+class GraphStep(nn.TrainOneStepCell):  # type: ignore[misc]
+    """One training step whose forward and backward part is compiled; gradients are reduced between two graphs."""
+
+    def __init__(self, network: nn.Cell, loss: nn.Cell, optimizer: nn.Optimizer) -> None:
+        super().__init__(nn.WithLossCell(network, loss), optimizer)
+        self.gradients = ops.value_and_grad(self.network, None, self.weights)
+
+    @ms.jit  # type: ignore[untyped-decorator]
+    def forward_backward(self, image: Tensor, label: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        result: tuple[Tensor, tuple[Tensor, ...]] = self.gradients(image, label)
+        return result
+
+    def construct(self, image: Tensor, label: Tensor) -> Tensor:
+        loss, gradients = self.forward_backward(image, label)
+        self.optimizer(self.grad_reducer(gradients))
+        return loss
 
 
 class LastStep(Callback):  # type: ignore[misc]
@@ -177,7 +198,11 @@ def main() -> None:
     optimizer_class = TrainFaultTolerance.get_optimizer_wrapper(nn.Momentum)
     optimizer = optimizer_class(network.trainable_params(), learning_rate=rates, momentum=0.9)
     network.set_train()
-    model = Model(network, loss_fn=nn.CrossEntropyLoss(), optimizer=optimizer)
+    loss = nn.CrossEntropyLoss()
+    if arguments.graph:
+        model = Model(GraphStep(network, loss, optimizer).set_train())
+    else:
+        model = Model(network, loss_fn=loss, optimizer=optimizer)
 
     initial_epoch, initial_step = 0, 0
     saved: dict[str, Parameter] = {}
@@ -197,7 +222,10 @@ def main() -> None:
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
     if arguments.checkpoint_interval:
         configuration = CheckpointConfig(
-            save_checkpoint_steps=arguments.checkpoint_interval, keep_checkpoint_max=10, integrated_save=False
+            save_checkpoint_steps=arguments.checkpoint_interval,
+            keep_checkpoint_max=10,
+            integrated_save=False,
+            async_save=bool(arguments.asynchronous_saving),
         )
         directory = os.path.join(arguments.output, f"rank_{get_rank()}")
         callbacks.append(ModelCheckpoint("mnist", directory, configuration))

@@ -71,7 +71,8 @@ class Dialogue:
         """A strategy has succeeded, or another one is needed."""
         self._say(f"strategy {strategy}: result {code}, {message}")
         if code == OK:
-            self._forget()
+            if self._strategy != "dump":  # after a dump the ranks are about to exit, and the agent waits for that
+                self._forget()
             return 0
         self._remember(faults)
         self._tried.add(self._strategy)

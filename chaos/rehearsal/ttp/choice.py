@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from chaos.rehearsal.ttp.agent_dialogue import OK, AgentDialogue
+from chaos.rehearsal.ttp.agent_dialogue import EXIT_ONLY, OK, AgentDialogue
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
@@ -17,6 +17,7 @@ class Choice:
         self._agent = agent
         self._seconds = timings.agent_answer
         self._log = log
+        self._told: dict[int, int] = {}
 
     @property
     def agent(self) -> bool:
@@ -31,33 +32,42 @@ class Choice:
         if not self.agent:
             return possible().default()
         if not self._agent.report_faults(faults, self._seconds, self._log):
-            return self._unanswered(possible())
+            return self._unanswered()
         everywhere = self._agent.report_stopped(faults, self._seconds, self._log)
         if everywhere is None:
-            return self._unanswered(possible())
+            return self._unanswered()
         for rank, kind in everywhere.items():
             faults.setdefault(rank, kind)
+        self._told = dict(faults)
         now = possible()
         chosen = self._agent.report_strategies(faults, now.offered(), self._seconds, self._log)
-        return chosen or self._unanswered(now)
+        return chosen or self._unanswered()
 
-    def next(self, failed: str, text: str, faults: dict[int, int], possible: Possible) -> str:
-        """What follows a strategy that has failed, for the reason that ``text`` gives."""
+    def next(self, failed: str, text: str, possible: Possible) -> str:
+        """What follows a strategy that has failed, for the reason that ``text`` gives.
+
+        The agent is told the faults of the beginning, as by the vendor's SDK: those that came since it must see itself.
+        """
         self._log.warning("TTP controller.cpp:1260", f"{failed} failed: {text}")
         if not self.agent:
             return possible.default()
         chosen = self._agent.report_failure(
-            possible.code(), text, faults, failed, possible.offered(), self._seconds, self._log
+            possible.code(), text, self._told, failed, possible.offered(), self._seconds, self._log
         )
-        return chosen or self._unanswered(possible)
+        return chosen or self._unanswered()
 
     def succeeded(self, strategy: str) -> None:
         """Training goes on."""
         if self.agent:
             self._agent.report_result(OK, "Mindio do repair operation ok", {}, strategy, self._log)
 
-    def _unanswered(self, possible: Possible) -> str:
-        """Without an answer nothing is repaired: what can be saved is saved."""
-        strategy = "dump" if possible.dump else "exit"
-        self._log.warning("TTP mindx_engine.cpp:160", f"the agent does not answer: {strategy}")
-        return strategy
+    def dumped(self, saved: bool) -> None:
+        """The job ends after an attempt to save."""
+        if self.agent:
+            code, text = (OK, "do dump success") if saved else (EXIT_ONLY, "save ckpt failed")
+            self._agent.report_result(code, text, self._told, "dump", self._log)
+
+    def _unanswered(self) -> str:
+        """Without an answer nothing is repaired and nothing is saved: whether that is wanted is the agent's to say."""
+        self._log.warning("TTP mindx_engine.cpp:160", "the agent does not answer: exit")
+        return "exit"

@@ -199,11 +199,12 @@ class Controller:
             if failure is None:
                 return strategy
             possible, text = failure
-            strategy = self._choice.next(strategy, text, self._faults, possible)
+            strategy = self._choice.next(strategy, text, possible)
         good = {member.rank for member in self._good(set(self._faults))}
         if strategy == "dump":
             self._enter("STATE_OP_DUMP")
-            Dump(self._roster, self._replicas, self._timings, self._log).run(self._step, good)
+            dump = Dump(self._roster, self._replicas, self._timings, self._log)
+            self._choice.dumped(dump.run(self._step, good))
         else:
             self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {self._step}, exit")
             for group in self._replicas.savers(good)[1]:

@@ -19,12 +19,15 @@ class Dump:
         self._timings = timings
         self._log = log
 
-    def run(self, step: int, good: Collection[int]) -> None:
-        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. What fails is in the log."""
+    def run(self, step: int, good: Collection[int]) -> bool:
+        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. What fails is in the log.
+
+        Returns whether there is a checkpoint.
+        """
         savers, without = self._replicas.savers(set(good))
         if without:
             self._log.warning("TTP controller.cpp:2400", f"dp:{list(without[0])} has no complete data. ret:1")
-            return
+            return False
         members = [self._roster.member(rank) for rank in savers]
         self._log.info(
             "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_CKPT_SEND rank_num:{len(savers)}"
@@ -33,15 +36,16 @@ class Dump:
         failed = [m.rank for m in members if m not in missing and m.replies["dump"].get("result") != 0]
         if missing or failed:
             self._log.warning("TTP controller.cpp:2450", f"dump failed, ranks: {[m.rank for m in missing] + failed}")
-            return
-        self._rename(step, members[-1])
+            return False
+        return self._rename(step, members[-1])
 
-    def _rename(self, step: int, member: Member) -> None:
+    def _rename(self, step: int, member: Member) -> bool:
         self._log.info("TTP controller.cpp:2457", "Start rename.")
         if self._roster.ask([member], "rename", self._timings.action, step=step) or (
             member.replies["rename"].get("result") != 0
         ):
             self._log.warning("TTP controller.cpp:2470", f"rename failed, rank:{member.rank}")
-            return
+            return False
         self._log.info("TTP controller.cpp:2478", f"finish rename, rank:{member.rank}")
         self._log.info("TTP controller.cpp:1162", "DumpCallback return TTP_OK")
+        return True

@@ -81,6 +81,28 @@ def test_a_rank_is_held_until_the_harness_answers(
     )
 
 
+@pytest.mark.parametrize(("action", "recorded"), [("link.down", ["fault.device"]), ("unheard of", [])])
+def test_the_device_does_what_the_harness_asks_and_only_that_is_recorded(
+    harness: HarnessChannel,
+    connect: Callable[[], Channel],
+    record: Record,
+    events: Events,
+    action: str,
+    recorded: list[str],
+) -> None:
+    done: list[str] = []
+    barriers = Barriers(record, connect(), ARMED)
+    barriers.actions["link.down"] = lambda: done.append("link.down")
+    barriers.step = 5
+    rank = in_thread(barriers, "step.end")
+    held = harness.messages.get(timeout=SECONDS)
+    assert isinstance(held, AtBarrier)
+    held.connection.answer({"message": "device", "action": action})
+    rank.join(SECONDS)
+    assert [event.event for event in events()][1:] == ["barrier.reached", *recorded, "barrier.released"]
+    assert done == [action] * len(recorded)
+
+
 def test_other_points_are_passed_and_an_armed_one_only_holds_once(record: Record, events: Events) -> None:
     barriers = Barriers(record, None, [*ARMED, {"fault": "stop", "step": 5, "phase": "step.end"}])
     assert barriers.armed_phases() == {"step.end"}

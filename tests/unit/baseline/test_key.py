@@ -57,9 +57,13 @@ SAME: dict[str, dict[str, Any]] = {
     "baseline": {"baseline": "none"},
     "deadlines": {"deadlines": {"run": 5.0}},
     "finding": {"finding": "F-01"},
+    "compare": {"compare": {"axis": "victim", "at_most": {"load": 0.5}}},
     "job.resume": job(resume=False),
     "job.timings": job(timings="vendor"),
     "job.controller": job(controller="outside"),
+    "job.hccl": job(hccl={"watchdog": False}),
+    "job.storage": job(storage={"mb_per_second": 1.0, "memory": True}),
+    "job.compile_cache": job(compile_cache=True),
 }
 OTHER: dict[str, dict[str, Any]] = {
     "cluster.platform": {"cluster": {"ranks": 4, "platform": "docker"}},
@@ -77,6 +81,10 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.environment": job(environment={"A": "2"}),
     "job.protection": job(protection=("UCE",)),
     "job.digest_interval": job(digest_interval=4),
+    "job.graph": job(graph=True),
+    "job.agent": job(agent=True),
+    "job.strategies": job(strategies=("exit",)),
+    "job.restart_limit": job(restart_limit=1),
 }
 
 

@@ -115,6 +115,14 @@ def test_a_good_restart_passes(tmp_path: Path) -> None:
     assert [one.verdict for one in found] == ["pass"] * 4
 
 
+def test_over_a_broken_link_a_rank_may_give_up_before_the_agent_kills_it(tmp_path: Path) -> None:
+    story = good()
+    own_death(story)
+    assert any("rank 1 was not killed" in one.seen for one in judged(story, tmp_path))
+    link = replace(PLAN, faults=(replace(PLAN.faults[0], kind="link"),))
+    assert [one.verdict for one in judged(story, tmp_path, link)] == ["pass"] * 4
+
+
 def later_checkpoint(story: Story) -> None:
     story.add(AT - 0.1, "checkpoint.end", 0, 100, kind="periodic", step=6)
 

@@ -105,5 +105,6 @@ def test_summary_json_is_replaced_in_one_piece(tmp_path: Path) -> None:
             }
         ],
         "not_run": [],
+        "comparisons": [],
     }
     assert [file.name for file in path.parent.iterdir()] == ["summary.json"]

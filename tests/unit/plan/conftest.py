@@ -24,6 +24,7 @@ EFFECTS = {
     "mark": "none",
     "uce": "memory error",
     "hcce": "communication error",
+    "link": "communication error",
     "ecc": "timed memory error",
     "pause": "pause",
     "corrupt": "wrong values",

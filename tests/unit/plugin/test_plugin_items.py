@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
 
@@ -193,3 +194,41 @@ def test_without_a_setting_the_command_is_this_python(
     (item,) = pytester.inline_genitems("scenarios")[0]
     assert isinstance(item, ScenarioItem)
     assert item.command()[:4] == [sys.executable, "-m", "chaos", "run"]
+
+
+PAIR = "matrix: {victim: [1, 2]}\ncompare: {axis: victim, at_most: {load: 0.5}}"
+COMPARED = {"measure": "load", "expected": "load is at most 0.5 of what it is without", "seen": "6 s without, 5 s with"}
+
+
+def compared(verdict: str) -> dict[str, Any]:
+    return {"comparisons": [{"verdict": verdict, "statements": [{**COMPARED, "verdict": verdict}]}]}
+
+
+def test_two_cells_that_are_compared_are_one_item(project: Project) -> None:
+    project.scenario(head=PAIR, victim=AXIS)
+    project.answer("pass", 0, cells=2, more=compared("pass"))
+    project.run().assert_outcomes(passed=1)
+    (call,) = project.calls()
+    assert [call[index + 1] for index, word in enumerate(call) if word == "--cell"] == ["victim=1", "victim=2"]
+    names = [line for line in project.run("--collect-only", "-q").outlines if "::" in line]
+    assert names == ["scenarios/kill-rank.yaml::kill-rank[victim=1 | victim=2]"]
+
+
+def test_a_comparison_that_fails_fails_the_item_and_is_shown(project: Project) -> None:
+    project.scenario(head=PAIR, victim=AXIS)
+    project.answer("pass", 1, cells=2, more=compared("fail"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*compared, fail", "*load (fail)", "*seen      6 s without, 5 s with"])
+
+
+def test_a_comparison_that_was_not_made_is_an_error(project: Project) -> None:
+    project.scenario(head=PAIR, victim=AXIS)
+    project.answer("pass", 0, cells=2, more={})
+    project.run().assert_outcomes(errors=1)
+
+
+def test_an_unknown_comparison_is_an_error(project: Project) -> None:
+    project.scenario(head=PAIR, victim=AXIS)
+    project.answer("pass", 2, cells=2, more=compared("unknown"))
+    project.run().assert_outcomes(errors=1)

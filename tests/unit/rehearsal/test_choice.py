@@ -67,15 +67,14 @@ def test_the_agent_adds_ranks_that_are_faulty_elsewhere_before_it_is_offered_str
 
 
 @pytest.mark.parametrize("silent_on", ["report_fault_ranks", "report_stop_complete", "report_strategies"])
-@pytest.mark.parametrize(("possible", "strategy"), [(ALL, "dump"), (Possible(False, True, True), "exit")])
-def test_an_agent_that_does_not_answer_gets_nothing_repaired(silent_on: str, possible: Possible, strategy: str) -> None:
+def test_an_agent_that_does_not_answer_gets_nothing_repaired_and_nothing_saved(silent_on: str) -> None:
     agent = Agent("recover", silent_on=silent_on)
-    assert choice(agent.dialogue).first({2: 1}, lambda: possible) == strategy
+    assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "exit"
 
 
 def test_a_strategy_that_was_not_offered_is_not_followed() -> None:
     agent = Agent("recover")
-    assert choice(agent.dialogue).first({2: 1}, lambda: Possible(True, False, False)) == "dump"
+    assert choice(agent.dialogue).first({2: 1}, lambda: Possible(True, False, False)) == "exit"
 
 
 def test_an_answer_that_nobody_asked_for_is_refused() -> None:
@@ -92,8 +91,21 @@ def test_an_answer_that_nobody_asked_for_is_refused() -> None:
 )
 def test_a_failure_is_reported_with_what_is_still_allowed(possible: Possible, code: int, next_strategy: str) -> None:
     agent = Agent(next_strategy)
-    assert choice(agent.dialogue).next("retry", "clean failed", {2: 0}, possible) == next_strategy
-    assert agent.heard == [("report_result", (code, "clean failed", {2: 0}, "retry"))]
+    assert choice(agent.dialogue).next("retry", "clean failed", possible) == next_strategy
+    assert agent.heard == [("report_result", (code, "clean failed", {}, "retry"))]
+
+
+@pytest.mark.parametrize(("saved", "code"), [(True, 0), (False, 499)])
+def test_the_agent_is_told_whether_there_is_a_checkpoint_and_the_faults_of_the_beginning(
+    saved: bool, code: int
+) -> None:
+    agent, faults = Agent("dump"), {2: 1}
+    one = choice(agent.dialogue)
+    one.first(faults, lambda: ALL)
+    faults[3] = 1
+    one.dumped(saved)
+    told = agent.heard[-1]
+    assert (told[0], told[1][0], told[1][2:]) == ("report_result", code, ({2: 1}, "dump"))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +115,7 @@ def test_a_failure_is_reported_with_what_is_still_allowed(possible: Possible, co
 def test_without_an_agent_the_controller_decides_and_replaces_nobody(possible: Possible, strategy: str) -> None:
     alone = choice(AgentDialogue())
     assert alone.first({2: 1}, lambda: possible) == strategy
-    assert alone.next("retry", "", {2: 1}, possible) == strategy
+    assert alone.next("retry", "", possible) == strategy
 
 
 def test_a_part_of_an_agent_is_none() -> None:

@@ -271,6 +271,17 @@ def test_lost_ranks_are_started_again_only_when_strategies_have_been_offered(
     assert not dialogue.heard
 
 
+def test_after_a_dump_the_controller_is_still_at_work_until_the_ranks_have_exited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    controller, dialogue = talk(monkeypatch, "dump,exit")
+    report = controller.callbacks
+    report["report_fault_ranks"]({2: 1})
+    report["report_strategies"]({2: 1}, ["exit", "dump", "recover"])
+    report["report_result"](0, "do dump success", {2: 1}, "dump")
+    assert dialogue.heard
+
+
 def test_a_retry_that_fails_is_followed_by_a_restart_in_place_and_then_by_a_dump(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -41,11 +41,13 @@ def history(run: RunDirectory) -> HistoryWriter:
 @pytest.fixture
 def opened(run: RunDirectory, history: HistoryWriter) -> Open:
     """Open a session of the run."""
-    scenario = Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": 4}, "job": {"steps": 5}})
     plan: Any = None  # a session keeps it for others
 
-    def opened(ports: tuple[int, ...] = ()) -> AbstractContextManager[Session]:
+    def opened(ports: tuple[int, ...] = (), **job: Any) -> AbstractContextManager[Session]:
         checked: Plan = plan
+        scenario = Scenario.model_validate(
+            {"chaos": 1, "name": "n", "cluster": {"ranks": 4}, "job": {"steps": 5, **job}}
+        )
         return open_session(
             scenario,
             run.path,
@@ -85,6 +87,19 @@ def closed(run: RunDirectory) -> list[str]:
     return list(run.ledger.read().closed)
 
 
+def test_a_job_that_keeps_checkpoints_in_memory_has_a_place_for_them_that_goes_with_the_run(
+    run: RunDirectory, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.run.session.MEMORY", tmp_path)
+    with opened(storage={"memory": True}) as session:
+        assert session.memory is not None
+        assert (session.memory.parent, session.memory.stat().st_mode & 0o777) == (tmp_path, 0o700)
+        (session.memory / "rank_0").write_bytes(b"state")
+    assert not session.memory.exists()
+    assert closed(run) == ["memory-directory", "private-directory", "job"]
+    assert hygiene(run) == CLEAN
+
+
 @pytest.mark.parametrize("error", [None, RuntimeError("a check failed"), KeyboardInterrupt()])
 def test_everything_is_put_back_in_reverse_order(
     run: RunDirectory, opened: Open, start: Start, error: BaseException | None
@@ -92,6 +107,7 @@ def test_everything_is_put_back_in_reverse_order(
     def work() -> None:
         with opened() as session:
             assert session.private.is_dir()
+            assert session.memory is None
             assert [step.id for step in run.ledger.open_steps()] == ["private-directory", "job"]
             suspended(run, start)
             if error is not None:

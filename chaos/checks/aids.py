@@ -1,0 +1,99 @@
+"""Whether what shortens a recovery was really used where the plan has it, and was not used where it has not.
+
+Part of the check ``recovery``: a phase that is short for another reason would make a comparison worthless.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, by_rank, places, ranks_text
+from chaos.checks.severed import KIND as LINK
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+CACHE_HIT = "Use the compilation cache and execute the backend actions only."
+CACHE_MISS = "Execute all the compilation actions."
+"""Parts of MindSpore's warnings (2.10); a miss without a cache is silent."""
+
+WATCHDOG = "HcclWatchdogThread catch an error"
+TIMEOUT = "EI0002"
+"""What tells in a rank's log how a broken link was found: MindSpore's watchdog, or the collective's timeout."""
+
+
+def judge_aids(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge every aid that the job has, and the lack of those that it has not."""
+    if plan.resumes:
+        _judge_memory(plan, history, found)
+        if plan.aids.graph:
+            _judge_cache(plan, history, artifacts, found)
+    if plan.checkpoint_interval is not None:
+        _judge_saving(plan, history, found)
+    hit = sorted({rank for fault in plan.faults if fault.kind == LINK for rank in fault.ranks})
+    if hit:
+        _judge_watchdog(plan, artifacts, hit, found)
+
+
+def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
+    reads = by_rank(history, "checkpoint.read", RESUME)
+    source = "memory" if plan.aids.memory else "storage"
+    expected = f"the checkpoint to go on from is read from {source}"
+    if not reads and not plan.aids.memory:
+        return  # A job whose storage nobody watches; nothing is claimed about it.
+    for rank in range(plan.ranks):
+        own = reads.get(rank, [])
+        if not own:
+            found.unknown(expected, f"no read of rank {rank} is recorded")
+        for one in own:
+            if one.data.get("source") != source:
+                found.fail(
+                    expected, f"rank {rank} read {one.data.get('path')} from {one.data.get('source')}", one.source
+                )
+    found.settle(expected, f"it is, by {ranks_text(reads)}", *places(events[0] for events in reads.values()))
+
+
+def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    wanted = plan.aids.compile_cache
+    expected = f"the graphs of the job that was started again come {'from the cache' if wanted else 'from no cache'}"
+    compiled = by_rank(history, "graph.compiled", RESUME)
+    for rank in range(plan.ranks):
+        log = f"logs/{RESUME}/worker_{rank}.log"
+        if rank not in compiled:
+            found.unknown(expected, f"rank {rank} is not recorded to have made a graph")
+            continue
+        hit = artifacts.log_contains(RESUME, CACHE_HIT, rank)
+        if wanted and not hit:
+            missed = artifacts.log_contains(RESUME, CACHE_MISS, rank)
+            if missed:
+                found.fail(expected, f"rank {rank} has compiled anew", log)
+            else:
+                found.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
+        elif hit and not wanted:
+            found.fail(expected, f"rank {rank} has used a cache", log)
+    found.settle(expected, f"they do, on {plan.ranks} ranks")
+
+
+def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
+    wanted = plan.aids.asynchronous_saving
+    expected = f"periodic checkpoints are written {'in the background' if wanted else 'while training waits'}"
+    saves = [one for one in history.select("checkpoint.begin", attempt=TRAIN) if one.data.get("kind") == "periodic"]
+    if not saves and not wanted:
+        return  # The fault came before the first; the plan knows, and whoever compares is told that none was saved.
+    if not saves:
+        found.unknown(expected, "no periodic checkpoint is recorded")
+    for one in saves:
+        if bool(one.data.get("asynchronous")) is not wanted:
+            found.fail(expected, f"rank {one.rank} wrote {one.data.get('path')} otherwise", one.source)
+    found.settle(expected, f"{len(saves)} are", *places(saves[:1]))
+
+
+def _judge_watchdog(plan: Plan, artifacts: Artifacts, hit: list[int], found: Collector) -> None:
+    wanted = bool(plan.aids.watchdog)
+    expected = f"the broken link is found by the {'watchdog' if wanted else 'timeout of the collective'}"
+    for rank in hit:
+        seen = {text for text in (WATCHDOG, TIMEOUT) if artifacts.log_contains(TRAIN, text, rank)}
+        if not seen:
+            found.unknown(expected, f"the logs of rank {rank} do not say how it was found")
+        elif seen != {WATCHDOG if wanted else TIMEOUT}:
+            found.fail(expected, f"the logs of rank {rank} say {', '.join(sorted(seen))}")
+    found.settle(expected, f"it is, on {ranks_text(hit)}")

@@ -1,0 +1,89 @@
+"""What a recovery cost beside its phases: steps trained again, and time that saving took from training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.checks.facts import TRAIN, step_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of a run. ``value`` is None when it is not known; ``reason`` then says why."""
+
+    value: float | None
+    reason: str = ""
+
+
+def rollback(history: History) -> Measure:
+    """Steps that the worst rank had ended and trained again after the first fault."""
+    acts = history.select("fault.injecting")
+    if not acts:
+        return Measure(None, "no fault was injected")
+    after = [one for one in history.select("step.begin") if one.mono > acts[0].mono]
+    again = {rank for rank in _ranks(after) if _went_on(history, rank, acts[0].mono)}
+    if not again:
+        return Measure(None, "no rank is recorded to have trained on after the fault")
+    return Measure(float(max(_repeated(history, rank) for rank in again)))
+
+
+def stalled(history: History) -> Measure:
+    """Seconds for which the worst rank's training stood still to save periodic checkpoints, up to the first fault.
+
+    Saving in the background stops training only while the state is copied.
+    """
+    acts = history.select("fault.injecting")
+    until = acts[0].mono if acts else None
+    begins = [
+        one
+        for one in history.select("checkpoint.begin", attempt=TRAIN)
+        if one.data.get("kind") == "periodic" and (until is None or one.mono < until)
+    ]
+    if not begins:
+        return Measure(None, "no periodic checkpoint was saved")
+    total: dict[int | None, int] = {}
+    ends = [one for one in history.select("checkpoint.end", attempt=TRAIN) if one.data.get("kind") == "periodic"]
+    for begin in begins:
+        end = next((one for one in ends if _same_save(begin, one)), None)
+        if end is not None:  # a rank may have been killed while it saved
+            total[begin.rank] = total.get(begin.rank, 0) + end.mono - begin.mono
+    if not total:
+        return Measure(None, "the end of no periodic checkpoint is recorded")
+    return Measure(max(total.values()) / 1e9)
+
+
+def _same_save(begin: Event, end: Event) -> bool:
+    return (begin.rank, begin.pid, begin.data.get("path")) == (
+        end.rank,
+        end.pid,
+        end.data.get("path"),
+    ) and end.mono >= begin.mono
+
+
+def _ranks(events: list[Event]) -> set[int]:
+    return {one.rank for one in events if one.rank is not None}
+
+
+def _of_rank(history: History, name: str, rank: int) -> list[Event]:
+    return [one for one in history.select(name) if one.rank == rank]
+
+
+def _went_on(history: History, rank: int, fault: int) -> bool:
+    """Whether the rank began to train anew after the fault, in whichever process."""
+    return any(one.mono > fault for one in _of_rank(history, "train.begin", rank))
+
+
+def _repeated(history: History, rank: int) -> int:
+    """The largest number of steps that this rank went back by."""
+    marks = sorted(
+        [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda one: one.mono
+    )
+    highest, back = 0, 0
+    for mark in marks:
+        if mark.event == "step.end":
+            highest = max(highest, step_of(mark))
+        else:
+            back = max(back, highest - step_of(mark) + 1)
+    return back

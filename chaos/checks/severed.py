@@ -1,0 +1,46 @@
+"""Part of check ``injection``: proof of a link that was taken down inside a rank's device layer.
+
+No signal tells of it. The proof is the rank's own record that its link is down, at the barrier where it was held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+KIND = "link"
+ACTION = "link.down"
+
+
+def severed_doubts(
+    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind != KIND:
+        return
+    rank = injection.rank
+    records = [
+        one
+        for one in history.select("fault.device", fault=fault.id, rank=rank)
+        if one.pid == injection.pid and one.data.get("action") == ACTION
+    ]
+    if not records:
+        yield f"rank {rank}'s own history does not say that its link went down", (landing.source,)
+        return
+    severed = records[0]
+    point = barrier(severed.data.get("step"), severed.data.get("phase"))
+    if wanted.barriers and point not in wanted.barriers:
+        where = place_text(point) if point else "an unknown place"
+        yield f"rank {rank}'s link went down at {where}: the fault that was planned was not made", (severed.source,)
+    if severed.mono < injection.mono:
+        yield f"rank {rank}'s link was down before the injection", (severed.source, injection.source)
+    if landing.mono < severed.mono:
+        yield f"the landing is recorded before rank {rank}'s link was down", (landing.source, severed.source)
+    ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
+    if any(one.mono > severed.mono for one in ended):
+        yield f"rank {rank} ended a step behind its broken link", (severed.source,)

@@ -1,0 +1,109 @@
+"""The storage of a rehearsal: held to a stated throughput. Every checkpoint that is read is recorded with its source.
+
+Installed by the agent before MindSpore's own ``mindspore.common.file_system`` is used, which every checkpoint file goes
+through: it takes ``open`` or, where the package can be imported, MindIO ACP. Which of the two it is, MindSpore decides.
+"""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType, TracebackType
+from typing import Any, Callable
+
+from chaos.agent.start import Agent
+
+_PIECE = 1 << 20
+
+
+def install(agent: Agent) -> None:
+    """Watch the file system in a rank; an extension of the agent."""
+    if agent.place.rank is None:
+        return
+    agent.imports.watch("mindspore.common.file_system", lambda module: _replace(agent, module))
+
+
+def _replace(agent: Agent, module: ModuleType) -> None:
+    rate = agent.configuration.settings.get("storage", {}).get("mb_per_second")
+    basic = module._register_basic_file_system
+    mindio = module._register_mindio_file_system
+
+    def register_basic(fs: Any) -> bool:
+        done = basic(fs)
+        if rate:
+            fs.create = _paced(fs.create, rate)
+            fs.open = _paced(fs.open, rate)
+        fs.open = _recorded(agent, fs.open, fs.backend)
+        return bool(done)
+
+    def register_mindio(fs: Any) -> bool:
+        done = mindio(fs)
+        if done:
+            fs.open = _recorded(agent, fs.open, fs.backend)
+        return bool(done)
+
+    module._register_basic_file_system = register_basic  # type: ignore[attr-defined]
+    module._register_mindio_file_system = register_mindio  # type: ignore[attr-defined]
+
+
+def _recorded(agent: Agent, opens: Callable[..., Any], backend: str) -> Callable[..., Any]:
+    assert agent.record is not None
+    record = agent.record
+
+    def open_recorded(path: str, *arguments: Any) -> Any:
+        file = opens(path, *arguments)
+        record.write("checkpoint.read", path=str(path), backend=backend, source=getattr(file, "source", "storage"))
+        return file
+
+    return open_recorded
+
+
+def _paced(opens: Callable[..., Any], rate: float) -> Callable[..., Any]:
+    return lambda *arguments: PacedFile(opens(*arguments), rate)
+
+
+class PacedFile:
+    """A file of a storage with ``mb_per_second``: reading and writing take at least as long as that makes of it.
+
+    It waits asleep, so that other threads go on meanwhile, as with real storage.
+    """
+
+    source = "storage"
+
+    def __init__(self, file: Any, mb_per_second: float) -> None:
+        self._file = file
+        self._rate = mb_per_second * 1e6
+        self._begun = time.monotonic()
+        self._moved = 0
+
+    def write(self, data: Any) -> Any:
+        """Write, and wait until so much can have been written."""
+        written = self._file.write(data)
+        self._wait(len(data))
+        return written
+
+    def read(self, size: int = -1) -> Any:
+        """Read, and wait until so much can have been read."""
+        data = self._file.read(size)
+        self._wait(len(data))
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _wait(self, size: int) -> None:
+        now = time.monotonic()
+        # Time in which nothing was asked of the storage is not credit for later.
+        self._begun = max(self._begun, now - self._moved / self._rate - _PIECE / self._rate)
+        self._moved += size
+        left = self._begun + self._moved / self._rate - now
+        if left > 0:
+            time.sleep(left)
+
+    def __enter__(self) -> PacedFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

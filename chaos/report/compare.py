@@ -1,0 +1,123 @@
+"""Two finished runs side by side: what a recovery took without an aid and with it, and whether it shrank.
+
+Like a check it is three-valued and looks at nothing but what the runs left. Reports of the two runs come in, a
+comparison goes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaos.checks.finding import Verdict, worst
+from chaos.report.result import Result
+
+MUST_EQUAL = ("scenario", "seed")
+MUST_EQUAL_IN_PLAN = ("ranks", "nodes", "last_step", "mechanism", "protection", "timings")
+COUNTED = frozenset({"rollback"})
+"""Measures that are steps; all others are seconds."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Whether one measure of the second run is at most ``share`` of the first run's."""
+
+    measure: str
+    share: float
+    verdict: Verdict
+    expected: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side. ``rows`` maps every measure that one of them has to both figures, in order.
+
+    ``cells`` name them, without and with the aid. ``statements`` is empty where nothing was to be judged; then
+    ``verdict`` is unknown. ``simulated`` says what was not the genuine part in one of them, scaled times included.
+    """
+
+    scenario: str
+    cells: tuple[str, str]
+    mechanisms: tuple[str | None, str | None]
+    rows: dict[str, tuple[float | None, float | None]]
+    statements: tuple[Statement, ...]
+    simulated: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst statement."""
+        return worst([one.verdict for one in self.statements]) if self.statements else "unknown"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data (docs/result-format.md)."""
+        return {"verdict": self.verdict, **asdict(self)}
+
+
+def compare(first: Result, second: Result, at_most: dict[str, float] | None = None) -> Comparison:
+    """Compare ``second`` with ``first``.
+
+    ``at_most`` maps a measure to the largest share of the first run's; by default it is what the second run's plan
+    says. A measure that one of them lacks is unknown, and so is everything where the runs are not of one kind or one of
+    them did not pass: then their phases are not those of the recovery that was planned.
+    """
+    planned = second.plan.get("comparison") or {}
+    wanted = planned.get("at_most", {}) if at_most is None else at_most
+    doubt = _incomparable(first, second, planned.get("axis"))
+    names = list(dict.fromkeys([*first.recovery.phases, *second.recovery.phases, "total", "rollback", "stalled"]))
+    rows = {name: (first.recovery.measure(name), second.recovery.measure(name)) for name in [*names, *wanted]}
+    return Comparison(
+        second.scenario,
+        (first.cell or "the first run", second.cell or "the second run"),
+        (first.recovery.mechanism, second.recovery.mechanism),
+        {name: both for name, both in rows.items() if both != (None, None) or name in wanted},
+        tuple(_state(name, share, rows[name], doubt) for name, share in wanted.items()),
+        tuple(dict.fromkeys(f"{one['part']} at: {one['layer']}" for run in (first, second) for one in run.simulated)),
+    )
+
+
+def _state(name: str, share: float, figures: tuple[float | None, float | None], doubt: str) -> Statement:
+    before, after = figures
+    rule = "no more than" if share == 1 else f"at most {share:g} of"
+    expected = f"{name} is {rule} what it is without"
+    if doubt:
+        return Statement(name, share, "unknown", expected, doubt)
+    if before is None or after is None:
+        which = "both runs" if before == after else "the first run" if before is None else "the second run"
+        return Statement(name, share, "unknown", expected, f"it is not known of {which}")
+    seen = f"{shown(name, before)} without, {shown(name, after)} with"
+    if share < 1 and before <= 0:
+        return Statement(name, share, "unknown", expected, f"{seen}: there is nothing to shrink")
+    return Statement(name, share, "pass" if after <= share * before else "fail", expected, seen)
+
+
+def _incomparable(first: Result, second: Result, axis: str | None) -> str:
+    """Why nothing can be said about the two, empty if something can."""
+    for which, run in (("first", first), ("second", second)):
+        if run.verdict != "pass":
+            return f"the {which} run ({run.cell or run.scenario}) is {run.verdict}"
+    differing = [name for name in MUST_EQUAL if getattr(first, name) != getattr(second, name)]
+    differing += [name for name in MUST_EQUAL_IN_PLAN if first.plan.get(name) != second.plan.get(name)]
+    if _faults(first) != _faults(second):
+        differing.append("faults")
+    if first.versions != second.versions:
+        differing.append("versions")
+    if first.cell == second.cell:
+        return "both runs are of one cell"
+    if axis is not None and _others(first.cell, axis) != _others(second.cell, axis):
+        differing.append(f"another axis than {axis}")
+    return f"the runs differ in {', '.join(differing)}" if differing else ""
+
+
+def _faults(result: Result) -> list[tuple[str, tuple[int, ...], str]]:
+    faults = result.plan.get("faults") or []
+    return [(one["kind"], tuple(one["ranks"]), str(one["trigger"])) for one in faults]
+
+
+def _others(cell: str, axis: str) -> list[str]:
+    return [part for part in cell.split(",") if not part.startswith(f"{axis}=")]
+
+
+def shown(name: str, value: float) -> str:
+    """A figure with its unit."""
+    return f"{value:g} steps" if name in COUNTED else f"{value:.3f} s"

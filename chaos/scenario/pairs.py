@@ -1,0 +1,31 @@
+"""Which cells of a scenario are compared with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.scenario.load import Cell
+
+
+def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
+    """Cells that differ in the compared axis alone: the one with its first value before the one with its second.
+
+    Empty where the scenario compares nothing. A cell whose partner is not among ``cells`` is in no pair.
+    """
+    found: list[tuple[Cell, Cell]] = []
+    for cell in cells:
+        compare = cell.scenario.compare
+        if compare is None:
+            continue
+        values = cell.scenario.matrix[compare.axis]
+        others = [other for other in cells if _differ_in(cell, other, compare.axis)]
+        if cell.values[compare.axis] == values[0] and others:
+            found.append((cell, others[0]))
+    return found
+
+
+def _differ_in(one: Cell, other: Cell, axis: str) -> bool:
+    names = one.scenario.matrix
+    return one.values[axis] != other.values[axis] and all(
+        one.values[name] == other.values[name] for name in names if name != axis
+    )

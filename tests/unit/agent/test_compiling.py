@@ -1,0 +1,49 @@
+"""Only what is really compiled is recorded."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from chaos.agent.compiling import hook_compiling
+from chaos.agent.record import Record
+from tests.unit.agent.conftest import Events
+
+
+def graph_api() -> Any:
+    """A module as MindSpore 2.10 has it: a method that compiles a phase once."""
+    module: Any = ModuleType("mindspore.graph.api")
+    module.ms_compile_cache = set()
+
+    class _JitExecutor:
+        __module__ = "mindspore.graph.api"
+
+        def compile(self, method_name: str, *args: Any, phase: str = "") -> str:
+            module.ms_compile_cache.add(phase or method_name)
+            return phase or method_name
+
+    module._JitExecutor = _JitExecutor
+    return module
+
+
+def test_a_graph_is_recorded_when_it_is_compiled_and_not_when_it_is_run_again(record: Record, events: Events) -> None:
+    module = graph_api()
+    hook_compiling(record, module)
+    executor = module._JitExecutor()
+    assert [executor.compile("step"), executor.compile("step"), executor.compile("step", phase="other")] == [
+        "step",
+        "step",
+        "other",
+    ]
+    compiled = events("graph.compiled")
+    assert [one.data["function"] for one in compiled] == ["step", "step"]
+    assert all(one.data["seconds"] >= 0 for one in compiled)
+
+
+def test_a_module_that_only_hands_the_class_on_is_left_alone(record: Record, events: Events) -> None:
+    module = graph_api()
+    module._JitExecutor.__module__ = "mindspore.elsewhere"
+    before = module._JitExecutor.compile
+    hook_compiling(record, module)
+    hook_compiling(record, ModuleType("mindspore.graph.api"))
+    assert module._JitExecutor.compile is before

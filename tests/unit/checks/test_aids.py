@@ -1,0 +1,133 @@
+"""What shortens a recovery must really have been used, and must not where the plan does without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.checks.aids import CACHE_HIT, CACHE_MISS, TIMEOUT, WATCHDOG, judge_aids
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.history.reader import read_history
+from chaos.plan.model import Aids
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import RANKS, VICTIM, GoodRun
+
+READ = "the checkpoint to go on from is read from"
+GRAPH = "the graphs of the job that was started again come from"
+SAVE = "periodic checkpoints are written"
+
+
+def with_reads(run: GoodRun, source: str) -> None:
+    for rank in range(RANKS):
+        begin = run.one("load.begin", rank=rank)
+        path = begin["path"]
+        run.add(f"resume-rank_{rank}", {**begin, "event": "checkpoint.read", "path": path, "source": source})
+
+
+def with_graphs(run: GoodRun, line: str) -> None:
+    run.replan(aids=Aids(graph=True, compile_cache=run.plan.aids.compile_cache))
+    for rank in range(RANKS):
+        end = next(run.events("step.begin", attempt="resume", rank=rank))
+        run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})
+        run.others[f"logs/resume/worker_{rank}.log"] = f"[WARNING] {line} Be aware.\n".encode()
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory: bool) -> None:
+    run.replan(aids=Aids(memory=memory))
+    with_reads(run, "memory" if memory else "storage")
+    judgement = judged(run)
+    assert said(judgement, "recovery", "pass", READ)
+    assert judgement.verdict == "pass"
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_one_read_from_elsewhere_fails(run: GoodRun, judged: Judge, memory: bool) -> None:
+    run.replan(aids=Aids(memory=memory))
+    with_reads(run, "memory" if memory else "storage")
+    run.one("checkpoint.read", rank=3)["source"] = "storage" if memory else "memory"
+    assert said(judged(run), "recovery", "fail", "rank 3 read")
+
+
+def test_memory_without_a_record_of_the_read_is_unknown(run: GoodRun, judged: Judge) -> None:
+    run.replan(aids=Aids(memory=True))
+    with_reads(run, "memory")
+    run.drop("checkpoint.read", rank=1)
+    assert said(judged(run), "recovery", "unknown", "no read of rank 1 is recorded")
+
+
+@pytest.mark.parametrize(("cache", "line"), [(True, CACHE_HIT), (False, "nothing about caches")])
+def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache: bool, line: str) -> None:
+    run.replan(aids=Aids(graph=True, compile_cache=cache))
+    with_graphs(run, line)
+    judgement = judged(run)
+    assert said(judgement, "recovery", "pass", GRAPH), [one for one in judgement.findings if one.verdict != "pass"]
+
+
+SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
+    (True, CACHE_MISS, lambda run: None, "fail", "rank 0 has compiled anew"),
+    (False, CACHE_HIT, lambda run: None, "fail", "rank 0 has used a cache"),
+    (True, "nothing about caches", lambda run: None, "unknown", "does not say whether the cache was used"),
+    (True, CACHE_HIT, lambda run: run.drop("graph.compiled", rank=2), "unknown", "rank 2 is not recorded to have made"),
+]
+
+
+@pytest.mark.parametrize(("cache", "line", "spoil", "verdict", "text"), SPOILT)
+def test_graphs_from_elsewhere_do_not_pass(
+    run: GoodRun, judged: Judge, cache: bool, line: str, spoil: Callable[[GoodRun], Any], verdict: str, text: str
+) -> None:
+    run.replan(aids=Aids(graph=True, compile_cache=cache))
+    with_graphs(run, line)
+    spoil(run)
+    assert said(judged(run), "recovery", verdict, text)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
+    run.replan(aids=Aids(asynchronous_saving=background), checkpoint_interval=2)
+    for rank in range(RANKS):
+        end = run.one("step.end", attempt="train", rank=rank, step=2)
+        more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": background}
+        for name, late in (("checkpoint.begin", 1), ("checkpoint.end", 2)):
+            late_end = {"mono": end["mono"] + late, "wall": end["wall"] + late}
+            run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more})
+    assert said(judged(run), "recovery", "pass", SAVE)
+    run.one("checkpoint.begin", rank=1, kind="periodic")["asynchronous"] = not background
+    assert said(judged(run), "recovery", "fail", SAVE)
+
+
+def test_saving_in_the_background_that_nobody_saw_is_unknown(run: GoodRun, judged: Judge) -> None:
+    run.replan(aids=Aids(asynchronous_saving=True), checkpoint_interval=2)
+    assert said(judged(run), "recovery", "unknown", "no periodic checkpoint is recorded")
+
+
+def with_link(run: GoodRun, line: str, *, watchdog: bool) -> None:
+    """Only the fault's kind and the log are those of a broken link; the other checks have their own say."""
+    (fault,) = run.plan.faults
+    run.replan(aids=Aids(watchdog=watchdog), faults=(replace(fault, kind="link"),))
+    run.others[f"logs/train/worker_{VICTIM}.before-1.log"] = f"[ERROR] {line}: more\n".encode()
+
+
+@pytest.mark.parametrize(("watchdog", "line"), [(True, WATCHDOG), (False, TIMEOUT)])
+def test_a_link_that_is_found_as_planned_passes(run: GoodRun, judged: Judge, watchdog: bool, line: str) -> None:
+    with_link(run, line, watchdog=watchdog)
+    assert said(judged(run), "recovery", "pass", "the broken link is found by the")
+
+
+@pytest.mark.parametrize(
+    ("watchdog", "line", "verdict"),
+    [(True, TIMEOUT, "fail"), (False, WATCHDOG, "fail"), (True, "nothing", "unknown"), (False, "nothing", "unknown")],
+)
+def test_a_link_that_is_found_otherwise_does_not_pass(
+    run: GoodRun, tmp_path: Path, watchdog: bool, line: str, verdict: str
+) -> None:
+    with_link(run, line, watchdog=watchdog)
+    run.write(tmp_path)
+    found = Collector("recovery")
+    judge_aids(run.plan, read_history(tmp_path / "history"), Artifacts(tmp_path, None), found)
+    assert [one.verdict for one in found.findings() if "broken link" in one.expected] == [verdict]

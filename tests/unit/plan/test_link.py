@@ -1,0 +1,39 @@
+"""A broken link is planned where what follows is known, and refused elsewhere; aids and comparison go into the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaos.plan.io import dumps, loads
+from chaos.plan.model import Comparison
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+LINK = {"kind": "link", "target": {"rank": 1}, "trigger": {"step": 5, "phase": "allreduce.enter"}}
+
+
+def test_a_link_without_a_timeout_is_refused(plan: Planner) -> None:
+    assert "without job.hccl nothing says when a collective" in plan.refused(LINK, job={"protection": ()})
+
+
+@pytest.mark.parametrize("protection", [("TTP",), ("HCCE",), ("UCE", "RSC")])
+def test_a_link_beside_mechanisms_that_need_an_order_is_refused(plan: Planner, protection: tuple[Any, ...]) -> None:
+    text = plan.refused(LINK, job={"protection": protection, "hccl": {}})
+    assert "depends on the order in which the ranks give up" in text
+
+
+def test_a_link_breaks_in_the_exchange_only(plan: Planner) -> None:
+    late = {**LINK, "trigger": {"step": 5, "phase": "step.end"}}
+    assert "while the gradients are exchanged" in plan.refused(late, job={"protection": (), "hccl": {}})
+
+
+def test_the_plan_holds_scaled_times_aids_and_comparison(plan: Planner) -> None:
+    job = {"hccl": {"watchdog": True, "exec_timeout": 1800.0, "time_scale": 0.01}, "storage": {"memory": True}}
+    found = plan(job=job, matrix={"memory": [False, True]}, compare={"axis": "memory", "at_most": {"load": 0.5}})
+    assert (found.aids.watchdog, found.aids.exec_timeout, found.aids.poll) == (True, 18.0, 0.02)
+    assert (found.aids.memory, found.aids.asynchronous_saving, found.aids.compile_cache) == (True, False, False)
+    assert found.comparison == Comparison("memory", {"load": 0.5})
+    assert loads(dumps(found)) == found

@@ -1,0 +1,110 @@
+"""Two runs side by side: what shrank, what did not, and when nothing can be said."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from chaos.checks.finding import Verdict
+from chaos.plan.model import Comparison as Planned
+from chaos.report.analyze import analyze
+from chaos.report.compare import compare
+from chaos.report.result import RecoveryResult, Result
+from chaos.report.side_by_side import print_comparison
+from tests.unit.good_run import good_run
+
+SAYS = Planned("memory", {"load": 0.5})
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> tuple[Result, Result]:
+    """Two passing runs of cells memory=false and memory=true; the second loads in 1 s in place of 6.5 s."""
+    found = []
+    for cell, load in (("memory=false", 6.5), ("memory=true", 1.0)):
+        run = good_run()
+        run.replan(cell=cell, comparison=SAYS)
+        result = analyze(run.write(tmp_path / cell))
+        assert result.verdict == "pass", [one for one in result.checks if one.verdict != "pass"]
+        found.append(with_figures(result, load=load))
+    return found[0], found[1]
+
+
+def with_figures(result: Result, *, rollback: float | None = None, **phases: float | None) -> Result:
+    before = result.recovery
+    recovery = RecoveryResult(before.mechanism, {**before.phases, **phases}, before.total, "", rollback)
+    return replace(result, recovery=recovery)
+
+
+def test_a_phase_that_shrank_passes_and_both_figures_are_shown(results: tuple[Result, Result]) -> None:
+    comparison = compare(*results)
+    assert comparison.verdict == "pass"
+    assert comparison.rows["load"] == (6.5, 1.0)
+    (statement,) = comparison.statements
+    assert statement.seen == "6.500 s without, 1.000 s with"
+    assert json.loads(json.dumps(comparison.to_json()))["statements"][0]["measure"] == "load"
+
+
+def test_a_phase_that_did_not_shrink_fails(results: tuple[Result, Result]) -> None:
+    first, second = results
+    assert compare(first, with_figures(second, load=3.26)).verdict == "fail"
+    assert compare(first, with_figures(second, load=3.25)).verdict == "pass"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_missing_phase_is_unknown(results: tuple[Result, Result], which: int) -> None:
+    spoilt = [with_figures(one, load=None) if place == which else one for place, one in enumerate(results)]
+    comparison = compare(spoilt[0], spoilt[1])
+    assert comparison.verdict == "unknown"
+    assert "not known of" in comparison.statements[0].seen
+
+
+@pytest.mark.parametrize("verdict", ["fail", "unknown"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_run_that_did_not_pass_says_nothing(results: tuple[Result, Result], which: int, verdict: Verdict) -> None:
+    spoilt = [replace(one, verdict=verdict) if place == which else one for place, one in enumerate(results)]
+    comparison = compare(spoilt[0], spoilt[1])
+    assert comparison.verdict == "unknown"
+    assert verdict in comparison.statements[0].seen
+
+
+def test_runs_of_other_jobs_are_not_compared(results: tuple[Result, Result]) -> None:
+    first, second = results
+    others = [
+        replace(second, scenario="another"),
+        replace(second, seed=2),
+        replace(second, versions={"chaos": "0.2.0"}),
+        replace(second, plan={**second.plan, "mechanism": "UCE"}),
+        replace(second, plan={**second.plan, "faults": []}),
+        replace(second, cell="memory=true,victim=2"),
+        replace(second, cell=first.cell),
+    ]
+    for other in others:
+        assert compare(first, other).verdict == "unknown"
+    assert compare(first, others[0]).statements[0].seen == "the runs differ in scenario"
+
+
+def test_what_was_never_there_cannot_shrink(results: tuple[Result, Result]) -> None:
+    first, second = (with_figures(one, rollback=0.0) for one in results)
+    assert compare(first, second, {"rollback": 0.5}).verdict == "unknown"
+    assert compare(first, second, {"rollback": 1.0}).verdict == "pass"
+
+
+def test_without_a_rule_there_is_no_verdict(results: tuple[Result, Result]) -> None:
+    first, second = (replace(one, plan={**one.plan, "comparison": None}) for one in results)
+    assert compare(first, second).verdict == "unknown"
+    assert compare(first, second, {"load": 0.5}).verdict == "pass"
+
+
+def test_the_terminal_shows_both_runs_beside_each_other(results: tuple[Result, Result]) -> None:
+    out = io.StringIO()
+    print_comparison(compare(*results), Console(file=out, width=100))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert ["kill-rank,", "compared:", "pass"] in lines
+    assert ["load", "6.500", "s", "1.000", "s", "-85%"] in lines
+    assert any({"memory=false", "memory=true"} <= set(line) for line in lines)
+    assert out.getvalue().endswith("simulated: all-reduce at: communicator\n")

@@ -1,0 +1,23 @@
+"""Whose timings a run has: the scenario's with the stand-in, the vendor's own with the vendor's package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.plan.budgets import PROFILES
+from chaos.run.driver import with_timings_of
+from chaos.run.prepare import known_names, plan_cell
+from chaos.scenario.load import load_scenario
+
+SCENARIO = Path(__file__).parents[3] / "scenarios" / "kill-rank.yaml"
+
+
+@pytest.mark.parametrize(("sdk", "timings"), [("standin", "fast"), ("vendor", "vendor")])
+def test_the_budgets_are_those_of_the_sdk(sdk: str, timings: str) -> None:
+    loaded = load_scenario(SCENARIO, settings={}, names=known_names())
+    cell = with_timings_of(sdk, loaded.cells[0])
+    plan = plan_cell(loaded, cell)
+    assert plan.timings == timings
+    assert plan.budget.phases["detection"] == PROFILES[timings]["TTP"].phases["detection"]
