@@ -48,6 +48,8 @@ def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: st
     for one in exits:
         if one.pid in replaced:
             _judge_replaced_exit(history, one, text, found)
+        elif replaced and _not_hit(history, one):
+            _judge_new(plan, one, found)
         elif not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
             found.fail(text, exit_status(one), one.source)
     _judge_identity(history, attempt, rank, exits, text, found)
@@ -68,6 +70,20 @@ def _judge_replaced_exit(history: History, one: Event, expected: str, found: Col
         found.fail(expected, f"its killed process {one.pid} {exit_status(one)}", one.source)
     elif signal_number(one.data.get("signal")) is None and one.data.get("code") == 0:
         found.fail(expected, f"its process {one.pid}, which was replaced, {exit_status(one)}", one.source)
+
+
+def _not_hit(history: History, one: Event) -> bool:
+    """Whether no fault was made to this process of the rank, though to another one."""
+    acts = history.select("fault.injecting", rank=one.rank)
+    return bool(acts) and all(act.pid != one.pid for act in acts)
+
+
+def _judge_new(plan: Plan, one: Event, found: Collector) -> None:
+    """The process that took the place of another ends like one of a rank that no fault has hit."""
+    expected, wanted = _wanted_exit(plan, TRAIN, None)
+    if not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+        text = f"the new process of rank {one.rank} ends with {expected}"
+        found.fail(text, exit_status(one), one.source)
 
 
 def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Callable[[int | None, int | None], bool]]:

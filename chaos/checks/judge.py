@@ -8,7 +8,8 @@ from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import Finding, Verdict, worst
-from chaos.checks.phases import Recovery, measure
+from chaos.checks.measured import Recovery
+from chaos.checks.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.checks.text import readable

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from chaos.checks.acted import TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.checks.measured import Phase, Recovery
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
@@ -28,34 +30,6 @@ _BEFORE_RESTART = ("detection", "stop", "save", "exit")
 
 class MarkerError(Exception):
     """The end of a phase cannot be told. The text says what is missing."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why."""
-
-    name: str
-    nanoseconds: int | None
-    reason: str = ""
-    where: tuple[str, ...] = ()
-
-    @property
-    def seconds(self) -> float | None:
-        """Length in seconds."""
-        return None if self.nanoseconds is None else self.nanoseconds / 1e9
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
-
-    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any.
-    """
-
-    mechanism: str | None
-    phases: tuple[Phase, ...] = ()
-    total: int | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,8 +81,9 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     acts = history.select("fault.injecting")
     if not acts:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
-    signs = mechanisms(history, artifacts, TRAIN).evidence
-    acted = ", ".join(_named(history, sign) if plan.mechanism in ONLINE else sign for sign in signs) or None
+    signs = set(mechanisms(history, artifacts, TRAIN).evidence)
+    signs -= {"online repair"} if "ARF" in signs else set()  # ARF cleans and copies, too
+    acted = ", ".join(_named(history, sign) if plan.mechanism in ONLINE else sign for sign in sorted(signs)) or None
     if acted is None and plan.mechanism == RSC and started_again(history):
         acted = RSC  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
@@ -163,8 +138,9 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
     }
     if run.plan.mechanism == "TSP":
         markers |= {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
-    elif run.plan.mechanism in ONLINE:
+    elif run.plan.mechanism in (*ONLINE, "ARF"):
         markers |= {"stop": _cleaned, "repair": _repaired, "first step": _first_replayed}
+        markers |= {"restart": partial(_called, "rebuild_group"), "rebuild": partial(_called, "repair")}
     for name in phase_names(run.plan):
         try:
             yield name, markers[name](run, begin.mono)
@@ -237,6 +213,11 @@ def _cleaned(run: _Run, after: int) -> _Moment:
 
 def _repaired(run: _Run, after: int) -> _Moment:
     return _state(run, "NORMAL", _cleaned(run, after).mono)
+
+
+def _called(name: str, run: _Run, after: int) -> _Moment:
+    calls = run.history.select("handler.enter", attempt=TRAIN, name=name)
+    return _first_of(calls, after, f"a call of handler {name} after the fault")
 
 
 def _first_replayed(run: _Run, after: int) -> _Moment:

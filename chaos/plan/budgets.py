@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -22,11 +22,13 @@ class Profile:
 
     ``silence`` replaces the budget of the detection where a rank is suspended: its connections stay up, so only the
     missing heartbeat tells of it. None for a mechanism that such a rank does not call for.
+    ``given_up`` is how long it may be tried in vain before the next mechanism begins.
     """
 
     total: float
     phases: Mapping[str, float]
     silence: float | None = None
+    given_up: float = 0.0
 
 
 _FAST_ONLINE = Profile(total=20.0, phases={"detection": 1.0, "stop": 5.0, "repair": 5.0, "first step": 15.0})
@@ -82,6 +84,21 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
             "UCE": _FAST_ONLINE,
             "HCCE": _FAST_ONLINE,
             "TSP": _FAST_PAUSE,
+            # A new process imports MindSpore and builds its network while others use the cores too. In vain: the SDK
+            # waits 40 s for a new process.
+            "ARF": Profile(
+                total=150.0,
+                phases={
+                    "detection": 2.0,
+                    "stop": 10.0,
+                    "restart": 60.0,
+                    "rebuild": 60.0,
+                    "repair": 15.0,
+                    "first step": 30.0,
+                },
+                silence=8.0,
+                given_up=75.0,
+            ),
         },
         # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
         # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. In all: the vendor has a
@@ -118,6 +135,20 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
             "UCE": _VENDOR_ONLINE,
             "HCCE": _VENDOR_ONLINE,
             "TSP": _VENDOR_PAUSE,
+            # 12 to 13 s were observed from the death to the next step. In vain: the SDK waits 10 minutes.
+            "ARF": Profile(
+                total=240.0,
+                phases={
+                    "detection": 15.0,
+                    "stop": 40.0,
+                    "restart": 60.0,
+                    "rebuild": 60.0,
+                    "repair": 30.0,
+                    "first step": 60.0,
+                },
+                silence=15.0,
+                given_up=660.0,
+            ),
         },
     }
 )
@@ -125,11 +156,18 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
 
 
 def plan_budget(
-    mechanism: str | None, resumes: bool, scenario: Scenario, problems: Problems, *, silent: bool
+    mechanism: str | None,
+    resumes: bool,
+    scenario: Scenario,
+    problems: Problems,
+    *,
+    silent: bool,
+    tried: Collection[str] = (),
 ) -> Budget:
     """Budgets of the profile, with those that the scenario writes in their place.
 
-    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence.
+    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence. ``tried`` are the
+    mechanisms that are tried before in vain: what they may take is added to the phase ``stop`` and to the total.
     Without a resume the phases after the restart have none, and the total is the sum of the phases that are left.
     A budget for a phase that cannot come is noted as a problem.
     """
@@ -142,9 +180,11 @@ def plan_budget(
     whole = resumes or mechanism not in ENDING
     named = [name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART]
     phases = {name: chosen.phases[name] for name in named if name in chosen.phases}
+    in_vain = sum(PROFILES[scenario.job.timings][one].given_up for one in tried)
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence
-    total = chosen.total if whole else sum(phases.values())
+    phases["stop"] += in_vain
+    total = chosen.total + in_vain if whole else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases:
             phases[name] = seconds

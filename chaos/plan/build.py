@@ -83,7 +83,8 @@ def build_plan(
     entitled = survive(groups, outcome.dead).entitled
     expected = merge(scenario, outcome, entitled, problems)
     silent = any(fault.effect == "suspension" for fault in faults)
-    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent)
+    tried = [one.mechanism for one in outcome.recoveries if not one.succeeds]
+    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, tried=tried)
     problems.raise_found()
 
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps

@@ -35,6 +35,7 @@ def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Prob
         _check_promise(scenario, fault, problems)
         if fault.fault.kind == LINK:
             _check_link(scenario, fault, problems)
+        _check_chooser(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
     for fault in timed:
         _check_step(scenario, fault, problems)
@@ -98,6 +99,21 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
             text=others[0],
             hint="switch RSC on alone, or use the fault kind hcce",
         )
+
+
+def _check_chooser(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """Somebody must prefer the online repair to the replacement of the rank."""
+    job = scenario.job
+    if "ARF" not in job.protection or job.agent or job.controller != "rank 0":
+        return
+    problems.add(
+        "job.protection",
+        f"{ranks(fault.fault.ranks)} has a {fault.effect} ({problems.where(fault.path)}) and ARF is on, but without "
+        "job.agent MindSpore itself chooses the last strategy that the SDK offers, which then is to replace the rank, "
+        "though nobody starts it again",
+        text="ARF",
+        hint="set job.agent: true, or take ARF out of job.protection",
+    )
 
 
 def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:

@@ -14,6 +14,7 @@ PHASES: dict[str, tuple[str, ...]] = {
     "HCCE": ("detection", "stop", "repair", "first step"),
     "RSC": ("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
     "TSP": ("stop", "pause", "first step"),
+    "ARF": ("detection", "stop", "restart", "rebuild", "repair", "first step"),
 }
 """Phases of the recovery, in order, by the mechanism that acts.
 
@@ -26,6 +27,9 @@ ended, ``relaunch`` until all have started again, ``load`` until all have their 
 
 Of a pause: ``stop`` lasts from the order until all ranks are paused, ``pause`` until they are told to go on, ``first
 step`` until every rank has ended its first step after that.
+
+ARF has two more before ``repair``: ``restart`` lasts until new processes have registered and the groups begin to be
+rebuilt, ``rebuild`` until they have come to their first collective and the copying of state begins.
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.checks.rules import online, rsc, tsp, ttp
+from chaos.checks.rules import arf, online, rsc, tsp, ttp
 from chaos.checks.rules.case import Case
 
 
@@ -29,5 +29,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
         "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
         "RSC": Rule(rsc.HANDLERS, (), rsc.judge),
+        "ARF": Rule((*arf.HANDLERS, "exit"), ("ARF", "online repair"), arf.judge),
     }
 )

@@ -30,7 +30,8 @@ def answer(context: Context, strike: Strike) -> Answer:
     dead = _dead(strike, lethal)
     cause = strike.first.path
     lost = are_lost(dead)
-    actor = acts_on_loss(context.on)
+    # Where ARF is on it has been asked before, and has failed or cannot act.
+    actor = acts_on_loss(one for one in context.on if one != "ARF")
     if actor is None:
         has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
         why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(strike)}"

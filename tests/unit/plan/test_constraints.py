@@ -149,14 +149,6 @@ def test_an_open_loss_in_a_job_of_one_step_has_nothing_to_save(plan: Planner) ->
 # Mechanisms
 
 
-@pytest.mark.parametrize("mechanism", ["ARF"])
-def test_a_mechanism_that_would_act_and_is_not_supported_is_refused_by_name(plan: Planner, mechanism: str) -> None:
-    plan.lines = {"job.protection": 8, "faults.0": 15}
-    text = plan.refused(kill(1), job={"protection": ("TTP", mechanism)})
-    assert f"example.yaml:8:3: {mechanism} would act when rank 1 is lost (example.yaml:15)" in text
-    assert "not yet supported by this version" in text
-
-
 def test_a_mechanism_that_has_nothing_to_do_may_be_on(plan: Planner) -> None:
     found = plan(job={"protection": MECHANISMS})
     assert (found.mechanism, found.checkpoint, found.resumes) == (None, None, False)

@@ -244,18 +244,16 @@ def test_a_memory_error_with_hcce_and_without_uce_is_refused(plan: Planner, prot
     assert "add UCE to job.protection" in text
 
 
-@pytest.mark.parametrize("kind", ["uce", "hcce"])
-def test_an_error_that_only_arf_could_answer_is_refused_by_name(plan: Planner, kind: str) -> None:
-    text = plan.refused(error(kind, 5), job={"protection": ("ARF",)})
-    assert "ARF would act when rank 1 is lost" in text
-    assert "supported for lost ranks: RSC, TTP" in text
-
-
 @pytest.mark.parametrize(
     ("kind", "job"), [("uce", {"protection": ("UCE", "ARF")}), ("hcce", {"protection": ("HCCE", "ARF")})]
 )
-def test_online_repair_comes_before_arf(plan: Planner, kind: str, job: dict[str, Any]) -> None:
-    assert repaired(plan(error(kind, 5), job=job)) == (kind.upper(), (4,))
+def test_online_repair_comes_before_arf_because_the_agent_prefers_it(
+    plan: Planner, kind: str, job: dict[str, Any]
+) -> None:
+    assert repaired(plan(error(kind, 5), job={**job, "agent": True})) == (kind.upper(), (4,))
+    text = plan.refused(error(kind, 5), job=job)
+    assert "without job.agent MindSpore itself chooses the last strategy that the SDK offers" in text
+    assert "set job.agent: true" in text
 
 
 # Several faults

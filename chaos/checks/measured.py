@@ -1,0 +1,33 @@
+"""What was measured of a recovery. Facts only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why."""
+
+    name: str
+    nanoseconds: int | None
+    reason: str = ""
+    where: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """Length in seconds."""
+        return None if self.nanoseconds is None else self.nanoseconds / 1e9
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
+
+    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any.
+    """
+
+    mechanism: str | None
+    phases: tuple[Phase, ...] = ()
+    total: int | None = None
+    reason: str = ""

@@ -1,0 +1,194 @@
+"""Part of check ``mechanism``: ARF replaced the lost ranks, and only those, by the handlers that it calls."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from chaos.checks.facts import TRAIN, places, ranks_text, text_list
+from chaos.checks.rules.case import Case
+from chaos.checks.rules.tried import judge_tried
+from chaos.history.event import Event
+
+HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
+"""Handlers in the order in which the SDK calls them. MindSpore registers no rollback; another job may."""
+
+_ON_SURVIVORS = ("stop", "clean", "rebuild_group")
+
+
+def judge(case: Case) -> None:
+    """Judge the handlers that were called in every rank, and what the SDK's log tells."""
+    if not case.recovery.succeeds:
+        _judge_tried(case)
+        return
+    calls = {name: case.calls(name) for name in HANDLERS}
+    if not any(calls.values()):
+        _judge_silence(case)
+        return
+    _judge_survivors(case, calls)
+    _judge_copies(case, calls["repair"])
+    _judge_order(case, calls)
+    _judge_returns(case, calls)
+    _judge_reads(case)
+    _judge_starts(case)
+    _judge_log(case)
+    case.found.settle(_expected(case), f"it did, at step {case.span.step}", case.line)
+
+
+def _expected(case: Case) -> str:
+    lost = text_list(sorted(case.span.restarted), case.plan.ranks)
+    return (
+        f"ARF replaces ranks {lost} in recovery {case.span.number}: the others stop, clean and rebuild their groups "
+        "once, and the new processes get the state of a replica"
+    )
+
+
+def _judge_tried(case: Case) -> None:
+    """It failed: by a handler, or because no new process came, which only the SDK's log tells."""
+    if case.recovery.restarted:
+        judge_tried(case, HANDLERS)
+        return
+    expected = "ARF is tried, no new process comes, and the next mechanism follows"
+    found, calls = case.found, case.calls("stop")
+    begun = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
+    if not begun:
+        if case.logged():
+            found.fail(expected, "the SDK's log tells of no attempt to replace a rank", case.line)
+        else:
+            found.unknown(expected, "there is no log of the SDK", case.line)
+    if case.calls("rebuild_group"):
+        found.fail(expected, "groups were rebuilt", case.line, *places(_flat(case.calls("rebuild_group"))[:3]))
+    if not calls:
+        found.unknown(expected, "no rank's stop was recorded", case.line)
+    found.settle(expected, "it was, and none came", case.line, *(event.source for event in begun[:3]))
+
+
+def _is_arf(kind: str, fields: object) -> bool:
+    return kind == "ttp.repair_begin" and isinstance(fields, dict) and fields.get("repair") == "arf"
+
+
+def _judge_silence(case: Case) -> None:
+    expected = _expected(case)
+    logged = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
+    if logged:
+        where = (event.source for event in logged[:3])
+        case.found.unknown(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
+    elif case.logged():
+        case.found.fail(expected, "it did not act: no handler was called, and the SDK's log has none of it", case.line)
+    else:
+        case.found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+    case.found.close()
+
+
+def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    expected, found, number = _expected(case), case.found, case.span.number
+    for name in HANDLERS:
+        for rank in range(case.plan.ranks):
+            own = calls[name].get(rank, [])
+            if len(own) > 1:
+                seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
+                found.fail(expected, seen, case.line, *places(own))
+            if not own and name in _ON_SURVIVORS and rank not in case.span.restarted:
+                found.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+
+
+def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
+    """Each new process gets the state of one rank of its own replica group, and no other rank gets or gives any."""
+    expected, found, line, number = _expected(case), case.found, case.line, case.span.number
+    new = case.span.copied
+    for rank in sorted(new - copies.keys()):
+        found.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
+    for group in case.plan.replica_groups:
+        getting = new.intersection(group)
+        giving = [rank for rank in group if rank in copies and rank not in new]
+        where = places(one for rank in giving for one in copies[rank])
+        if getting and not giving:
+            seen = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
+            found.fail(expected, seen, line)
+        elif len(giving) > len(getting):
+            seen = (
+                f"repair was called on surviving {ranks_text(giving)} in recovery {number}, though "
+                f"{len(getting)} of replica group {list(group)} were lost"
+            )
+            found.fail(expected, seen, line, *where)
+    for one in _flat(copies):
+        step = one.data.get("step")
+        if step not in (None, case.span.step):
+            seen = f"rank {one.rank} was repaired at step {step}"
+            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, one.source)
+
+
+def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    """On each rank in the order of the handlers; and nothing is copied before all survivors' groups are rebuilt."""
+    expected = "every surviving rank is stopped, cleaned and in a new group before any state is copied"
+    for rank in range(case.plan.ranks):
+        firsts = [own[0] for name in HANDLERS if (own := calls[name].get(rank, []))]
+        for before, after in pairwise(firsts):
+            if after.mono < before.mono:
+                seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
+                case.found.fail(expected, seen, after.source, before.source)
+    copies = _flat(calls["repair"])
+    rebuilt = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
+    if copies and rebuilt:
+        first, last = min(copies, key=lambda one: one.mono), max(rebuilt, key=lambda one: one.mono)
+        if first.mono < last.mono:
+            seen = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
+            case.found.fail(expected, seen, first.source, last.source)
+
+
+def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
+    expected, found = _expected(case), case.found
+    for name in HANDLERS:
+        left = case.calls(name, "handler.exit")
+        for rank, entered in calls[name].items():
+            if len(left.get(rank, [])) < len(entered):
+                seen = f"handler {name} of rank {rank} was called and never returned"
+                found.unknown(expected, seen, *places(entered[-1:]))
+        for one in _flat(left):
+            if one.data.get("ok") is False:
+                reason = one.data.get("error", "no reason given")
+                found.fail(expected, f"handler {name} failed on rank {one.rank}: {reason}", one.source)
+            elif one.data.get("ok") is not True:
+                found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
+
+
+def _judge_reads(case: Case) -> None:
+    """The state of the new processes comes from memory."""
+    loads = case.span.of(case.history.select("load.begin", attempt=TRAIN))
+    for one in loads[:5]:
+        seen = f"rank {one.rank} read {one.data.get('path')}"
+        case.found.fail("no checkpoint is read", seen, case.line, one.source)
+
+
+def _judge_starts(case: Case) -> None:
+    """Each lost rank is started again once for this strike, and no other rank is."""
+    starts: dict[int | None, list[Event]] = {}
+    for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
+        starts.setdefault(one.rank, []).append(one)
+    expected = "exactly one rescheduling answers the fault"
+    for rank in range(case.plan.ranks):
+        own, wanted = starts.get(rank, []), int(rank in case.span.restarted)
+        if len(own) > wanted:
+            seen = f"rank {rank} was started {len(own)} times in recovery {case.span.number}"
+            case.found.fail(expected, seen, case.line, *places(own))
+        elif len(own) < wanted:
+            seen = f"no start of a new process of rank {rank} was recorded in recovery {case.span.number}"
+            case.found.unknown(expected, seen, case.line)
+
+
+def _judge_log(case: Case) -> None:
+    """The SDK's own log, where there is one, tells of as many reschedulings as the plan has."""
+    logged = case.logged()
+    if not logged:
+        return
+    sources = [event.source for event in logged if _is_arf(event.kind, event.fields)]
+    planned = [one for one in case.plan.recoveries if one.mechanism == "ARF"]
+    least = len([one for one in planned if one.succeeds])
+    expected = f"the SDK replaces lost ranks {least} times"
+    if len(sources) > len(planned):
+        case.found.fail(expected, f"{len(sources)} times by its log", case.line, *sources[:5])
+    elif len(sources) < least:
+        case.found.unknown(expected, f"{len(sources)} times by its log", case.line, *sources)
+
+
+def _flat(calls: dict[int, list[Event]]) -> list[Event]:
+    return [one for own in calls.values() for one in own]

@@ -1,0 +1,122 @@
+"""ARF: process-level rescheduling. Lost ranks are started again, the others live on, the state comes from replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.answer import PROVE_NONE, Answer, Context
+from chaos.plan.constraints import CONTROLLER_RANK
+from chaos.plan.describe import are_lost, ranks
+from chaos.plan.mechanism import DOCUMENT
+from chaos.plan.model import Recovery
+from chaos.plan.schedule import Scheduled
+from chaos.plan.steps import Loss
+from chaos.plan.strike import Strike
+from chaos.topology.survive import survive
+
+HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
+"""Handlers that the SDK calls, in order: all but repair on every survivor, repair on new ranks and their sources."""
+
+STRATEGIES = frozenset({"recover", "recover-in-place"})
+"""The strategies by which the cluster's agent starts lost ranks again."""
+
+
+def answer(context: Context, strike: Strike) -> Answer | None:
+    """A rescheduling of the lost ranks; None where ARF is off or the SDK does not offer it."""
+    scenario = context.scenario
+    if "ARF" not in context.on:
+        return None
+    loss = strike.loss(scenario.job.steps)
+    lost = _lost(strike)
+    if strike.failed and not _only_unclean(strike):
+        return _too_late(context, strike, lost, loss)
+    if not lost or _not_offered(context, strike, lost, loss):
+        return None
+    if scenario.job.agent and not STRATEGIES.intersection(scenario.job.strategies):
+        return None  # the agent chooses another one
+    if not scenario.job.agent and scenario.job.controller == "outside":
+        return None  # without an agent the controller asks nobody, and saves
+    cause, step = strike.first.path, loss.step
+    copied = lost
+    if not scenario.job.agent:
+        why = (
+            f"{are_lost(lost)} and ARF is tried, but without job.agent nobody starts a lost rank again: when the SDK "
+            "has waited in vain for new processes, the next mechanism acts"
+        )
+        recovery = Recovery("ARF", strike.ids, step, succeeds=False, copied=copied)
+        return Answer(recovery, why, cause, left=strike.after("ARF", ()))
+    spoilt = strike.made_in(HANDLERS)
+    if spoilt:
+        why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
+        recovery = Recovery("ARF", strike.ids, step, succeeds=False, restarted=lost, copied=copied)
+        return Answer(recovery, why, spoilt[0].path, left=strike.after("ARF", spoilt))
+    why = (
+        f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({DOCUMENT}): the others keep their processes, the "
+        "groups are rebuilt, and the new processes get the state of their replicas"
+    )
+    if strike.failed:
+        why = f"{strike.failed[-1]} has failed; {why}"
+    recovery = Recovery("ARF", strike.ids, step, restarted=lost, copied=copied)
+    return Answer(recovery, why, cause, how=_how(strike, lost, loss))
+
+
+def _lost(strike: Strike) -> tuple[int, ...]:
+    """Ranks whose processes are replaced: lost ones, those of an error that nothing repaired, and unclean ones."""
+    return tuple(sorted({*strike.hit, *(rank for fault in strike.spoilt for rank in fault.fault.ranks)}))
+
+
+def _only_unclean(strike: Strike) -> bool:
+    """Whether the online repair has failed for nothing but a device that could not be cleaned (code 405)."""
+    return all(fault.handler == "clean" and not fault.silences for fault in strike.spoilt)
+
+
+def _too_late(context: Context, strike: Strike, lost: tuple[int, ...], loss: Loss) -> Answer:
+    """After any other failure of an online repair the ranks may have changed their state (code 499)."""
+    spoilt = strike.spoilt[0]
+    failure = f"{strike.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
+    why = (
+        f"{failure}. After a repair that fails ARF replaces only ranks that could not be cleaned; else the SDK lets "
+        "the job exit and saves nothing, since ranks may have changed their state"
+    )
+    if context.scenario.expect.checkpoint != "none":
+        context.problems.add(f"{spoilt.path}.trigger", why, text=spoilt.handler or "", hint=PROVE_NONE)
+    return Answer(None, why, spoilt.path, ends=True, loss=loss, dead=lost)
+
+
+def _not_offered(context: Context, strike: Strike, lost: Sequence[int], loss: Loss) -> bool:
+    """Whether nothing can be rebuilt: no copy of some state, nothing trained yet, nothing left, or no controller."""
+    scenario = context.scenario
+    hosted = scenario.job.controller == "rank 0" and not scenario.job.agent
+    return (
+        bool(survive(context.groups, lost).lost)
+        or loss.highest < 1
+        or (loss.at is not None and loss.at.last_complete >= scenario.job.steps)
+        or (hosted and CONTROLLER_RANK in strike.silent)
+    )
+
+
+def _spoils(spoilt: Sequence[Scheduled]) -> str:
+    return "; ".join(
+        f"fault {fault.fault.id} ({fault.fault.kind}) strikes {ranks(fault.fault.ranks)} at the entry of handler "
+        f"{fault.handler}"
+        for fault in spoilt
+    )
+
+
+def _how(strike: Strike, lost: Sequence[int], loss: Loss) -> str:
+    """Why training goes on after this step."""
+    if loss.at is None:
+        return (
+            "the trigger leaves the step open: training goes on after the last step that all survivors have trained, "
+            f"one of {max(1, loss.lowest)} to {loss.highest}"
+        )
+    who, point = ranks(lost), loss.at
+    if point.contributed:
+        return (
+            f"{who} fell out at {point}, behind the all-reduce: the others finish step {point.step} and block in step "
+            f"{point.step + 1}, so all go on after step {point.step}, {who} with the state of a replica"
+        )
+    return (
+        f"{who} fell out at {point}, before the gradients were in: no rank can finish step {point.step}, so all go on "
+        f"after step {point.last_complete}, and step {point.step} is replayed"
+    )

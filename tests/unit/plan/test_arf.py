@@ -1,0 +1,160 @@
+"""Lost ranks are started again: when ARF answers, which ranks it replaces, after which step, and what follows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaos.plan.budgets import PROFILES
+from chaos.plan.model import PHASES, Plan, Recovery
+from chaos.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+ARF: dict[str, Any] = {"protection": ("ARF",), "agent": True}
+PAIRS = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+"""Replica groups [0, 2] and [1, 3]."""
+
+
+def kill(at: int, phase: str = "forward", name: str = "kill", **target: Any) -> dict[str, Any]:
+    return {"id": name, "kind": "kill", "target": target or {"rank": 2}, "trigger": {"step": at, "phase": phase}}
+
+
+def inside(handler: str, rank: int = 1, after: str = "kill") -> dict[str, Any]:
+    return {"id": "second", "kind": "kill", "target": {"rank": rank}, "trigger": {"handler": handler, "after": after}}
+
+
+def replaces(plan: Plan) -> list[tuple[tuple[int, ...], int | None]]:
+    """Ranks and step of each rescheduling; nothing is saved and nothing started again from outside."""
+    assert (plan.mechanism, plan.checkpoint, plan.resumes) == ("ARF", None, False)
+    assert all(one.mechanism == "ARF" and one.copied == one.restarted for one in plan.recoveries)
+    return [(one.restarted, one.step) for one in plan.recoveries]
+
+
+@pytest.mark.parametrize(("phase", "step"), [("forward", 4), ("allreduce.enter", 4), ("optimizer.update", 5)])
+def test_only_the_lost_rank_is_replaced_and_all_go_on_after_the_last_complete_step(
+    plan: Planner, phase: str, step: int
+) -> None:
+    found = plan(kill(5, phase), job=ARF)
+    assert replaces(found) == [((2,), step)]
+    why = " ".join(found.reasons)
+    assert "ARF starts only rank 2 again" in why
+    assert f"all go on after step {step}" in why
+    assert "ARF switches TTP on" in why
+
+
+def test_ranks_that_are_lost_together_are_replaced_together_and_later_ones_by_themselves(plan: Planner) -> None:
+    found = plan(kill(4, ranks=(1, 2)), kill(8, name="again", rank=1), job=ARF)
+    assert replaces(found) == [((1, 2), 3), ((1,), 7)]
+
+
+def test_a_whole_node_is_replaced(plan: Planner) -> None:
+    assert replaces(plan(kill(5, node=1), job=ARF, cluster={"ranks": 4, "nodes": 2})) == [((2, 3), 4)]
+
+
+def test_rank_0_is_replaced_like_any_other_since_the_agent_hosts_the_controller(plan: Planner) -> None:
+    assert replaces(plan(kill(5, rank=0), job=ARF)) == [((0,), 4)]
+
+
+@pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group", "repair", "rollback"])
+def test_a_second_death_in_the_recovery_ends_in_a_checkpoint_of_the_ranks_that_are_left(
+    plan: Planner, handler: str
+) -> None:
+    found = plan(kill(5), inside(handler), job=ARF, cluster=PAIRS)
+    assert found.recoveries == (
+        Recovery("ARF", ("kill",), 4, succeeds=False, restarted=(2,), copied=(2,)),
+        Recovery("TTP", ("kill",), 4),
+    )
+    assert found.mechanism == "TTP"
+    assert found.checkpoint is not None
+    assert (found.checkpoint.savers, found.checkpoint.step) == ((0, 3), 4)
+    assert found.resume_step == 5
+
+
+def test_a_second_death_that_takes_the_last_replica_leaves_nothing(plan: Planner) -> None:
+    found = plan(kill(5), inside("clean", rank=0), job=ARF, cluster=PAIRS, expect={"checkpoint": "none"})
+    assert found.mechanism == "none"
+    assert [(one.mechanism, one.succeeds) for one in found.recoveries] == [("ARF", False)]
+
+
+def test_without_an_agent_nobody_starts_the_rank_again_and_the_limit_is_in_the_budget(plan: Planner) -> None:
+    found = plan(kill(5), job={"protection": ("ARF",)})
+    assert [(one.mechanism, one.succeeds, one.restarted) for one in found.recoveries] == [
+        ("ARF", False, ()),
+        ("TTP", True, ()),
+    ]
+    assert "without job.agent nobody starts a lost rank again" in " ".join(found.reasons)
+    alone = plan(kill(5), job={"protection": ("TTP",)})
+    given_up = PROFILES["fast"]["ARF"].given_up
+    assert found.budget.phases["stop"] == alone.budget.phases["stop"] + given_up
+    assert found.budget.total == (alone.budget.total or 0) + given_up
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"protection": ("ARF",), "controller": "outside"},
+        {"protection": ("ARF",), "agent": True, "strategies": ("dump", "exit")},
+    ],
+)
+def test_where_recover_cannot_be_chosen_the_checkpoint_is_saved_at_once(plan: Planner, job: dict[str, Any]) -> None:
+    assert [one.mechanism for one in plan(kill(5), job=job).recoveries] == ["TTP"]
+
+
+def test_a_whole_replica_group_cannot_be_replaced(plan: Planner) -> None:
+    with pytest.raises(ScenarioError, match=r"every rank of replica group \[0, 2\] is lost"):
+        plan(kill(5, ranks=(0, 2)), job=ARF, cluster=PAIRS)
+    found = plan(kill(5, ranks=(0, 2)), job=ARF, cluster=PAIRS, expect={"checkpoint": "none"})
+    assert (found.mechanism, found.recoveries) == ("none", ())
+
+
+def test_before_the_first_step_there_is_no_state_to_copy(plan: Planner) -> None:
+    found = plan(kill(1), job=ARF, expect={"checkpoint": "none"})
+    assert (found.mechanism, found.recoveries) == ("none", ())
+
+
+def test_a_memory_error_without_uce_takes_its_rank_and_arf_replaces_it(plan: Planner) -> None:
+    error = {"kind": "uce", "target": {"rank": 1}, "trigger": {"step": 5, "phase": "forward"}}
+    assert replaces(plan(error, job=ARF)) == [((1,), 4)]
+
+
+ERROR = {"id": "uce", "kind": "uce", "target": {"rank": 1}, "trigger": {"step": 5, "phase": "forward"}}
+BOTH: dict[str, Any] = {"protection": ("UCE", "ARF"), "agent": True}
+
+
+def test_a_rank_that_cannot_be_cleaned_is_replaced_and_nothing_is_saved(plan: Planner) -> None:
+    unclean = {**inside("clean", rank=3, after="uce"), "kind": "uce"}
+    found = plan(ERROR, unclean, job=BOTH)
+    assert [(one.mechanism, one.succeeds) for one in found.recoveries] == [("UCE", False), ("ARF", True)]
+    assert found.recoveries[1].restarted == (1, 3)
+
+
+def test_one_after_the_other_uce_and_arf_fail_and_the_rest_is_saved(plan: Planner) -> None:
+    unclean = {**inside("clean", rank=1, after="uce"), "kind": "uce"}
+    death = {**inside("rebuild_group", rank=0, after="second"), "id": "third"}
+    found = plan(ERROR, unclean, death, job=BOTH)
+    tried = [(one.mechanism, one.succeeds) for one in found.recoveries]
+    assert tried == [("UCE", False), ("ARF", False), ("TTP", True)]
+    assert found.checkpoint is not None
+    assert found.checkpoint.entitled == {2: (2, 3)}
+
+
+@pytest.mark.parametrize(("kind", "handler"), [("kill", "clean"), ("kill", "repair"), ("uce", "repair")])
+def test_after_any_other_failure_of_a_repair_nothing_is_replaced_or_saved(
+    plan: Planner, kind: str, handler: str
+) -> None:
+    spoilt = {**inside(handler, rank=3, after="uce"), "kind": kind}
+    text = plan.refused(ERROR, spoilt, job=BOTH)
+    assert "ranks may have changed their state" in text
+    found = plan(ERROR, spoilt, job=BOTH, expect={"checkpoint": "none"})
+    assert found.mechanism == "none"
+    assert [(one.mechanism, one.succeeds) for one in found.recoveries] == [("UCE", False)]
+
+
+def test_phases_and_budgets_are_those_of_the_profile(plan: Planner) -> None:
+    for timings, profile in (("fast", PROFILES["fast"]["ARF"]), ("vendor", PROFILES["vendor"]["ARF"])):
+        found = plan(kill(5), job={**ARF, "timings": timings})
+        assert tuple(found.budget.phases) == PHASES["ARF"]
+        assert (found.budget.phases, found.budget.total) == (dict(profile.phases), profile.total)
