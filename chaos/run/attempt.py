@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -121,13 +122,12 @@ class Attempt:
 
     def _said(self) -> str:
         """The last words of the ranks that have ended, each text once."""
-        words: dict[str, list[int]] = {}
+        words: dict[str, tuple[str, list[int]]] = {}
         for rank in sorted(self._exited):
             if (text := last_error(newest_log(self._logs_dir, rank))) is not None:
-                words.setdefault(text, []).append(rank)
-        return "; ".join(
-            f"rank{'s' * (len(by) > 1)} {', '.join(map(str, by))} said: {text}" for text, by in words.items()
-        )
+                # Ranks that fail alike say the same, each with its own number in it.
+                words.setdefault(re.sub(r"\brank \d+\b", "rank", text), (text, []))[1].append(rank)
+        return "; ".join(f"rank {', '.join(map(str, by))} said: {text}" for text, by in words.values())
 
     def _faults_done(self) -> bool:
         self.look()

@@ -175,6 +175,29 @@ def test_a_rank_that_ends_before_the_first_step_ends_the_attempt_at_once(make: M
     assert launch.recorded("rank.exit")[0].rank == 1
 
 
+def test_what_the_ranks_said_last_is_quoted_once_for_all_who_said_it(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    for rank in (0, 1):
+        (logs / f"worker_{rank}.log").write_text(f"x.Timeout: rank {rank} waited 60 s for ranks [2] to join\n")
+    (logs / "worker_3.log").write_text("KeyError: 'other'\n")
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(launch.join, lambda: launch.end(0, 1, 3, code=1))
+    assert (
+        "its first step: rank 0, 1 said: x.Timeout: rank 0 waited 60 s for ranks [2] to join; "
+        "rank 3 said: KeyError: 'other'; see "
+    ) in str(failed.value)
+
+
+def test_a_rank_that_was_refused_or_has_no_process_is_told_apart(make: Make) -> None:
+    launch = make()
+    launch.job.statuses[identity(3)] = ExitStatus(code=0)
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(lambda: launch.join(0, 1), lambda: launch.hello(2, pid=7))
+    assert "rank 2 was refused: process 7 is not rank 2 of this job; rank 3 has no process" in expired.value.detail
+
+
 def test_a_launcher_that_ends_and_leaves_nothing_ends_the_attempt_at_once(make: Make, tmp_path: Path) -> None:
     launch = make()
     launch.job.size = 0
