@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -50,6 +50,7 @@ class RehearsalJob:
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
         if sdk == "standin":
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
+        parts.extend(_simulated_faults(scenario))
         if scenario.job.agent:
             parts.append(Simulated(f"taskd and its manager, timings {scenario.job.timings}", "cluster agent"))
         parts.extend(simulated_aids(scenario.job))
@@ -126,6 +127,17 @@ def _agent_environment(launch: Launch) -> dict[str, str]:
         settings.TIMINGS: scenario.job.timings,
         settings.LOGS: str(launch.logs),
     }
+
+
+def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
+    """What a fault needs that only a device or a cluster has."""
+    kinds = {fault.kind for fault in scenario.faults}
+    if kinds & {"uce", "ecc"}:
+        yield Simulated("loss of device memory, its strategy and the times of error and update", "device layer")
+    if "pause" in kinds:
+        yield Simulated("the cluster's orders to pause, to switch the network and to go on", "cluster agent")
+    if any(fault.kind == "pause" and fault.parameters.get("switch") for fault in scenario.faults):
+        yield Simulated("networks: two paths of the communicator's sockets on one host", "device layer")
 
 
 def _steps_per_epoch(job: Job) -> int:

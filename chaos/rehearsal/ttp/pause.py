@@ -154,6 +154,15 @@ class PausePoint:
         Returns PAUSED when it does, LATE when it had passed that step, FAILED when neither comes in time or another
         order has come meanwhile; and the last step that training has finished.
         """
+        began = time.monotonic()
+        result, reached = self._ask(step, seconds)
+        self._log.info(
+            "PYH ttp_decorator.py:663",
+            f"[Pause] rank:{self._rank} pause training consumed:{time.monotonic() - began:.3f}s, ret:{result}",
+        )
+        return result, reached
+
+    def _ask(self, step: int, seconds: float) -> tuple[int, int]:
         with self._changed:
             if self._passed >= step and self._blocked is None:
                 return LATE, self._passed

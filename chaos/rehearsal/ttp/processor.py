@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.connect import register
@@ -253,13 +252,7 @@ class Processor:
 
     def _pause(self, step: int) -> None:
         self._log.info("TTP processor.cpp:1077", f"rank:{self.rank} receive pause message")
-        began = time.monotonic()
         result, reached = self.pause_point.ask(step, self._timings.action)
-        consumed = time.monotonic() - began
-        self._log.info(
-            "PYH ttp_decorator.py:663",
-            f"[Pause] rank:{self.rank} pause training consumed:{consumed:.3f}s, ret:{result}",
-        )
         if result == PAUSED and "stream_sync" in self._handlers:
             result = self._call("stream_sync")
         self._log.info("TTP processor.cpp:1104", f"rank:{self.rank} reply device pause result success")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chaos.run import channel as channel_module
-from chaos.run.channel import AtBarrier, Channel, Hello, Message, Stranger
+from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.setup import write_secret
 from chaos.run.wait import wait_for
@@ -243,3 +243,25 @@ def test_only_the_owner_can_reach_the_socket_and_the_secret(run: RunDirectory) -
     for path in private.iterdir():
         path.unlink()
     private.rmdir()
+
+
+DESK = {**HELLO, "desk": "controller", "rank": None}
+
+
+def test_a_desk_introduces_itself_by_the_same_secret(call: Caller, channel: Channel) -> None:
+    call(line(DESK))
+    hello = channel.messages.get(timeout=SECONDS)
+    assert isinstance(hello, DeskHello)
+    assert (hello.desk, hello.rank, hello.pid) == ("controller", None, os.getpid())
+
+
+@pytest.mark.parametrize("wrong", [{"secret": "t" * 64}, {"desk": "other", "rank": 2}, {"run": "run-2"}, {"rank": "2"}])
+def test_who_is_no_desk_of_this_run_is_a_stranger(call: Caller, channel: Channel, wrong: dict[str, Any]) -> None:
+    call(line({**DESK, **wrong}))
+    assert isinstance(channel.messages.get(timeout=SECONDS), Stranger)
+
+
+def test_a_desk_cannot_hold_itself_at_a_barrier(call: Caller, channel: Channel) -> None:
+    call(line(DESK) + line(BARRIER))
+    assert isinstance(channel.messages.get(timeout=SECONDS), DeskHello)
+    assert isinstance(channel.messages.get(timeout=SECONDS), Stranger)
