@@ -9,6 +9,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.groups import judge_groups
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
 from chaos.checks.spans import NotTold, replayed_spans
@@ -36,6 +37,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             _judge_coverage(attempt, group, states, found)
     seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
     found.settle(EXPECTED, seen)
+    judge_groups(plan, artifacts, found)
     return found.findings()
 
 

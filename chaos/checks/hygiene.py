@@ -9,6 +9,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.lost_files import LOST_FILES
 from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
@@ -22,7 +23,8 @@ SIGKILL = 9
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and what was found after the teardown."""
     found = Collector(NAME)
-    hit = {rank: fault.kind for fault in plan.faults for rank in fault.ranks if fault.kind != "pause"}
+    felt = (fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES)
+    hit = {rank: fault.kind for fault in felt for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
     if trains_to_the_end(plan):

@@ -20,6 +20,7 @@ from chaos.checks.facts import (
     step_of,
 )
 from chaos.checks.finding import Finding
+from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
 from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
@@ -154,7 +155,10 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)
-    for doubt, where in paused_doubts(case.history, case.fault, landing, evidence, injection):
+    for doubt, where in (
+        *paused_doubts(case.history, case.fault, landing, evidence, injection),
+        *lost_files_doubts(case.fault, landing, evidence),
+    ):
         case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
 

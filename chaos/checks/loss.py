@@ -10,7 +10,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.parameters import is_weight
-from chaos.checks.saved import saved_step
+from chaos.checks.periodic import resumed_from
 from chaos.checks.scope import trains_nothing
 from chaos.checks.spans import trains_to_the_end
 from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
@@ -28,7 +28,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
-    saved = saved_step(history, artifacts) if plan.resumes else None
+    saved = resumed_from(plan, history, artifacts) if plan.resumes else None
     twin = Twin(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     _judge_finite(history, found)

@@ -6,8 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, places, text_list
+from chaos.checks.facts import RESUME, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
+from chaos.checks.periodic import periodic
 from chaos.checks.saved import end_of_life, stored_step
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -15,13 +16,14 @@ from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
 from chaos.plan.model import Plan
 
-LOADED = "each rank loads the end-of-life file of its own replica group"
+LOADED = "each rank loads the file of its own replica group"
 RESTORED = "each rank goes on with the weights and optimizer state of the file that it loaded"
 
 
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
     """Judge what every rank loaded in attempt resume, and its state before the first step."""
-    files = {file.path: file for file in end_of_life(history, artifacts)}
+    wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(artifacts)
+    files = {file.path: file for file in wanted}
     chosen: dict[int, FoundCheckpoint] = {}
     for rank in range(plan.ranks):
         loads = history.select("load.begin", attempt=RESUME, rank=rank)
@@ -62,11 +64,17 @@ def _judge_file(
         return None
     file = files.get(path)
     if file is None:
-        found.fail(LOADED, f"rank {rank} loaded {where}, which is not an end-of-life checkpoint", load.source, where)
+        kind = "an end-of-life" if plan.restore is None else "a periodic"
+        found.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
         return None
     group = next((group for group in plan.replica_groups if rank in group), (rank,))
     if file.rank not in group:
         found.fail(LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where)
+        return None
+    if plan.restore is not None and file.rank not in plan.restore.holders.get(rank, ()):
+        who = ranks_text(plan.restore.holders.get(rank, ()))
+        seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
+        found.fail(LOADED, seen, load.source, where)
         return None
     try:
         step = stored_step(artifacts, file)

@@ -9,9 +9,9 @@ from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
+from chaos.checks.periodic import judge_hopeless, resumed_from
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
-from chaos.checks.saved import saved_step
 from chaos.checks.spans import goes_on, trains_to_the_end
 from chaos.checks.twin import Twin
 from chaos.history.event import Event
@@ -32,6 +32,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         for start in history.select("attempt.start", attempt=RESUME):
             found.unknown("the job is not started again", "it was", start.source)
         found.settle("the job is not started again", "it was not")
+        if plan.restore is not None:
+            judge_hopeless(plan, artifacts, found)
         return found.findings()
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")
@@ -40,11 +42,10 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         found.unknown("the job is started again", seen, _line(plan), skipped.source if skipped else "")
         return found.findings()
     _judge_present(plan, history, found)
-    saved = saved_step(history, artifacts)
+    saved = resumed_from(plan, history, artifacts)
     if saved is None:
-        found.unknown(
-            "the step to resume from is known", "the end-of-life checkpoints do not hold one and the same step"
-        )
+        files = "end-of-life checkpoints" if plan.restore is None else "periodic checkpoints that were loaded"
+        found.unknown("the step to resume from is known", f"the {files} do not hold one and the same step")
         found.close()
     else:
         _judge_first_steps(plan, history, saved, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
@@ -18,6 +19,7 @@ from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.pauses import check_pauses
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
+from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.schedule import plan_faults
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
@@ -81,7 +83,10 @@ def build_plan(
     outcome = derive(scenario, groups, faults, problems)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
-    expected = merge(scenario, outcome, entitled, problems)
+    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, problems)
+    if restored:
+        outcome = replace(outcome, reasons=(*outcome.reasons, restored))
+    expected = merge(scenario, outcome, entitled, restore, problems)
     silent = any(fault.effect == "suspension" for fault in faults)
     tried = [one.mechanism for one in outcome.recoveries if not one.succeeds]
     budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, tried=tried)
@@ -118,6 +123,8 @@ def build_plan(
         strategies=scenario.job.strategies if scenario.job.agent else (),
         aids=plan_aids(scenario),
         comparison=plan_comparison(scenario),
+        restore=restore,
+        group_info=writes_group_info(scenario, groups, traits),
         reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
 from chaos.plan.mechanism import SAVING
+from chaos.plan.model import PlannedRestore
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
 from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
@@ -29,18 +30,27 @@ class Expected:
     resume_step: int | None
 
 
-def merge(scenario: Scenario, outcome: Outcome, entitled: Sequence[tuple[int, ...]], problems: Problems) -> Expected:
+def merge(
+    scenario: Scenario,
+    outcome: Outcome,
+    entitled: Sequence[tuple[int, ...]],
+    restore: PlannedRestore | None,
+    problems: Problems,
+) -> Expected:
     """Merge the scenario's expectations with the outcome; conflicts are noted as problems.
 
     Args:
         scenario: the scenario.
         outcome: what the plan derived.
         entitled: surviving ranks of every replica group, in group order.
+        restore: periodic checkpoints that the job can be started again from, where there are any.
         problems: takes what is impossible.
     """
     shown = f"the plan shows {{}} ({problems.where(outcome.cause)}): {outcome.why}"
     _merge_mechanism(scenario, outcome, shown, problems)
     _merge_loss(scenario, problems)
+    if restore is not None and restore.step is not None:
+        return _merge_restore(scenario, restore.step, problems)
     if outcome.mechanism not in SAVING:
         _refuse_recovery(scenario, shown, problems)
         return Expected(None, None, False, None)
@@ -57,6 +67,21 @@ def merge(scenario: Scenario, outcome: Outcome, entitled: Sequence[tuple[int, ..
         return Expected(step, only, False, None)
     step = _merge_resume(scenario, outcome, step, problems)
     return Expected(step, only, True, None if step is None else step + 1)
+
+
+def _merge_restore(scenario: Scenario, step: int, problems: Problems) -> Expected:
+    """The job is started again from periodic checkpoints of this step."""
+    written = scenario.expect.resume
+    path, shown = "expect.resume", f"the plan shows that the job resumes from the periodic checkpoints of step {step}"
+    if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
+        message = f"expect.checkpoint wants an end-of-life checkpoint, but {shown}"
+        problems.add("expect.checkpoint", message, hint="write checkpoint: none")
+    if written == "none":
+        problems.add(path, f"{path} says none, but {shown}", text="none", hint=f"write resume: step {step + 1}")
+    elif written is not None and written.step != step + 1:
+        hint = f"write step {step + 1}"
+        problems.add(f"{path}.step", f"{path}.step says {written.step}, but {shown}", text=written.step, hint=hint)
+    return Expected(None, None, True, step + 1)
 
 
 def _merge_mechanism(scenario: Scenario, outcome: Outcome, shown: str, problems: Problems) -> None:

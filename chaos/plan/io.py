@@ -10,7 +10,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.plan.model import Aids, Budget, Comparison, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import (
+    Aids,
+    Budget,
+    Comparison,
+    Plan,
+    PlannedCheckpoint,
+    PlannedFault,
+    PlannedRestore,
+    Recovery,
+)
 
 _MAX_PROBLEMS = 10
 
@@ -24,6 +33,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
     data = _fields(plan)
     data["faults"] = [_fields(fault) for fault in plan.faults]
     data["checkpoint"] = None if plan.checkpoint is None else _fields(plan.checkpoint)
+    data["restore"] = None if plan.restore is None else _fields(plan.restore)
     data["budget"] = _fields(plan.budget)
     data["recoveries"] = [_fields(recovery) for recovery in plan.recoveries]
     data["aids"] = _fields(plan.aids)
@@ -64,7 +74,10 @@ def loads(text: str | bytes) -> Plan:
     return plan
 
 
-def _fields(part: Plan | PlannedFault | PlannedCheckpoint | Budget | Recovery | Aids | Comparison) -> dict[str, Any]:
+_Part = Plan | PlannedFault | PlannedCheckpoint | PlannedRestore | Budget | Recovery | Aids | Comparison
+
+
+def _fields(part: _Part) -> dict[str, Any]:
     # dataclasses.asdict would copy every rank of every group.
     return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
@@ -82,6 +95,7 @@ def _unknown_keys(text: str | bytes) -> list[str]:
     parts: list[tuple[str, type, Any]] = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]
     parts.append(("budget.", Budget, data.get("budget")))
     parts += [("aids.", Aids, data.get("aids")), ("comparison.", Comparison, data.get("comparison"))]
+    parts.append(("restore.", PlannedRestore, data.get("restore")))
     for name, kind in (("faults", PlannedFault), ("recoveries", Recovery)):
         listed = data.get(name)
         if isinstance(listed, list):

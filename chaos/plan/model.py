@@ -107,6 +107,20 @@ class PlannedCheckpoint:
 
 
 @dataclass(frozen=True)
+class PlannedRestore:
+    """Periodic checkpoints from which a job is started again that ended without an end-of-life checkpoint.
+
+    ``step`` is the newest of which every replica group has a file, None where there is none: then the job cannot be
+    resumed. ``lost`` are the ranks whose files a fault takes away. ``holders`` maps every rank to the ranks whose file
+    it may load: itself or, where its own is lost, others of its replica group.
+    """
+
+    step: int | None
+    lost: tuple[int, ...]
+    holders: dict[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
 class Budget:
     """Budgets in seconds. ``phases`` holds those of PHASES[mechanism] that have one."""
 
@@ -152,10 +166,11 @@ class Plan:
     shows that no mechanism can (the job just ends). ``recoveries`` holds everything that mechanisms must do, in order.
     ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
-    whether the job is started again after it has ended. ``reasons`` explains
-    each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair",
-    "recovery.detection", …) to the line of the scenario file that wrote it or, where the plan filled it in, to the line
-    it follows from.
+    whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
+    is from an end-of-life checkpoint or not at all. ``group_info``: the job must tell of its replica groups in
+    ``group_info.pb``. ``reasons`` explains each derived expectation in a sentence. ``lines`` maps an expectation
+    ("checkpoint.step", "mechanism", "repair", "recovery.detection", …) to the line of the scenario file that wrote it
+    or, where the plan filled it in, to the line it follows from.
     """
 
     scenario: str
@@ -183,6 +198,8 @@ class Plan:
     strategies: tuple[str, ...] = ()
     aids: Aids = Aids()
     comparison: Comparison | None = None
+    restore: PlannedRestore | None = None
+    group_info: bool = False
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

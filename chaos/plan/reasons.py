@@ -132,7 +132,9 @@ def _checkpoint_paths(scenario: Scenario, follows: str) -> dict[str, str]:
 
 
 def _resume_path(scenario: Scenario, paths: dict[str, str]) -> str:
-    return "expect.resume.step" if isinstance(scenario.expect.resume, ExpectResume) else paths["checkpoint.step"]
+    if isinstance(scenario.expect.resume, ExpectResume):
+        return "expect.resume.step"
+    return paths.get("checkpoint.step", paths["resume"])
 
 
 def _recovery_paths(scenario: Scenario, budget: Budget) -> dict[str, str]:

@@ -134,7 +134,8 @@ def _files(checkpoint: PlannedCheckpoint) -> list[str]:
 def _resume(plan: Plan) -> str:
     if not plan.resumes:
         return "none"
-    return "at the step after the checkpoint" if plan.resume_step is None else f"at step {plan.resume_step}"
+    source = "" if plan.restore is None else ", from periodic checkpoints"
+    return "at the step after the checkpoint" if plan.resume_step is None else f"at step {plan.resume_step}{source}"
 
 
 def _budget(plan: Plan) -> Iterator[str]:

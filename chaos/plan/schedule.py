@@ -42,7 +42,10 @@ TERMINATION = "termination"
 PAUSE = "pause"
 """Effect of a fault that holds all ranks back for a while, as a cluster's manager orders it."""
 
-EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, "none")
+LOST_FILES = "lost files"
+"""Effect of a fault that takes away what its ranks have saved."""
+
+EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, LOST_FILES, "none")
 """Effects of fault kinds that this version can plan for."""
 
 

@@ -17,7 +17,9 @@ class JobTraits:
     checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
     pipeline that it can train, ``slices`` and ``shards`` hold the sizes of model parallelism and of the optimizer's
     shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves
-    in, relative to its working directory; None where that is not known, so that no fault can hit it.
+    in, relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info``
+    says that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints
+    by it.
     """
 
     observable: frozenset[str]
@@ -27,3 +29,4 @@ class JobTraits:
     slices: frozenset[int] | None = None
     shards: frozenset[int] | None = None
     storage: str | None = None
+    group_info: bool = False

@@ -35,6 +35,7 @@ class RehearsalJob:
         slices=frozenset({1, 2, 4, 8}),
         shards=_SHARDS,
         storage=_CHECKPOINTS,
+        group_info=True,
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
@@ -57,9 +58,9 @@ class RehearsalJob:
         return tuple(parts)
 
     def prepare(self, launch: Launch) -> None:
-        """Make the training data: as many pictures as one epoch of all ranks reads."""
+        """Make the training data: as many pictures as one epoch of all data-parallel ranks reads."""
         job = launch.scenario.job
-        images = _steps_per_epoch(job) * _BATCH_SIZE * launch.scenario.cluster.ranks
+        images = _steps_per_epoch(job) * _BATCH_SIZE * layout_of(launch.scenario.cluster).data
         write_mnist(str(launch.directory / "data"), images=images, seed=job.seed)
 
     def command(self, launch: Launch) -> Command:

@@ -276,9 +276,10 @@ class _Runner:
 
     def _resume(self, session: Session) -> None:
         checkpoints = find_checkpoints(session.owned.path / "job")
-        if not any(found.kind == "end-of-life" and not found.temporary for found in checkpoints):
+        kind = "end-of-life" if session.plan.restore is None else "periodic"
+        if not any(found.kind == kind and not found.temporary for found in checkpoints):
             session.history.record(
-                "resume.skipped", attempt="resume", reason="no finished end-of-life checkpoint was saved"
+                "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )
             return
         self._attempt(session, "resume", (), resume=True)
@@ -369,7 +370,7 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     """The steps that must have digests although they are thinned out: without them nothing could be compared."""
     if interval <= 1:
         return ()
-    saved = [] if plan.checkpoint is None else [plan.checkpoint.step]
+    saved = [part.step for part in (plan.checkpoint, plan.restore) if part is not None]
     steps = [plan.last_step, *saved, *(recovery.step for recovery in plan.recoveries)]
     return tuple(sorted({step for step in steps if step is not None}))
 

@@ -150,12 +150,22 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
     return f"removed {path}"
 
 
+def note_kept(step: UndoStep, context: UndoContext) -> str:
+    """Say where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
+    del context
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    return f"kept in {path}, to be moved back by hand" if path.is_dir() else f"nothing was taken: there is no {path}"
+
+
 UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
     "continue-training": continue_training,
     "end-job": end_job,
     "remove-directory": remove_directory,
     "unmount-storage": unmount_storage,
+    "note-kept": note_kept,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
 

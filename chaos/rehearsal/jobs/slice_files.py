@@ -23,20 +23,20 @@ def write_group_info(directory: str, replicas: Sequence[int]) -> None:
     os.replace(path + ".tmp", path)
 
 
-def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int], steps_per_epoch: int) -> str:
+def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int]) -> str | None:
     """The file that a rank resumes from: of the newest step that every rank has a file of, its own or a replica's.
+
+    None where there is no such step.
 
     An end-of-life checkpoint that was finished (renamed) has one file for each replica group; who its replicas are a
     rank knows from its communication group. In periodic checkpoints a lost file is replaced by one of the ranks that
     ``group_info.pb`` names. All ranks look at the same files, so they come to the same step.
     """
-    periodic = _periodic(output, ranks, steps_per_epoch)
+    periodic = _periodic(output, ranks)
     end_of_life = _end_of_life(output, replicas)
     step = max([*periodic, *end_of_life], default=None)
     if step is None:
-        raise FileNotFoundError(
-            f"no step in {output} has a file for every rank: neither its own nor one of a rank that {GROUP_INFO} names"
-        )
+        return None
     if step in end_of_life:
         return end_of_life[step]
     return periodic[step][rank]
@@ -56,10 +56,10 @@ def _end_of_life(output: str, replicas: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _periodic(output: str, ranks: int, steps_per_epoch: int) -> dict[int, dict[int, str]]:
+def _periodic(output: str, ranks: int) -> dict[int, dict[int, str]]:
     """For each step that is complete, the file of every rank."""
     replicas = _read_group_infos(output)
-    own = {rank: _by_step(os.path.join(output, f"rank_{rank}"), steps_per_epoch) for rank in range(ranks)}
+    own = {rank: _by_step(os.path.join(output, f"rank_{rank}")) for rank in range(ranks)}
     complete: dict[int, dict[int, str]] = {}
     for step in {step for files in own.values() for step in files}:
         chosen = {
@@ -85,11 +85,28 @@ def _read_group_infos(output: str) -> dict[int, list[int]]:
     return replicas
 
 
-def _by_step(directory: str, steps_per_epoch: int) -> dict[int, str]:
-    """A rank's periodic files by their step: ``sliced-2_3.ckpt`` is the third step of the second epoch."""
+def _by_step(directory: str) -> dict[int, str]:
+    """A rank's periodic files by the step that is stored in them; their names count from the last resume or repair."""
     found = {}
     for path in sorted(glob.glob(os.path.join(directory, "*.ckpt"))):
-        match = re.search(r"-(\d+)_(\d+)\.ckpt$", path)
-        if match:
-            found[(int(match[1]) - 1) * steps_per_epoch + int(match[2])] = path
+        step = stored_step(path)
+        if step is not None:
+            found[step] = path
     return found
+
+
+def stored_step(path: str) -> int | None:
+    """The optimizer's step in a checkpoint file, None for a file that is damaged or has none."""
+    from google.protobuf.message import DecodeError
+    from mindspore.train.checkpoint_pb2 import Checkpoint
+
+    checkpoint = Checkpoint()
+    try:
+        with open(path, "rb") as file:
+            checkpoint.ParseFromString(file.read())
+    except (OSError, DecodeError):
+        return None
+    for value in checkpoint.value:
+        if value.tag == "global_step":
+            return int.from_bytes(value.tensor.tensor_content, "little")
+    return None

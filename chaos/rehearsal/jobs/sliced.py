@@ -24,8 +24,9 @@ from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import HeUniform, Uniform, initializer
 from mindspore.communication import create_group, get_group_size, get_process_group_ranks, get_rank, init
 from mindspore.train import CheckpointConfig, LossMonitor, Model, ModelCheckpoint, TrainFaultTolerance
+from mindspore.utils import _tft_handler
 from mnist import LastStep, argument_parser, create_dataset  # type: ignore[import-not-found]
-from slice_files import find_slice, write_group_info  # type: ignore[import-not-found]
+from slice_files import GROUP_INFO, find_slice, write_group_info  # type: ignore[import-not-found]
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,8 @@ def main() -> None:
     arguments = read_arguments()
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=arguments.device == "CPU")
     ms.set_device(arguments.device)
+    if "ARF:1" in os.getenv("MS_ENABLE_TFT", ""):
+        _tft_handler.init(config=None)
     init()
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.HYBRID_PARALLEL, gradients_mean=True)
     ms.set_seed(arguments.seed)
@@ -209,15 +212,24 @@ def main() -> None:
     model = Model(train_step)
 
     replicas = get_process_group_ranks(mesh.replica_group)
+    directory = os.path.join(arguments.output, f"rank_{get_rank()}")
     initial_epoch, initial_step = 0, 0
-    if arguments.is_recover:
-        found = find_slice(arguments.output, get_rank(), get_group_size(), replicas, dataset.get_dataset_size())
+    found = None
+    if arguments.is_recover or arguments.go_on:
+        found = find_slice(arguments.output, get_rank(), get_group_size(), replicas)
+    if arguments.is_recover and found is None:
+        raise FileNotFoundError(
+            f"no step in {arguments.output} has a file for every rank: neither its own nor one of a rank that "
+            f"{GROUP_INFO} names"
+        )
+    if found is not None:
         saved = ms.load_checkpoint(found)
         ms.load_param_into_net(train_step, saved)
         initial_step = int(saved["global_step"].asnumpy().reshape(-1)[0])
         initial_epoch = initial_step // dataset.get_dataset_size()
         dataset.set_init_step(initial_step)
 
+    write_group_info(directory, replicas)
     callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
     if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF")):
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
@@ -225,8 +237,6 @@ def main() -> None:
         configuration = CheckpointConfig(
             save_checkpoint_steps=arguments.checkpoint_interval, keep_checkpoint_max=10, integrated_save=False
         )
-        directory = os.path.join(arguments.output, f"rank_{get_rank()}")
-        write_group_info(directory, replicas)
         callbacks.append(ModelCheckpoint("sliced", directory, configuration))
     epochs = math.ceil(arguments.steps / dataset.get_dataset_size())
     model.train(epochs, dataset, callbacks=callbacks, dataset_sink_mode=False, initial_epoch=initial_epoch)

@@ -27,6 +27,7 @@ EFFECTS = {
     "link": "communication error",
     "ecc": "timed memory error",
     "pause": "pause",
+    "lose": "lost files",
     "corrupt": "wrong values",
 }
 

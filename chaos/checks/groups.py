@@ -1,0 +1,47 @@
+"""Part of check ``consistency``: the ranks that the job itself calls replicas are those that the plan reckons with.
+
+The job writes ``group_info.pb`` from its communication groups, and it knows nothing of the plan.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.lost_files import LOST_FILES
+from chaos.observe.group_info import GROUP_INFO, GroupInfoError, find_group_infos, read_group_info
+from chaos.plan.model import Plan
+
+EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
+
+
+def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Compare every file that the job left with the plan's replica groups. Nothing to say where none is written."""
+    files = find_group_infos(artifacts.job_dir)
+    if not files and not plan.group_info:
+        return
+    groups = {rank: group for group in plan.replica_groups for rank in group}
+    told: set[int] = set()
+    for rank, path in sorted(files.items()):
+        where = artifacts.relative(path)
+        try:
+            named = read_group_info(path).restore_ranks
+        except GroupInfoError as error:
+            found.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where)
+            continue
+        told.update(named)
+        if rank not in groups:
+            found.fail(EXPECTED, f"there is a file of rank {rank}, which the job does not have", where)
+        elif named != groups[rank]:
+            seen = f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
+            found.fail(EXPECTED, seen, where)
+    for rank in groups:
+        if rank not in files and not _taken(plan, rank, told):
+            found.unknown(EXPECTED, f"there is no file of rank {rank}", "job")
+    found.settle(EXPECTED, f"{len(files)} files do", *(artifacts.relative(path) for path in files.values()))
+
+
+def _taken(plan: Plan, rank: int, told: set[int]) -> bool:
+    """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
+    lost = {one for fault in plan.faults if fault.effect == LOST_FILES for one in fault.ranks}
+    group = next(group for group in plan.replica_groups if rank in group)
+    return rank in lost and (rank in told or lost.issuperset(group))

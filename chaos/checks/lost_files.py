@@ -1,0 +1,24 @@
+"""What the evidence of a fault must show that takes away what a rank has saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.history.event import Event
+from chaos.plan.model import PlannedFault
+
+LOST_FILES = "lost files"
+"""The effect of such a fault (chaos.plan.schedule)."""
+
+
+def lost_files_doubts(
+    fault: PlannedFault, landing: Event, evidence: dict[str, object]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
+    if fault.effect != LOST_FILES:
+        return
+    rank, removed = evidence.get("rank"), evidence.get("removed")
+    if evidence.get("directory") != f"rank_{rank}":
+        yield f"the evidence is of directory {evidence.get('directory')}, not of rank {rank}'s", (landing.source,)
+    if not isinstance(removed, list) or not any(str(name).endswith((".ckpt", ".safetensors")) for name in removed):
+        yield f"the evidence names no checkpoint that rank {rank} has lost", (landing.source,)

@@ -1,0 +1,62 @@
+"""The periodic checkpoints of a run: which files they are, and from which step of them the job was started again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, text_list
+from chaos.checks.saved import saved_step, stored_step
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import FoundCheckpoint
+from chaos.plan.model import Plan
+
+
+def periodic(artifacts: Artifacts) -> list[FoundCheckpoint]:
+    """Finished periodic files that the job left, by path."""
+    return [file for file in artifacts.checkpoints if not file.temporary and file.kind == "periodic"]
+
+
+def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
+    """The step after which the job started again went on, by what is stored in the files. None when they disagree.
+
+    That is the step of the end-of-life checkpoint or, where the plan restores periodic ones, of those that were loaded.
+    """
+    if plan.restore is None:
+        return saved_step(history, artifacts)
+    files = {file.path: file for file in periodic(artifacts)}
+    steps: set[int | None] = set()
+    for load in history.select("load.begin", attempt=RESUME):
+        path = artifacts.locate(str(load.data.get("path")))
+        try:
+            steps.add(stored_step(artifacts, files[path]) if path in files else None)
+        except CheckpointError:
+            return None
+    return steps.pop() if len(steps) == 1 else None
+
+
+def judge_hopeless(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Where the plan says that the job cannot be resumed: no step has a file of every replica group."""
+    expected = "no step is left of which every replica group has a file"
+    groups: dict[int, set[int]] = defaultdict(set)
+    group_of = {rank: number for number, group in enumerate(plan.replica_groups) for rank in group}
+    files = periodic(artifacts)
+    for file in files:
+        try:
+            step = stored_step(artifacts, file)
+        except CheckpointError as error:
+            seen = f"rank {file.rank}'s file cannot be read: {error.problem}"
+            found.unknown(expected, seen, artifacts.relative(file.path))
+            continue
+        if step is not None and file.rank in group_of:
+            groups[step].add(group_of[file.rank])
+    for step, present in sorted(groups.items()):
+        if len(present) == len(plan.replica_groups):
+            where = [artifacts.relative(file.path) for file in files]
+            found.fail(expected, f"step {step} has one of every group", *where[:5])
+    if not groups:
+        found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
+    kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
+    found.settle(expected, f"of {len(plan.replica_groups)} groups there are files of {kept}")

@@ -1,0 +1,128 @@
+"""Distributed recovery: a job that ended without an end-of-life checkpoint is started again from periodic ones.
+
+Every rank saves its own slices. A file that is lost is replaced by that of another rank of the same replica group,
+which holds the same ones. Source: MindSpore, Distributed Fault Recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaos.plan.describe import group, ranks
+from chaos.plan.model import PlannedRestore
+from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.outcome import Outcome
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import LOST_FILES, Scheduled
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import ExpectResume, Scenario
+
+SOURCE = "MindSpore, Distributed Fault Recovery"
+
+_SAVED = PHASE_ORDER.index("checkpoint.end")
+
+
+def writes_group_info(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
+    """Whether the job says itself, in ``group_info.pb``, which ranks hold the same slices."""
+    return traits.group_info and scenario.job.script is None and len(groups) > 1
+
+
+def plan_restore(
+    scenario: Scenario,
+    groups: Sequence[tuple[int, ...]],
+    faults: Sequence[Scheduled],
+    outcome: Outcome,
+    traits: JobTraits,
+    problems: Problems,
+) -> tuple[PlannedRestore | None, str]:
+    """What a job that just ended can be started again from, and why. None where the scenario asks for nothing of it.
+
+    Asked for: a fault takes files away, or ``expect.resume`` names a step although no mechanism saves one.
+    """
+    losing = [fault for fault in faults if fault.effect == LOST_FILES]
+    for fault in losing:
+        _check_losing(scenario, fault, problems)
+    written = isinstance(scenario.expect.resume, ExpectResume)
+    if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
+        return None, ""
+    interval = scenario.job.checkpoint_interval
+    if interval is None or not scenario.job.resume or not writes_group_info(scenario, groups, traits):
+        return None, ""
+    step = outcome.loss.step
+    lethal = [fault for fault in faults if fault.lethal]
+    if step is None or not all(fault.moment.exact for fault in lethal):
+        problems.add(
+            "expect.resume" if written else f"{losing[0].path}.kind",
+            f"when the ranks are lost is left open ({problems.where(outcome.cause)}), so nobody knows which periodic "
+            "checkpoint is the last",
+            hint="give every fault that takes ranks a step as its trigger",
+        )
+        return None, ""
+    lost = tuple(sorted({rank for fault in losing for rank in fault.fault.ranks}))
+    last = _last_saved(range(sum(map(len, groups))), lethal, step)
+    for candidate in range(step - step % interval + interval, 0, -interval):
+        holders = _holders(groups, candidate, last, lost)
+        if holders is not None:
+            return PlannedRestore(candidate, lost, holders), _why(candidate, lost, holders)
+    return PlannedRestore(None, lost, {}), _why_not(groups, lost, interval)
+
+
+def _check_losing(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """Files are lost for good only when nobody saves any more."""
+    if scenario.job.checkpoint_interval is None:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} takes away periodic checkpoints, but the job saves none "
+            f"({problems.where('job.checkpoint_interval')})",
+            text=fault.fault.kind,
+            hint="set job.checkpoint_interval",
+        )
+    if fault.fault.trigger.keys() != {"after"}:
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} takes away what its ranks have saved, so it must come when they save no more",
+            text=", ".join(fault.fault.trigger),
+            hint="let it wait for the fault that ends the job: after, and nothing else",
+        )
+
+
+def _last_saved(everyone: Sequence[int], lethal: Sequence[Scheduled], survived: int) -> dict[int, int]:
+    """The last step whose periodic checkpoint each rank can have finished; survivors finish that of ``survived``."""
+    last = dict.fromkeys(everyone, survived)
+    for fault in lethal:
+        for rank in fault.fault.ranks:
+            last[rank] = min(last[rank], _finished(fault.moment.earliest))
+    return last
+
+
+def _finished(at: Point) -> int:
+    return at.step if at.phase >= _SAVED else at.step - 1
+
+
+def _holders(
+    groups: Sequence[tuple[int, ...]], step: int, last: Mapping[int, int], lost: Sequence[int]
+) -> dict[int, tuple[int, ...]] | None:
+    """The ranks whose file of a step each rank may load; None when a group has none."""
+    holders: dict[int, tuple[int, ...]] = {}
+    for members in groups:
+        kept = tuple(rank for rank in members if rank not in lost and last[rank] >= step)
+        if not kept:
+            return None
+        holders.update({rank: (rank,) if rank in kept else kept for rank in members})
+    return holders
+
+
+def _why(step: int, lost: Sequence[int], holders: Mapping[int, tuple[int, ...]]) -> str:
+    text = f"step {step} is the newest of which every replica group has a periodic checkpoint ({SOURCE})"
+    replaced = "; ".join(f"rank {rank} loads that of {ranks(holders[rank])}" for rank in lost)
+    return f"{text}, and a lost one is replaced by a replica's: {replaced}" if replaced else text
+
+
+def _why_not(groups: Sequence[tuple[int, ...]], lost: Sequence[int], interval: int) -> str:
+    gone = next((members for members in groups if set(members) <= set(lost)), None)
+    if gone is None:
+        return f"no periodic checkpoint is complete (one every {interval} steps), so there is nothing to resume from"
+    return (
+        f"the files of every rank of replica group {group(gone)} are lost, so nobody has its slices any more and the "
+        f"job cannot be resumed ({SOURCE})"
+    )

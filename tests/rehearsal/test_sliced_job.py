@@ -1,0 +1,60 @@
+"""The job with sliced weights trains what the same script trains on whole ones: only the order of sums differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import chaos.rehearsal
+from chaos.checks.facts import digests
+from chaos.checks.twin import loss_of
+from tests.rehearsal.kit import Chaos, said
+
+STEPS = 4
+RELATIVE = 1e-4
+"""Single precision, and sums in another order. A slice in the wrong place or a gradient counted twice is far off."""
+
+SCRIPT = Path(chaos.rehearsal.__path__[0]) / "jobs" / "sliced.py"
+SCENARIO = """
+chaos: 1
+name: {name}
+baseline: none
+cluster:
+  ranks: {ranks}
+  parallel: {{data_parallel: 2, {parallel}}}
+job:
+  steps: {steps}
+  {more}
+"""
+OWN = f"""
+import runpy, sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
+"""
+"""The script as one of the scenario's own: it is told nothing about slices, so that it keeps the weights whole."""
+
+LAYOUTS = {
+    "whole": (2, "model_parallel: 1", "script: own.py"),
+    "by-columns-and-rows": (4, "model_parallel: 2", "seed: 1"),
+    "in-optimizer-shards": (2, "enable_parallel_optimizer: true, optimizer_weight_shard_size: 2", "seed: 1"),
+}
+
+
+def test_slices_train_what_whole_weights_train(fresh: Chaos, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    curves = {}
+    for name, (ranks, parallel, more) in LAYOUTS.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(SCENARIO.format(name=name, ranks=ranks, parallel=parallel, steps=STEPS, more=more))
+        done = fresh.run(path)
+        assert done.code == 0, said([one for one in done.run.result["checks"] if one["verdict"] != "pass"])
+        curves[name] = {
+            (rank // (ranks // 2), step): loss_of(event)
+            for rank, by_step in digests(done.run.history, "train").items()
+            for step, event in by_step.items()
+        }
+    whole = curves.pop("whole")
+    assert len(whole) == 2 * STEPS
+    for losses in curves.values():
+        assert losses == pytest.approx(whole, rel=RELATIVE)

@@ -1,0 +1,137 @@
+"""A distributed recovery: the good run passes, each defect fails for its reason, missing evidence is unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.checks.lost_files import lost_files_doubts
+from chaos.plan.model import PlannedRestore
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import SAVED, GoodRun, Spoil, state_after
+from tests.unit.restored_run import LOSS, group_info, restored_run, slices_of
+
+INFO = "job/checkpoints/rank_{}/group_info.pb"
+
+
+@pytest.fixture
+def run() -> GoodRun:
+    return restored_run()
+
+
+def loads(run: GoodRun, rank: int, path: str) -> None:
+    for event in ("load.begin", "load.end"):
+        run.one(event, rank=rank)["path"] = path
+
+
+def names(run: GoodRun, rank: int, *ranks: int) -> None:
+    run.others[INFO.format(rank)] = group_info(*ranks)
+
+
+def stale(run: GoodRun) -> None:
+    run.saved[0].state = state_after(0, SAVED - 1)
+
+
+def hopeless(run: GoodRun) -> None:
+    run.replan(restore=PlannedRestore(None, (0, 2), {}))
+    run.without_resume()
+
+
+def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
+    judgement = judged(run)
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert said(judgement, "consistency", "pass", "4 files do")
+    assert said(judgement, "resume", "pass", "each rank loads the file of its own replica group")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "text"),
+    [
+        (lambda run: loads(run, 2, slices_of(1)), "resume", "rank 2 loaded rank 1's file, of another replica group"),
+        (
+            lambda run: loads(run, 3, slices_of(1)),
+            "resume",
+            "rank 3 loaded rank 1's file, the plan shows that of rank 3",
+        ),
+        (
+            lambda run: names(run, 3, 2, 3),
+            "consistency",
+            "of rank 3 names [2, 3], its replica group is [1, 3]",
+        ),
+        (lambda run: names(run, 0, 0, 1, 2, 3), "consistency", "the file of rank 0 names [0, 1, 2, 3]"),
+        (lambda run: names(run, 7, 7), "consistency", "there is a file of rank 7, which the job does not have"),
+        (
+            lambda run: run.others.update({INFO.format(1): b"\x12\x05"}),
+            "consistency",
+            "file of rank 1 is not group",
+        ),
+    ],
+    ids=["another-group", "not-its-own", "wrong-pair", "everybody", "no-such-rank", "damaged"],
+)
+def test_each_defect_fails_for_its_reason(run: GoodRun, judged: Judge, spoil: Spoil, check: str, text: str) -> None:
+    spoil(run)
+    assert said(judged(run), check, "fail", text)
+
+
+def test_a_lost_slice_that_is_replaced_by_an_old_one_fails(run: GoodRun, judged: Judge) -> None:
+    stale(run)
+    assert judged(run).verdict != "pass"
+
+
+def test_an_older_step_than_planned_fails(run: GoodRun, judged: Judge) -> None:
+    run.replan(restore=PlannedRestore(SAVED - 1, (2,), {rank: (rank,) for rank in range(4)}), resume_step=SAVED)
+    assert said(judged(run), "resume", "fail", f"training goes on at step {SAVED}")
+
+
+def test_without_its_group_file_a_rank_is_unknown(run: GoodRun, judged: Judge) -> None:
+    del run.others[INFO.format(3)]
+    assert said(judged(run), "consistency", "unknown", "there is no file of rank 3")
+
+
+def test_a_rank_whose_files_were_taken_is_told_of_by_its_replica(run: GoodRun, judged: Judge) -> None:
+    del run.others[INFO.format(2)]
+    assert said(judged(run), "consistency", "pass", "3 files do")
+
+
+def test_without_any_group_file_all_are_unknown_only_where_the_job_writes_them(run: GoodRun, judged: Judge) -> None:
+    for rank in range(4):
+        del run.others[INFO.format(rank)]
+    assert said(judged(run), "consistency", "unknown", "there is no file of rank 0")
+    run.replan(group_info=False)
+    assert not [one for one in judged(run).findings if one.check == "consistency" and one.verdict == "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("removed", [], "names no checkpoint that rank 2 has lost"),
+        ("removed", ["group_info.pb"], "names no checkpoint that rank 2 has lost"),
+        ("directory", "rank_1", "the evidence is of directory rank_1"),
+    ],
+)
+def test_a_loss_without_evidence_is_unknown(run: GoodRun, judged: Judge, field: str, value: object, text: str) -> None:
+    run.one("fault.landed", fault=LOSS)["evidence"][0][field] = value
+    assert said(judged(run), "injection", "unknown", text)
+    assert judged(run).verdict == "unknown"
+
+
+def test_faults_with_another_effect_have_no_such_evidence(run: GoodRun) -> None:
+    assert lost_files_doubts.__doc__
+    assert not list(lost_files_doubts(run.plan.faults[0], None, {}))  # type: ignore[arg-type]
+
+
+def test_that_nothing_can_be_resumed_is_seen_in_the_files(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    del run.saved[0]
+    judgement = judged(run)
+    assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
+
+
+def test_a_complete_step_refutes_the_plan(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every group")
+
+
+def test_without_any_file_nobody_can_say_that_slices_were_lost(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    run.saved = {}
+    assert said(judged(run), "resume", "unknown", "no periodic checkpoint of any rank is there")

@@ -1,0 +1,118 @@
+"""Which periodic checkpoint a job that just ended is started again from, and whose file each rank loads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaos.plan.io import dumps, loads
+from chaos.plan.model import PlannedRestore
+from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.render import render
+from chaos.plan.traits import JobTraits
+
+if TYPE_CHECKING:
+    from tests.unit.plan.conftest import Planner
+
+CLUSTER = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+JOB: dict[str, Any] = {"steps": 12, "protection": (), "checkpoint_interval": 4}
+EVERYONE = (0, 1, 2, 3)
+
+
+@pytest.fixture
+def plan(plan: Planner) -> Planner:
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", group_info=True)
+    return plan
+
+
+def power(step: int = 10, phase: str = "step.begin", ranks: tuple[int, ...] = EVERYONE) -> dict[str, Any]:
+    return {"id": "power", "kind": "kill", "target": {"ranks": ranks}, "trigger": {"step": step, "phase": phase}}
+
+
+def lose(*ranks: int, **trigger: Any) -> dict[str, Any]:
+    return {"id": "disk", "kind": "lose", "target": {"ranks": ranks}, "trigger": trigger or {"after": "power"}}
+
+
+def test_a_lost_file_is_replaced_by_that_of_a_replica(plan: Planner) -> None:
+    made = plan(power(), lose(2), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+    assert made.mechanism == "none"
+    assert made.restore == PlannedRestore(8, (2,), {0: (0,), 2: (0,), 1: (1,), 3: (3,)})
+    assert (made.resumes, made.resume_step, made.checkpoint, made.group_info) == (True, 9, None, True)
+    assert "rank 2 loads that of rank 0" in " ".join(made.reasons)
+    assert "at step 9, from periodic checkpoints" in render(made)
+    assert loads(dumps(made)) == made
+
+
+def test_when_a_whole_group_has_lost_its_files_there_is_nothing_to_resume_from(plan: Planner) -> None:
+    made = plan(power(), lose(0, 2), cluster=CLUSTER, job=JOB)
+    assert made.restore == PlannedRestore(None, (0, 2), {})
+    assert not made.resumes
+    assert "every rank of replica group [0, 2] are lost" in " ".join(made.reasons)
+    text = plan.refused(power(), lose(0, 2), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+    assert "expect.resume wants step 9" in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "step"),
+    [
+        (power(9, "step.begin"), 8),
+        (power(8, "step.end"), 4),  # the checkpoint of a step is saved behind its end
+        (power(8, "checkpoint.begin"), 4),
+        (power(8, "checkpoint.end"), 8),
+        (power(8, "step.end", (2, 3)), 8),  # the others finish the step and save; they hold the same slices
+        (power(8, "allreduce.enter", (2, 3)), 4),
+        (power(4, "step.end"), None),
+    ],
+)
+def test_the_newest_step_that_every_group_has_saved(plan: Planner, fault: dict[str, Any], step: int | None) -> None:
+    made = plan(fault, lose(3), cluster=CLUSTER, job=JOB)
+    assert made.restore is not None
+    assert made.restore.step == step
+    assert made.resume_step == (None if step is None else step + 1)
+
+
+def test_a_written_resume_alone_asks_for_the_periodic_checkpoints(plan: Planner) -> None:
+    made = plan(power(), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+    assert made.restore == PlannedRestore(8, (), {rank: (rank,) for rank in EVERYONE})
+    assert plan(power(), cluster=CLUSTER, job=JOB).restore is None
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        (
+            {"resume": {"step": 8}},
+            "expect.resume.step says 8, but the plan shows that the job resumes",
+        ),
+        ({"resume": "none"}, "expect.resume says none, but the plan shows that the job resumes"),
+        ({"checkpoint": {"step": 8}}, "expect.checkpoint wants an end-of-life checkpoint, but the plan shows"),
+    ],
+)
+def test_what_the_plan_shows_to_be_wrong_is_refused(plan: Planner, expect: dict[str, Any], said: str) -> None:
+    assert said in plan.refused(power(), lose(2), cluster=CLUSTER, job=JOB, expect=expect)
+
+
+def test_files_are_lost_only_when_nobody_saves_any_more(plan: Planner) -> None:
+    text = plan.refused(power(), lose(2, step=6), cluster=CLUSTER, job=JOB)
+    assert "must come when they save no more" in text
+    text = plan.refused(power(), lose(2), cluster=CLUSTER, job={**JOB, "checkpoint_interval": None})
+    assert "the job saves none" in text
+
+
+def test_a_moment_that_is_open_leaves_the_step_open(plan: Planner) -> None:
+    late = {**power(), "trigger": {"elapsed": 5.0}}
+    text = plan.refused(late, lose(2), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+    assert "nobody knows which periodic checkpoint is the last" in text
+
+
+@pytest.mark.parametrize("job", [{"script": "own.py"}, {"resume": False}])
+def test_a_job_that_does_not_resume_by_itself_has_nothing_to_restore(plan: Planner, job: dict[str, Any]) -> None:
+    made = plan(power(), lose(2), cluster=CLUSTER, job={**JOB, **job})
+    assert made.restore is None
+    assert not made.resumes
+
+
+def test_a_job_whose_ranks_hold_the_same_weights_writes_no_group_info(plan: Planner) -> None:
+    assert not plan(job=JOB).group_info
+    assert plan(cluster=CLUSTER, job=JOB).group_info
