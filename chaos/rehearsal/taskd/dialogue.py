@@ -57,6 +57,7 @@ class Dialogue:
 
         del code, message
         self._remember(faults)
+        self._remember(dict.fromkeys(self._moved_along(), PROCESS_FAULT))
         controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
         return 0
 
@@ -95,6 +96,19 @@ class Dialogue:
         if strategy in RESTARTS:
             self.orders.put(tuple(sorted(self._faults)))
         controller_ttp.tft_notify_controller_change_strategy("recover" if strategy in RESTARTS else strategy)
+
+    def _moved_along(self) -> list[int]:
+        """Healthy ranks that are started again too: with recover, the cluster moves a node's container as a whole."""
+        hit = {self._node(rank) for rank in self._faults}
+        allowed = self._settings.strategies
+        if (
+            self._settings.nodes == 1
+            or PROCESS_FAULT not in self._faults.values()
+            or "recover" not in allowed
+            or ("recover-in-place" in allowed and len(hit) == 1)
+        ):
+            return []
+        return [rank for rank in range(self._settings.ranks) if self._node(rank) in hit and rank not in self._faults]
 
     def _remember(self, faults: dict[int, int]) -> None:
         self._faults.update({int(rank): int(kind) for rank, kind in faults.items()})

@@ -321,3 +321,26 @@ def test_a_lost_rank_that_no_controller_notices_ends_the_job(monkeypatch: pytest
     assert run(launcher, **SDK) == 1
     assert "rank 1 (process 102) lost and no mechanism is left" in capsys.readouterr().out
     assert launcher.calls[-1] == ("kill", [-1])
+
+
+@pytest.mark.parametrize(
+    ("strategies", "nodes", "fault", "again"),
+    [
+        ("recover", "2", {2: 1}, (2, 3)),
+        ("recover", "1", {2: 1}, (2,)),
+        ("recover-in-place", "2", {2: 1}, (2,)),
+        ("recover-in-place,recover", "2", {2: 1}, (2,)),
+        ("recover-in-place,recover", "2", {1: 1, 2: 1}, (0, 1, 2, 3)),
+        ("retry,recover", "2", {2: 0}, (2,)),
+    ],
+)
+def test_with_recover_a_node_is_moved_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch, strategies: str, nodes: str, fault: dict[int, int], again: tuple[int, ...]
+) -> None:
+    controller, dialogue = talk(monkeypatch, strategies, nodes)
+    report = controller.callbacks
+    report["report_fault_ranks"](dict(fault))
+    report["report_stop_complete"](0, "stopped", dict(fault))
+    assert controller.told[-1] == ("on_global_rank", {**dict.fromkeys(again, 1), **fault})
+    report["report_strategies"](dict(fault), ["exit", "dump", "recover"])
+    assert dialogue.orders.get_nowait() == again
