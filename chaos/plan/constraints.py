@@ -36,8 +36,21 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
         one_optimizer_copy,
         sink_above_one,
     )
-    found = (check(scenario, layout, mechanism) for mechanism in on for check in checks)
-    return tuple(violation for violation in found if violation is not None)
+    found = [check(scenario, layout, mechanism) for mechanism in on for check in checks]
+    return tuple(violation for violation in [*found, unknown_strategy(scenario)] if violation is not None)
+
+
+def unknown_strategy(scenario: Scenario) -> Violation | None:
+    """MindCluster has six strategies; one of them is not for MindSpore."""
+    if "elastic-training" not in scenario.job.strategies:
+        return None
+    return Violation(
+        "job.strategies",
+        "the strategy elastic-training is for jobs of PyTorch only (Ascend Operator: environment variables that are "
+        "injected), so a job of MindSpore cannot have it",
+        text="elastic-training",
+        hint="leave it out; the others are retry, recover-in-place, recover, dump and exit",
+    )
 
 
 def no_replica(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:

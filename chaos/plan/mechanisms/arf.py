@@ -32,8 +32,11 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return _too_late(context, strike, lost, loss)
     if not lost or _not_offered(context, strike, lost, loss):
         return None
+    lost = (*lost, *_moved_along(context, strike, lost))
     if scenario.job.agent and not STRATEGIES.intersection(scenario.job.strategies):
         return None  # the agent chooses another one
+    if scenario.job.agent and "recover" not in scenario.job.strategies and _nodes(context, lost) > 1:
+        return None  # in place, processes of one node only are started again
     if not scenario.job.agent and scenario.job.controller == "outside":
         return None  # without an agent the controller asks nobody, and saves
     cause, step = strike.first.path, loss.step
@@ -63,6 +66,27 @@ def answer(context: Context, strike: Strike) -> Answer | None:
 def _lost(strike: Strike) -> tuple[int, ...]:
     """Ranks whose processes are replaced: lost ones, those of an error that nothing repaired, and unclean ones."""
     return tuple(sorted({*strike.hit, *(rank for fault in strike.spoilt for rank in fault.fault.ranks)}))
+
+
+def _moved_along(context: Context, strike: Strike, lost: Sequence[int]) -> tuple[int, ...]:
+    """Healthy ranks that get a new process too: with recover the cluster moves a node's container as a whole.
+
+    With recover-in-place it leaves the container where it is, unless processes of several nodes are lost.
+    """
+    job, cluster = context.scenario.job, context.scenario.cluster
+    if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not strike.silent:
+        return ()
+    size = cluster.ranks // cluster.nodes
+    nodes = {rank // size for rank in lost}
+    if "recover-in-place" in job.strategies and _nodes(context, lost) == 1:
+        return ()
+    return tuple(rank for rank in range(cluster.ranks) if rank // size in nodes and rank not in lost)
+
+
+def _nodes(context: Context, lost: Sequence[int]) -> int:
+    """How many nodes the lost ranks are on."""
+    cluster = context.scenario.cluster
+    return len({rank * cluster.nodes // cluster.ranks for rank in lost})
 
 
 def _only_unclean(strike: Strike) -> bool:
