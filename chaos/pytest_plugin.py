@@ -167,8 +167,9 @@ class ScenarioItem(pytest.Item):
         if errors:
             self.add_report_section("setup", "stderr", errors)
         self.results, self.comparisons = self._read(status, output, errors)
-        for result in self.results:
-            self.user_properties.extend(properties(result))
+        for cell, result in zip(self.cells, self.results, strict=False):
+            place = f"[{cell.name}]" if len(self.cells) > 1 else ""
+            self.user_properties.extend((f"{name}{place}", value) for name, value in properties(result))
         if self._verdict() == "unknown":
             raise NoVerdict(self._describe("unknown"), pytrace=False)
 

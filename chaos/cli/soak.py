@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
 from chaos.cli.scenarios import load, pick_cells
 from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
+from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
@@ -87,7 +89,7 @@ class _Soak:
         keep_all: bool,
         settings: dict[str, str],
     ) -> None:
-        self._cells = {(cell.scenario.name, cell.name): (loaded, cell) for loaded, cell in pairs}
+        self._cells = {_name(cells): (loaded, cells) for loaded, cells in _groups(pairs)}
         self._codes = {name: code_key(loaded.text, _PACKAGE) for name, (loaded, _) in self._cells.items()}
         self._reports = reports
         self._times = times
@@ -106,7 +108,8 @@ class _Soak:
         """What each cell came to."""
         runs = self.runs()
         return [
-            tally(name, runs, "fail" if cell.scenario.finding else "pass") for name, (_, cell) in self._cells.items()
+            tally(name, runs, "fail" if cells[0].scenario.finding else "pass")
+            for name, (_, cells) in self._cells.items()
         ]
 
     def run(self) -> bool:
@@ -139,12 +142,12 @@ class _Soak:
         return rest
 
     def _one(self, name: tuple[str, str]) -> SoakRun | None:
-        """Run a cell in a process of its own; None where it was interrupted."""
+        """Run a cell, or two that are compared, in a process of its own; None where it was interrupted."""
         if self._stopped.is_set():
             return None
-        loaded, _ = self._cells[name]
+        loaded, cells = self._cells[name]
         command = [sys.executable, "-m", "chaos", "run", str(loaded.path), "--json", "--reports", str(self._reports)]
-        command += ["--cell", name[1]] if name[1] else []
+        command += [part for cell in cells if cell.name for part in ("--cell", cell.name)]
         command += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
         if self._jobs > 1:
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
@@ -162,21 +165,36 @@ class _Soak:
         self._running.discard(process)
         if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
             return None
-        verdict, run = _read(output)
+        verdict, runs = _read(output)
         seconds = round(time.time() - started, 1)
-        if verdict == "pass" and run is not None and not self._keep_all:
-            shutil.rmtree(self._reports / run, ignore_errors=True)
+        if verdict == "pass" and not self._keep_all:
+            for run in runs:
+                shutil.rmtree(self._reports / run, ignore_errors=True)
         load = round(os.getloadavg()[0], 1)
-        return SoakRun(*name, self._codes[name], verdict, run, round(started, 1), seconds, load)
+        return SoakRun(*name, self._codes[name], verdict, " ".join(runs) or None, round(started, 1), seconds, load)
 
 
-def _read(output: str) -> tuple[str | None, str | None]:
-    """Verdict and run of what ``chaos run --json`` prints; (None, None) where it printed no result."""
+def _groups(pairs: list[tuple[LoadedScenario, Cell]]) -> Iterator[tuple[LoadedScenario, tuple[Cell, ...]]]:
+    """What is run together: each cell by itself, or two that their scenario compares."""
+    for loaded in {id(loaded): loaded for loaded, _ in pairs}.values():
+        cells = [cell for other, cell in pairs if other is loaded]
+        groups: list[tuple[Cell, ...]] = [*compared(cells)] or [(cell,) for cell in cells]
+        yield from ((loaded, group) for group in groups)
+
+
+def _name(cells: tuple[Cell, ...]) -> tuple[str, str]:
+    return cells[0].scenario.name, " | ".join(cell.name for cell in cells)
+
+
+def _read(output: str) -> tuple[str | None, list[str]]:
+    """Verdict and runs of what ``chaos run --json`` prints, comparisons included; None and none without a result."""
     try:
-        (cell,) = json.loads(output)["cells"]
-        return cell["verdict"], cell["run"]
+        answer = json.loads(output)
+        runs = [cell["run"] for cell in answer["cells"] if cell["run"] is not None]
+        failed = any(cell["verdict"] is None for cell in answer["cells"])
+        return None if failed or not answer["cells"] else answer["verdict"], runs
     except (ValueError, KeyError, TypeError):
-        return None, None
+        return None, []
 
 
 def _print(tallies: list[Tally], times: int, reports: Path) -> None:

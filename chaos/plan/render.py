@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaos.plan.describe import SHOWN, count, group, ranks
-from chaos.plan.model import ENDING, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import ENDING, Aids, Plan, PlannedCheckpoint, PlannedFault, Recovery
 from chaos.scenario.errors import printable
 
 _WIDTH = 12
@@ -26,6 +26,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield _row("protection", ", ".join(plan.protection) or "none")
     if plan.strategies:
         yield _row("strategies", f"{', '.join(plan.strategies)} (cluster agent)")
+    if aids := _aids(plan.aids):
+        yield _row("aids", ", ".join(aids))
     yield _row("replicas", _groups(plan.replica_groups))
     yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
     for fault in plan.faults:
@@ -38,6 +40,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield from _budget(plan)
     yield _row("baseline", plan.baseline)
     yield _row("loss", "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}")
+    if plan.comparison is not None:
+        shares = ", ".join(f"{name} at most {share:g}" for name, share in plan.comparison.at_most.items())
+        yield _row("compare", f"over {plan.comparison.axis}, second value against first: {shares}")
     yield "why"
     for reason in plan.reasons:
         yield f"  - {reason}"
@@ -58,6 +63,23 @@ def _job(plan: Plan) -> str:
     interval = plan.checkpoint_interval
     saves = "" if interval is None else f", a checkpoint every {count(interval, 'step')}"
     return f"{count(plan.last_step, 'step')}{epochs}{saves}, seed {plan.seed}, timings {plan.timings}"
+
+
+def _aids(aids: Aids) -> list[str]:
+    """What the job has to make a recovery shorter, in words; collectives with the times that they are scaled to."""
+    found = []
+    if aids.watchdog is not None:
+        found.append(
+            f"collectives give up after {aids.exec_timeout:g} s (scaled by {aids.time_scale:g}), "
+            + (f"watchdog every {aids.poll:g} s" if aids.watchdog else "no watchdog")
+        )
+    names = {
+        "periodic checkpoints in the background": aids.asynchronous_saving,
+        "latest checkpoint in memory": aids.memory,
+        "compiled": aids.graph,
+        "compile cache": aids.compile_cache,
+    }
+    return [*found, *(name for name, on in names.items() if on)]
 
 
 def _groups(groups: tuple[tuple[int, ...], ...]) -> str:

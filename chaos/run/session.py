@@ -22,6 +22,7 @@ from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.progress import Progress
+from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import Deadline
@@ -80,6 +81,8 @@ def open_session(
     try:
         private = make_private_directory(owned.ledger, token)
         if scenario.job.storage.memory:
+            if not MEMORY.is_dir():
+                raise Refused(f"job.storage.memory: this machine has no {MEMORY} to keep checkpoints in memory in")
             memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
         with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
             place = (channel, private, ports, cores)

@@ -8,6 +8,7 @@ import pytest
 
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import Comparison
+from chaos.plan.render import render
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
@@ -37,3 +38,12 @@ def test_the_plan_holds_scaled_times_aids_and_comparison(plan: Planner) -> None:
     assert (found.aids.memory, found.aids.asynchronous_saving, found.aids.compile_cache) == (True, False, False)
     assert found.comparison == Comparison("memory", {"load": 0.5})
     assert loads(dumps(found)) == found
+    text = render(found)
+    assert (
+        "aids        collectives give up after 18 s (scaled by 0.01), watchdog every 0.02 s, latest checkpoint" in text
+    )
+    assert "compare     over memory, second value against first: load at most 0.5\n" in text
+
+
+def test_a_plan_without_aids_says_nothing_of_them(plan: Planner) -> None:
+    assert "aids" not in render(plan())

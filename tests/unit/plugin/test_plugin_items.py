@@ -207,11 +207,13 @@ def compared(verdict: str) -> dict[str, Any]:
 def test_two_cells_that_are_compared_are_one_item(project: Project) -> None:
     project.scenario(head=PAIR, victim=AXIS)
     project.answer("pass", 0, cells=2, more=compared("pass"))
-    project.run().assert_outcomes(passed=1)
+    project.run("--junitxml=junit.xml").assert_outcomes(passed=1)
+    names = {one.get("name") for one in ET.parse(project.pytester.path / "junit.xml").iter("property")}
+    assert {"recovery.detection[victim=1]", "recovery.detection[victim=2]"} <= names
     (call,) = project.calls()
     assert [call[index + 1] for index, word in enumerate(call) if word == "--cell"] == ["victim=1", "victim=2"]
-    names = [line for line in project.run("--collect-only", "-q").outlines if "::" in line]
-    assert names == ["scenarios/kill-rank.yaml::kill-rank[victim=1 | victim=2]"]
+    items = [line for line in project.run("--collect-only", "-q").outlines if "::" in line]
+    assert items == ["scenarios/kill-rank.yaml::kill-rank[victim=1 | victim=2]"]
 
 
 def test_a_comparison_that_fails_fails_the_item_and_is_shown(project: Project) -> None:

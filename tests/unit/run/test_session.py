@@ -24,6 +24,7 @@ from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
 from chaos.run.directory import RunDirectory
+from chaos.run.refusal import Refused
 from chaos.run.session import Session, is_anothers, listens, open_session, put_back_faults
 from chaos.run.wait import Deadline, wait_for
 from chaos.scenario.model import Scenario
@@ -98,6 +99,18 @@ def test_a_job_that_keeps_checkpoints_in_memory_has_a_place_for_them_that_goes_w
     assert not session.memory.exists()
     assert closed(run) == ["memory-directory", "private-directory", "job"]
     assert hygiene(run) == CLEAN
+
+
+def test_a_machine_without_a_file_system_in_memory_is_told(
+    run: RunDirectory, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.run.session.MEMORY", tmp_path / "none")
+    with (
+        pytest.raises(Refused, match=r"job\.storage\.memory: this machine has no .*none"),
+        opened(storage={"memory": True}),
+    ):
+        raise AssertionError("the session must not open")
+    assert closed(run) == ["private-directory", "job"]
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError("a check failed"), KeyboardInterrupt()])
