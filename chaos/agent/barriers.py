@@ -16,6 +16,7 @@ PHASES = (
     "checkpoint.begin",
     "checkpoint.write",
     "checkpoint.end",
+    "checkpoint.load",
 )
 
 
@@ -26,6 +27,8 @@ class Barriers:
     MindSpore classifies.
 
     Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
+
+    Or with an alteration, which whoever computes what is to be altered takes by :meth:`take_alterations`.
 
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
@@ -44,6 +47,7 @@ class Barriers:
         self._phases: set[str] = set()
         self.parameters: list[tuple[str, Any]] = []
         self.on_raise: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self._alterations: list[dict[str, Any]] = []
         for point in armed:
             self._armed.setdefault((point["step"], point["phase"]), []).append(point["fault"])
             self._phases.add(point["phase"])
@@ -66,6 +70,11 @@ class Barriers:
         """Phases at which a fault is armed for this rank."""
         return set(self._phases)
 
+    def take_alterations(self) -> list[dict[str, Any]]:
+        """What the harness has asked to be altered at the barrier that was just passed, each with its fault's id."""
+        taken, self._alterations = self._alterations, []
+        return taken
+
     def _hold(self, phase: str, *, at_any_step: bool = False) -> None:
         for fault in self._armed.pop((None if at_any_step else self.step, phase), ()):
             self._record.write("barrier.reached", fault=fault, step=self.step, phase=phase)
@@ -80,4 +89,6 @@ class Barriers:
             if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
                 self.actions[answer["action"]]()
                 self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
+            if answer is not None and answer.get("message") == "alter":
+                self._alterations.append({**answer, "fault": fault})
             self._record.write("barrier.released", fault=fault)

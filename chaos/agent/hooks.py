@@ -233,6 +233,7 @@ def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) ->
     @functools.wraps(load)
     def load_with_agent(ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
         record.write("load.begin", path=str(ckpt_file_name))
+        barriers.reach("checkpoint.load")
         result = load(ckpt_file_name, *args, **kwargs)
         record.write("load.end", path=str(ckpt_file_name), parameters=len(result))
         return result

@@ -1,4 +1,4 @@
-"""Which mechanisms acted, by the calls into MindSpore's handlers and by the SDK's own log."""
+"""Which mechanisms acted, by the calls into MindSpore's handlers, by the SDK's own log and by those of the ranks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.history.reader import History
 
 TTP = "TTP"
+TRE = "TRE"
 
 _HANDLERS = {
     "save_ckpt": TTP,
@@ -34,6 +35,12 @@ _LOG_KINDS = {
 }
 
 _STATES = {"REPAIR": "online repair", "PAUSE": "TSP"}
+
+_WORKER_KINDS = {
+    "tre.thrown": "an abnormal norm stops the training",
+    "tft.resumed": "training resumed after TREError",
+}
+
 _REPAIRS = {"retry": "online repair", "arf": "ARF"}
 
 
@@ -66,4 +73,8 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
             mechanism = _STATES.get(str(event.fields.get("state")))
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
+    for rank in sorted({one.rank for one in history.select("agent.start", attempt=attempt) if one.rank is not None}):
+        for event in artifacts.worker_events(attempt, rank):
+            if event.kind in _WORKER_KINDS:
+                acted.add(TRE, f"the log of rank {rank}: {_WORKER_KINDS[event.kind]}", event.source)
     return acted

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from chaos.history.reader import History
 from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
 from chaos.observe.log_event import LogEvent
+from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.reader import read_log
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
@@ -95,6 +96,18 @@ class Artifacts:
                 event for path in paths if path.is_file() for event in read_log(path, readers, name=self.relative(path))
             ]
         return self._logs[attempt]
+
+    def worker_events(self, attempt: str, rank: int) -> list[LogEvent]:
+        """What a rank's own log says, in the order of its lines; nothing where it has none.
+
+        Times are read as UTC, as those of the SDK.
+        """
+        key = f"{attempt}/worker_{rank}.log"
+        if key not in self._logs:
+            path = self.run_dir / "logs" / key
+            readers = [MindSporeLogReader(timezone.utc)]
+            self._logs[key] = list(read_log(path, readers, name=self.relative(path))) if path.is_file() else []
+        return self._logs[key]
 
     def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
         """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.

@@ -12,7 +12,7 @@ from chaos.checks.finding import Finding
 from chaos.checks.groups import judge_groups
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
-from chaos.checks.spans import NotTold, replayed_spans
+from chaos.checks.spans import NotTold, Span, replayed_spans, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -41,6 +41,14 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     return found.findings()
 
 
+def _beginning_anew(plan: Plan, history: History) -> list[Span]:
+    """The recoveries after which ranks begin anew within the launch, or only read a checkpoint and fail."""
+    begun = {span.number for span in replayed_spans(plan, history)}
+    return [
+        span for span in spans(plan, history) if span.number in begun or any(one.reads_checkpoint for one in span.tried)
+    ]
+
+
 def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
     """Step and events by rank. Step 0 is the state before the first, -n that after the n-th recovery of the launch.
 
@@ -48,7 +56,7 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
     """
     states: dict[int, dict[int, Event]] = defaultdict(dict)
     try:
-        recoveries = replayed_spans(plan, history) if attempt == TRAIN else []
+        recoveries = _beginning_anew(plan, history) if attempt == TRAIN else []
     except NotTold:
         recoveries = []  # the check ``resume`` says so
     for one in history.select("initial", attempt=attempt):

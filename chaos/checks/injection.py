@@ -25,6 +25,7 @@ from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
 from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
+from chaos.checks.scaled import scaled_doubts, scaled_too_often
 from chaos.checks.severed import severed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
@@ -35,7 +36,7 @@ NAME = "injection"
 SIGKILL = 9
 SIGSTOP = 19
 
-_AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end")
+_AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load")
 """Phases at which the step itself has ended."""
 
 _SIGNALS = {"kill": SIGKILL, "suspend": SIGSTOP, "terminate": SIGTERM}
@@ -87,6 +88,9 @@ def _judge(case: _Case) -> None:
     if len(landings) > 1 or repeated:
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
         case.found.fail(case.planned, seen, case.line, *places(landings or injections))
+    if often := scaled_too_often(case.history, case.fault):
+        ranks = ranks_text(dict.fromkeys(one.rank for one in often if one.rank is not None))
+        case.found.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often))
     if again := raised_again(history=case.history, fault=case.fault):
         ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
         case.found.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
@@ -158,6 +162,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     for doubt, where in (
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
+        *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)

@@ -96,6 +96,8 @@ def _judge_losses(
     for rank in range(plan.ranks):
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
+            if plan.comparable is not None and step > plan.comparable.until + 1:
+                break
             ours = events.get((rank, step))
             value, theirs = (loss_of(ours) if ours is not None else None), loss_of(other)
             before = not plan.resumes or (saved is not None and step <= saved)
@@ -141,6 +143,8 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
         other = twin.digests.get(rank, {}).get(step)
         if other is None or not other.data.get("parameters"):
             continue
+        if plan.comparable is not None and step > plan.comparable.until:
+            continue
         if not ours.data.get("parameters"):
             found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
             continue
@@ -155,8 +159,13 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
             found.unknown(PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where)
         else:
             found.fail(PARAMETERS, seen, *where)
+    last = plan.last_step if plan.comparable is None else plan.comparable.until
+    if last < 1:
+        return  # nothing is to be compared, as chaos.checks.scope says
     for rank, steps in compared.items():
-        recorded = [step for step, one in twin.digests.get(rank, {}).items() if one.data.get("parameters")]
+        recorded = [
+            step for step, one in twin.digests.get(rank, {}).items() if one.data.get("parameters") and step <= last
+        ]
         final = max(recorded, default=None)
         if final is None:
             found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")

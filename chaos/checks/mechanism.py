@@ -5,12 +5,13 @@ from __future__ import annotations
 from chaos.checks.acted import Acted, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, text_list
+from chaos.checks.facts import RESUME, TRAIN, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
+from chaos.checks.rules.tre import judge_record
 from chaos.checks.spans import NotTold, Span, spans, trains_to_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -39,6 +40,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     else:
         found.close()
     judge_strategies(plan, artifacts, found)
+    if plan.watch is not None:
+        judge_record(plan, _norms(plan, history), artifacts, found)
     _judge_resume(plan, history, artifacts, found)
     return found.findings()
 
@@ -99,6 +102,18 @@ def _judge_times(plan: Plan, history: History, planned: list[Span], found: Colle
             seen = f"{name} was called on rank {one.rank} in recovery {span.number}, which is for {listed}"
             found.fail(expected, seen, _line(plan), one.source)
     found.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
+
+
+def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
+    """The norms of rank 0 in the steps in which the record may hold them, in the order in which they were trained."""
+    norms: dict[int, list[float]] = {}
+    for one in history.select("digest", attempt=TRAIN, rank=0):
+        gradients = one.data.get("gradients")
+        if isinstance(gradients, dict) and plan.watch is not None:
+            norm = float.fromhex(str(gradients["norm"]))
+            if norm >= plan.watch.threshold:
+                norms.setdefault(step_of(one), []).append(norm)
+    return norms
 
 
 def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from chaos.checks.acted import TTP, mechanisms
+from chaos.checks.acted import TRE, TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
@@ -14,6 +14,7 @@ from chaos.checks.measured import Phase, Recovery
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
+from chaos.checks.rollback import phase_ends
 from chaos.checks.spans import NotTold, Span, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -136,6 +137,10 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
         "first step": _first_ended,
         "caught up": _caught_up,
     }
+    if run.plan.mechanism == TRE:
+        for name, end in phase_ends(run.plan, run.history, begin.mono):
+            yield name, end if isinstance(end, str) else _Moment(end.mono, end.source)
+        return
     if run.plan.mechanism == "TSP":
         markers |= {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
     elif run.plan.mechanism in (*ONLINE, "ARF"):

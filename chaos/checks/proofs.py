@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from chaos.checks.facts import exit_status, signal_name, signal_number
 from chaos.checks.raised import Doubt
+from chaos.checks.scaled import KIND as SPIKE
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -21,6 +22,7 @@ PROOFS: Mapping[str, str] = {
     **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
     TERMINATE: "the kernel's word that the signal was taken",
     LINK: "the rank's own record that its link is down",
+    SPIKE: "the rank's own record of the factor, the norm of the reduced gradients",
 }
 """What the evidence of a kind is, in words."""
 

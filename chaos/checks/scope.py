@@ -27,6 +27,11 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("checkpoint", "values against the fault-free run", reason))
         left.append(NotChecked("resume", "batches against the fault-free run", reason))
         left.append(NotChecked("loss", "losses, weights and optimizer state against the fault-free run", reason))
+    if plan.baseline != NONE and plan.comparable is not None:
+        until, reason = plan.comparable.until, plan.comparable.why
+        left.append(NotChecked("loss", f"losses after step {until + 1} against the fault-free run", reason))
+        states = f"weights and optimizer state after step {until}" if until > 0 else "weights and optimizer state"
+        left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
     if trains_nothing(plan):
         reason = "the plan lets no rank finish a step"
         left.append(NotChecked("loss", "losses, gradients and weights", reason))

@@ -58,6 +58,10 @@ def _judge_against_twin(
         found.unknown(EQUAL, f"cannot be compared: {reason}", *where)
         found.close()
         return
+    until = None if plan.comparable is None else plan.comparable.until
+    states = {file: state for file, state in states.items() if until is None or _step(state) <= until}
+    if not states and until is not None:
+        return  # chaos.checks.scope says so
     for file, state in states.items():
         event = twin.digests.get(file.rank, {}).get(_step(state))
         if event is None:

@@ -44,7 +44,7 @@ class FaultKind(Protocol):
     @property
     def effect(self) -> str:
         """What the plan reckons with: death, suspension, termination, memory error, communication error, storage full,
-        storage read-only or none."""
+        storage read-only, abnormal result or none."""
 
     @property
     def signal(self) -> int | None:

@@ -48,6 +48,18 @@ _TABLE = (
         "uce wrapper caught repair finish",
         r"REPAIR STEP: ?(?P<step>\d+) ?batch_num: ?(?P<batch_num>\d+)",
     ),
+    known(
+        "tre.thrown",
+        "is greater equal than threshold",
+        r"Current global norm \[?(?P<norm>[-+.\deEinfa]+)\]? is greater equal than threshold "
+        r"(?P<threshold>[-+.\deE]+), stop training",
+    ),
+    known(
+        "tre.again",
+        "is still greater or equal than threshold",
+        r"The global norm \[?(?P<norm>[-+.\deEinfa]+)\]? of step (?P<step>\d+) is still greater or equal than "
+        r"threshold (?P<threshold>[-+.\deE]+), continue training",
+    ),
     known("tft.resumed", "Resume training after TREError", r"Resume training after TREError from step (?P<step>\d+)"),
     known("error.classified", "TREError occurred", r"""(?<!['"])(?P<error>TREError) occurred"""),
     known(

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from chaos.plan.abnormal import comparable, spike_reasons
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
+from chaos.plan.describe import sentence
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
-from chaos.plan.model import Plan
+from chaos.plan.mechanisms.tre import check_abnormal
+from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.pauses import check_pauses
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.restore import plan_restore, writes_group_info
-from chaos.plan.schedule import plan_faults
+from chaos.plan.schedule import ABNORMAL, plan_faults
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
@@ -48,7 +51,7 @@ def build_plan(
         cell: name of the matrix cell.
         traits: what this kind of job can observe and how it saves.
         effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error",
-            "termination", "storage full", "storage read-only" or "none".
+            "termination", "storage full", "storage read-only", "abnormal result" or "none".
         draw_seed: gives a fresh seed; called for each random target that has none.
 
     Raises:
@@ -76,6 +79,7 @@ def build_plan(
     check_storage(scenario, faults, traits, problems)
     check_pauses(scenario, layout.ranks, faults, problems)
     check_op_retry(scenario, problems)
+    check_abnormal(scenario, faults, problems)
     check_reachable(faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
@@ -97,6 +101,7 @@ def build_plan(
     if outcome.mechanism in SAVING:
         checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only)
     loss = scenario.expect.loss
+    spikes = [fault for fault in faults if fault.effect == ABNORMAL]
     return Plan(
         scenario=scenario.name,
         source=source,
@@ -125,7 +130,12 @@ def build_plan(
         comparison=plan_comparison(scenario),
         restore=restore,
         group_info=writes_group_info(scenario, groups, traits),
-        reasons=reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
+        comparable=comparable(scenario, spikes, outcome.recoveries),
+        watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
+        reasons=(
+            *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
+            *map(sentence, spike_reasons(scenario, spikes)),
+        ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )
 

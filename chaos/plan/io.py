@@ -13,12 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 from chaos.plan.model import (
     Aids,
     Budget,
+    Comparable,
     Comparison,
     Plan,
     PlannedCheckpoint,
     PlannedFault,
     PlannedRestore,
     Recovery,
+    Watch,
 )
 
 _MAX_PROBLEMS = 10
@@ -35,6 +37,8 @@ def as_data(plan: Plan) -> dict[str, Any]:
     data["checkpoint"] = None if plan.checkpoint is None else _fields(plan.checkpoint)
     data["restore"] = None if plan.restore is None else _fields(plan.restore)
     data["budget"] = _fields(plan.budget)
+    data["comparable"] = None if plan.comparable is None else _fields(plan.comparable)
+    data["watch"] = None if plan.watch is None else _fields(plan.watch)
     data["recoveries"] = [_fields(recovery) for recovery in plan.recoveries]
     data["aids"] = _fields(plan.aids)
     data["comparison"] = None if plan.comparison is None else _fields(plan.comparison)
@@ -74,7 +78,18 @@ def loads(text: str | bytes) -> Plan:
     return plan
 
 
-_Part = Plan | PlannedFault | PlannedCheckpoint | PlannedRestore | Budget | Recovery | Aids | Comparison
+_Part = (
+    Plan
+    | PlannedFault
+    | PlannedCheckpoint
+    | PlannedRestore
+    | Budget
+    | Recovery
+    | Aids
+    | Comparison
+    | Comparable
+    | Watch
+)
 
 
 def _fields(part: _Part) -> dict[str, Any]:
@@ -96,6 +111,7 @@ def _unknown_keys(text: str | bytes) -> list[str]:
     parts.append(("budget.", Budget, data.get("budget")))
     parts += [("aids.", Aids, data.get("aids")), ("comparison.", Comparison, data.get("comparison"))]
     parts.append(("restore.", PlannedRestore, data.get("restore")))
+    parts += [("comparable.", Comparable, data.get("comparable")), ("watch.", Watch, data.get("watch"))]
     for name, kind in (("faults", PlannedFault), ("recoveries", Recovery)):
         listed = data.get(name)
         if isinstance(listed, list):

@@ -29,7 +29,7 @@ ONLINE: tuple[Mechanism, ...] = ("UCE", "HCCE")
 SAVING: frozenset[Mechanism] = frozenset({"TTP"})
 """Mechanisms that leave an end-of-life checkpoint."""
 
-SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | PAUSING | {"ARF", "RSC"}
+SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | PAUSING | {"ARF", "RSC", "TRE"}
 """Mechanisms whose outcome this version can plan."""
 
 MEMORY, COMMUNICATION = "memory error", "communication error"

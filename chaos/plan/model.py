@@ -15,6 +15,7 @@ PHASES: dict[str, tuple[str, ...]] = {
     "RSC": ("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
     "TSP": ("stop", "pause", "first step"),
     "ARF": ("detection", "stop", "restart", "rebuild", "repair", "first step"),
+    "TRE": ("detection", "load", "first step", "caught up"),
 }
 """Phases of the recovery, in order, by the mechanism that acts.
 
@@ -30,6 +31,9 @@ step`` until every rank has ended its first step after that.
 
 ARF has two more before ``repair``: ``restart`` lasts until new processes have registered and the groups begin to be
 rebuilt, ``rebuild`` until they have come to their first collective and the copying of state begins.
+
+Of a rollback (TRE): ``detection`` lasts from the fault until every rank begins to load the checkpoint, ``load`` until
+every rank has, ``caught up`` until every rank has ended the abnormal step again.
 """
 
 
@@ -121,6 +125,26 @@ class PlannedRestore:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """The watch over the global norm: its threshold, and steps that the record of an earlier run lists already."""
+
+    threshold: float
+    recorded: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """How far a run can be compared with the fault-free one.
+
+    ``until`` is the last step whose state can be; 0 is the state before the first step, -1 means none. So losses can be
+    up to the step after it. ``why`` is the reason, a sentence without its full stop.
+    """
+
+    until: int
+    why: str
+
+
+@dataclass(frozen=True)
 class Budget:
     """Budgets in seconds. ``phases`` holds those of PHASES[mechanism] that have one."""
 
@@ -165,6 +189,8 @@ class Plan:
     ``mechanism`` is the last one that must succeed, None when nothing should act (no fault) and "none" when the plan
     shows that no mechanism can (the job just ends). ``recoveries`` holds everything that mechanisms must do, in order.
     ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
+    ``comparable`` is None where the whole run can be compared with the fault-free one,
+    ``watch`` where nobody watches the global norm.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
     is from an end-of-life checkpoint or not at all. ``group_info``: the job must tell of its replica groups in
@@ -200,6 +226,8 @@ class Plan:
     comparison: Comparison | None = None
     restore: PlannedRestore | None = None
     group_info: bool = False
+    comparable: Comparable | None = None
+    watch: Watch | None = None
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

@@ -11,6 +11,9 @@ from chaos.scenario.model import Phase
 PHASE_ORDER: tuple[str, ...] = get_args(Phase)
 """Barrier names in the order in which one step passes them."""
 
+LAST_PHASE = PHASE_ORDER.index("checkpoint.end")
+"""The last barrier that an ordinary step passes; a checkpoint is loaded only in a rollback."""
+
 _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from chaos.plan.answer import Acts, Answer, Context
 from chaos.plan.mechanism import switched_on
-from chaos.plan.mechanisms import arf, online, rsc, tsp, ttp
+from chaos.plan.mechanisms import arf, online, rsc, tre, tsp, ttp
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -15,7 +15,7 @@ from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike, check_apart, strikes
 from chaos.scenario.model import Scenario
 
-ORDER: tuple[Acts, ...] = (tsp, online, arf, rsc, ttp)
+ORDER: tuple[Acts, ...] = (tsp, tre, online, arf, rsc, ttp)
 """The mechanisms in the order in which they take effect; the last one always answers.
 
 Source: MindSpore Transformers, Training High Availability (UCE, ARF, end-of-life CKPT; the fast recovery: TRE, ARF).

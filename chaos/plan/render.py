@@ -39,13 +39,20 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield _row("resume", _mark(plan, "resume", _resume(plan)))
     yield from _budget(plan)
     yield _row("baseline", plan.baseline)
-    yield _row("loss", "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}")
+    yield _row("loss", _loss(plan))
     if plan.comparison is not None:
         shares = ", ".join(f"{name} at most {share:g}" for name, share in plan.comparison.at_most.items())
         yield _row("compare", f"over {plan.comparison.axis}, second value against first: {shares}")
     yield "why"
     for reason in plan.reasons:
         yield f"  - {reason}"
+
+
+def _loss(plan: Plan) -> str:
+    rule = "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}"
+    if plan.comparable is None:
+        return rule
+    return f"{rule} up to step {max(0, plan.comparable.until + 1)}; after that not compared: {plan.comparable.why}"
 
 
 def _row(name: str, text: str) -> str:

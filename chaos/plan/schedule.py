@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.plan.abnormal import rolled_back
 from chaos.plan.mechanism import (
     COMMUNICATION,
     IN_UPDATE,
@@ -36,6 +37,9 @@ LETHAL = ("death", "suspension")
 RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION)
 """Effects of a fault that is raised as an error in its ranks, whose processes live on."""
 
+ABNORMAL = "abnormal result"
+"""Effect of a fault whose ranks compute what they should not; nothing else happens to them."""
+
 TERMINATION = "termination"
 """Effect of a signal that asks a process to end: none where the SDK's processor has a handler for it, else death."""
 
@@ -45,7 +49,7 @@ PAUSE = "pause"
 LOST_FILES = "lost files"
 """Effect of a fault that takes away what its ranks have saved."""
 
-EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, LOST_FILES, "none")
+EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, LOST_FILES, ABNORMAL, "none")
 """Effects of fault kinds that this version can plan for."""
 
 
@@ -53,7 +57,8 @@ EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, 
 class Scheduled:
     """A planned fault with what the plan derives from it: its effect, its moment, its path in the scenario.
 
-    ``repaired_by`` is the online mechanism that answers an error that was raised, None where there is none.
+    ``repaired_by`` is the mechanism that answers an error that was raised, or an abnormal result, while the processes
+    live on; None where there is none.
     """
 
     fault: PlannedFault
@@ -135,7 +140,10 @@ def plan_faults(
             line=problems.line(path),
             effect=effect,
         )
-        scheduled.append(Scheduled(planned, effect, moment, path, acts_on_error(effect, on)))
+        repaired_by = acts_on_error(effect, on)
+        if effect == ABNORMAL and rolled_back(scenario, planned, on):
+            repaired_by = "TRE"
+        scheduled.append(Scheduled(planned, effect, moment, path, repaired_by))
     return tuple(scheduled)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.moments import LAST_PHASE, PHASE_ORDER, Point
 from chaos.plan.pauses import during
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import PAUSE, Scheduled
+from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
 from chaos.plan.steps import Loss, block_point, first_loss
 
 
@@ -17,9 +17,9 @@ from chaos.plan.steps import Loss, block_point, first_loss
 class Strike:
     """Faults that one recovery has to answer: they land before the training stops because of the first of them.
 
-    ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers, in the order of
-    the scenario. ``failed`` names the mechanisms that have been tried on this strike before, in order, and ``spoilt``
-    holds the faults because of which they failed.
+    ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers or while a
+    checkpoint is loaded, in the order of the scenario. ``failed`` names the mechanisms that have been tried on this
+    strike before, in order, and ``spoilt`` holds the faults because of which they failed.
     """
 
     faults: tuple[Scheduled, ...]
@@ -73,8 +73,9 @@ def strikes(faults: Sequence[Scheduled]) -> tuple[Strike, ...]:
     found: list[Strike] = []
     while rest:
         struck = _together(rest)
-        found.append(Strike(struck, tuple(paused.get(struck[0].fault.id, ()))))
-        rest = [fault for fault in rest if fault not in struck]
+        inside = (*paused.get(struck[0].fault.id, ()), *_in_rollback(struck[0], rest))
+        found.append(Strike(struck, inside))
+        rest = [fault for fault in rest if fault not in (*struck, *inside)]
     for fault in faults:
         if fault.handler is not None and found:
             index = _which(found, fault)
@@ -84,7 +85,7 @@ def strikes(faults: Sequence[Scheduled]) -> tuple[Strike, ...]:
 
 def _calls(fault: Scheduled) -> bool:
     """Whether a mechanism has to answer the fault."""
-    return fault.lethal or fault.raised or fault.effect == PAUSE
+    return fault.lethal or fault.raised or fault.repaired_by is not None or fault.effect == PAUSE
 
 
 def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
@@ -94,6 +95,14 @@ def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
     lethal = [fault for fault in rest if fault.lethal]
     block = block_point([fault.moment for fault in lethal])
     return tuple(fault for fault in lethal if not fault.moment.exact or block is None or fault.moment.earliest <= block)
+
+
+def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
+    """The faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
+    if first.effect != ABNORMAL:
+        return ()
+    loading = Point(first.moment.earliest.step, PHASE_ORDER.index("checkpoint.load"))
+    return tuple(fault for fault in rest if fault.lethal and fault.moment.exact and fault.moment.earliest == loading)
 
 
 def _which(found: Sequence[Strike], fault: Scheduled) -> int:
@@ -121,7 +130,7 @@ def check_apart(found: Sequence[Strike], problems: Problems) -> None:
             "first repair, which is not yet supported by this version",
             text=str(second),
             hint=(
-                f"use a point behind {max(first.block, Point(first.step, len(PHASE_ORDER) - 1))}, or hit the ranks of "
+                f"use a point behind {max(first.block, Point(first.step, LAST_PHASE))}, or hit the ranks of "
                 "both with one fault"
             ),
         )

@@ -110,7 +110,10 @@ def _barrier_comes(
         message = f"step {step} never comes: the job trains {job.steps} steps ({problems.where('job.steps')})"
         problems.add(f"{path}.step", message, text=step, hint=f"use a step from 1 to {job.steps}")
         return False
-    if name.startswith("checkpoint.") and not _saves_at(step, job.steps, job.checkpoint_interval):
+    saving = (
+        name.startswith("checkpoint.") and name != "checkpoint.load"
+    )  # when one is loaded, chaos.plan.mechanisms.tre knows
+    if saving and not _saves_at(step, job.steps, job.checkpoint_interval):
         interval = job.checkpoint_interval
         saved = "no periodic checkpoint" if interval is None else f"one every {interval} steps"
         where = problems.where("job.checkpoint_interval")

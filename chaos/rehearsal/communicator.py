@@ -156,6 +156,17 @@ class Communicator:
         assert total is not None
         return total
 
+    def expected(self, like: NDArray[Any], group: Collection[int] | None = None) -> list[NDArray[Any]]:
+        """What the other ranks of ``group`` give to their next all-reduce, in the order of ranks; waits for them all.
+
+        They are in it already, or will be; it stays to be taken by :meth:`all_reduce`. Only one rank may ask.
+        """
+        members = self.ranks if group is None else sorted(group)
+        peers = [self._peers[rank] for rank in members if rank != self.rank]
+        sequence = self._number(tuple(members), self._counts.get(tuple(members), 0) + 1)
+        self._exchange(lambda: _missing(peers, sequence))
+        return [numpy.frombuffer(peer.arrived[sequence], like.dtype).reshape(like.shape) for peer in peers]
+
     def send(self, other: int, array: NDArray[Any]) -> None:
         """Send an array to one rank, which must call :meth:`receive`. Not while a collective is under way."""
         payload = numpy.asarray(array, order="C")
@@ -176,6 +187,9 @@ class Communicator:
     def _next_collective(self, members: tuple[int, ...]) -> int:
         """Each group counts its own collectives; all its members come to the same number."""
         self._counts[members] = count = self._counts.get(members, 0) + 1
+        return self._number(members, count)
+
+    def _number(self, members: tuple[int, ...], count: int) -> int:
         mark = 0 if len(members) == len(self.ranks) else zlib.crc32(repr(members).encode()) & _GROUP_MASK
         return mark << _GROUP_SHIFT | count
 

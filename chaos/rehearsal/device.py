@@ -36,6 +36,7 @@ def install(agent: Agent) -> None:
     watch("mindspore.communication.management", device.replace_communication)
     watch("mindspore.communication", device.replace_communication)
     watch("mindspore.ops", device.replace_operators)
+    watch("mindspore.communication.comm_func", device.replace_barrier)
     watch("mindspore.utils.utils", device.replace_handle)
     watch("mindspore.train.callback._train_fault_tolerance", device.replace_fault_tolerance)
     watch("mindspore.train.model", device.replace_training)
@@ -86,6 +87,13 @@ class Device:
         except CommunicationAborted as error:
             if self._failure is not None:
                 raise RuntimeError(f"Launch kernel failed: {self._failure}, found by the watchdog") from error
+            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
+
+    def expected(self, array: Any, group: str | None = None) -> list[Any]:
+        """What the other ranks of a group give to their next all-reduce. Raises RuntimeError as that does."""
+        try:
+            return list(self.join().expected(array, self._groups.members(group)))
+        except CommunicationAborted as error:
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def join(self) -> Communicator:
@@ -144,6 +152,16 @@ class Device:
 
         CollectiveManager.comm_switch_nic = self._switch_network
 
+    def replace_barrier(self, module: ModuleType) -> None:
+        """A barrier of all ranks, which MindSpore does not have on a CPU."""
+        module.barrier = self._barrier  # type: ignore[attr-defined]
+
+    def _barrier(self, group: str | None = None) -> None:
+        del group
+        import numpy
+
+        self.all_reduce(numpy.zeros(1, numpy.int32))
+
     def _init(self, backend_name: str | None = None) -> None:
         del backend_name
         self.join()
@@ -188,6 +206,7 @@ class Device:
         executor = getattr(module, "_pynative_executor", None)
         module._reset_error_state = lambda: executor and executor.clear_res()  # type: ignore[attr-defined]
         module._get_optimzer_timestamps = self._memory.timestamps  # type: ignore[attr-defined]
+        module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
 
     def _stop(self, device_id: int) -> None:
         del device_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chaos.agent.start import Agent
+from chaos.rehearsal.spikes import Spikes
 
 if TYPE_CHECKING:
     from chaos.rehearsal.device import Device
@@ -15,8 +16,9 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
 
     All gradients of a step go in one message. They are summed in the order of ranks, so equal inputs give equal bits.
     """
-    assert agent.barriers is not None and agent.digests is not None
+    assert agent.barriers is not None and agent.digests is not None and agent.record is not None
     barriers, digests = agent.barriers, agent.digests
+    spikes = Spikes(barriers, agent.record)
 
     from mindspore.nn.cell import Cell
 
@@ -46,6 +48,8 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
             arrays = [gradient.asnumpy() for gradient in gradients]
             flat = numpy.concatenate([array.reshape(-1) for array in arrays])
             barriers.reach("allreduce.enter")
+            share = self._share if self._mean else 1.0
+            flat = spikes.apply(flat, lambda own: device.expected(own, self._group), share=share)
             total = device.all_reduce(flat, self._group)
             if self._mean:
                 total = total * numpy.asarray(self._share, total.dtype)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.plan.mechanism import NEEDS
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
@@ -49,7 +51,7 @@ class RehearsalJob:
         ]
         if is_sliced(scenario):
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
-        if sdk == "standin":
+        if sdk == "standin" and needs_sdk(scenario.job):
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
         parts.extend(_simulated_faults(scenario))
         if scenario.job.agent:
@@ -62,6 +64,7 @@ class RehearsalJob:
         job = launch.scenario.job
         images = _steps_per_epoch(job) * _BATCH_SIZE * layout_of(launch.scenario.cluster).data
         write_mnist(str(launch.directory / "data"), images=images, seed=job.seed)
+        _write_stale_record(job, launch.directory / "checkpoints")
 
     def command(self, launch: Launch) -> Command:
         """msrun with the script's arguments, the protection switches and the stand-in SDK."""
@@ -80,6 +83,7 @@ class RehearsalJob:
             *_slicing(launch.scenario),
             *(["--continue"] if job.agent and job.checkpoint_interval else []),
             *aid_arguments(job),
+            *_norm_arguments(job),
             *job.arguments,
         )
         environment = {
@@ -87,16 +91,20 @@ class RehearsalJob:
             "TTP_LOG_PATH": str(launch.logs / "ttp"),
             **aid_environment(job, launch.directory),
         }
+        sdk = needs_sdk(job)
         if job.protection:
+            environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
+        if sdk:
             environment |= {
-                "MS_ENABLE_TFT": tft_switches(job.protection),
                 "MINDIO_FOR_MINDSPORE": "1",
                 "MS_TFT_IP": "127.0.0.1",
                 "MS_TFT_PORT": str(controller_port),
             }
-        if job.protection and job.controller == "outside":
+        if sdk and job.controller == "outside":
             environment["MINDX_TASK_ID"] = "rehearsal"  # MindSpore starts no controller in rank 0 then
-        path = (*((_ROOM / "sdk",) if launch.sdk == "standin" else ()), *aid_path(job))
+        # A job that protects itself without the SDK finds none: that it needs none is shown, not assumed.
+        standin = (_ROOM / "sdk",) if launch.sdk == "standin" and sdk else ()
+        path = (*standin, *aid_path(job))
         if job.agent:
             environment |= _agent_environment(launch)
             path = (*path, _ROOM / "taskd" / "site")
@@ -139,6 +147,32 @@ def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
         yield Simulated("the cluster's orders to pause, to switch the network and to go on", "cluster agent")
     if any(fault.kind == "pause" and fault.parameters.get("switch") for fault in scenario.faults):
         yield Simulated("networks: two paths of the communicator's sockets on one host", "device layer")
+
+
+def needs_sdk(job: Job) -> bool:
+    """Whether a mechanism of the vendor's SDK is on, or an agent that hosts its controller.
+
+    By the document's table TRE needs none.
+    """
+    return job.agent or any(mechanism in NEEDS["MindIO"] for mechanism in job.protection)
+
+
+def _norm_arguments(job: Job) -> tuple[str, ...]:
+    if job.tre is None:
+        return ()
+    return (
+        f"--norm-threshold={job.tre.threshold!r}",
+        f"--skip-data={int(job.tre.skip_data)}",
+    )
+
+
+def _write_stale_record(job: Job, output: Path) -> None:
+    """The record that an earlier run in the same output directory has left, if the scenario wants one."""
+    if job.tre is None or not job.tre.recorded:
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    record = {str(step): [job.tre.threshold] for step in job.tre.recorded}
+    (output / "abnormal_global_norm.json").write_text(json.dumps(record), "utf-8")
 
 
 def _steps_per_epoch(job: Job) -> int:

@@ -80,6 +80,7 @@ Phase = Literal[
     "checkpoint.begin",
     "checkpoint.write",
     "checkpoint.end",
+    "checkpoint.load",
 ]
 """The agent's barrier names, in the order in which one step passes them.
 
@@ -175,6 +176,22 @@ class Storage(Model):
     )
 
 
+class AbnormalResult(Model):
+    """The watch over the global norm, and what MindFormers lets it be combined with."""
+
+    threshold: float = Field(
+        gt=0,
+        allow_inf_nan=False,
+        description="Global norm from which a step is abnormal (global_norm_spike_threshold).",
+    )
+    skip_data: bool = Field(
+        False, description="Skip the data of abnormal steps (use_skip_data_by_global_norm); excludes TRE."
+    )
+    recorded: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), strict=False, description="Steps that an abnormal_global_norm.json of an earlier run lists already."
+    )
+
+
 class Job(Model):
     """The training job and the protection that it runs under."""
 
@@ -200,6 +217,7 @@ class Job(Model):
     protection: tuple[Mechanism, ...] = Field(
         (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
     )
+    tre: AbnormalResult | None = Field(None, description="Watch the global norm, as TRE needs. Default: nobody does.")
     controller: Literal["rank 0", "outside"] = Field(
         "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.checks.rules import arf, online, rsc, tsp, ttp
+from chaos.checks.rules import arf, online, rsc, tre, tsp, ttp
 from chaos.checks.rules.case import Case
 
 
@@ -26,6 +26,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "TTP": Rule(ttp.HANDLERS, ("TTP",), ttp.judge),
         "TSP": Rule(tsp.HANDLERS, ("TSP",), tsp.judge),
+        "TRE": Rule(tre.HANDLERS, tre.SIGNS, tre.judge),
         "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
         "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
         "RSC": Rule(rsc.HANDLERS, (), rsc.judge),

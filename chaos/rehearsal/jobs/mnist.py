@@ -26,6 +26,11 @@ import re
 
 import mindspore as ms
 import mindspore.dataset as ds
+from global_norm import (  # type: ignore[import-not-found]  # beside this script
+    GlobalNormMonitor,
+    newest_checkpoint,
+    with_global_norm,
+)
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import HeUniform, initializer
 from mindspore.communication import get_group_size, get_rank, init
@@ -51,6 +56,10 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--checkpoint-interval", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--norm-threshold", type=float, default=0.0, help="global norm that calls for a rollback; 0: none"
+    )
+    parser.add_argument("--skip-data", type=int, default=0, choices=[1, 0], help="use_skip_data_by_global_norm")
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
     parser.add_argument("--graph", type=int, default=0, choices=[1, 0], help="compile forward and backward")
@@ -195,7 +204,8 @@ def main() -> None:
     network = Network()
     dataset = create_dataset(arguments, get_group_size(), get_rank())
     rates = [0.02 * (1 - step / (2 * arguments.steps)) for step in range(arguments.steps)]
-    optimizer_class = TrainFaultTolerance.get_optimizer_wrapper(nn.Momentum)
+    momentum = with_global_norm(nn.Momentum) if arguments.norm_threshold else nn.Momentum
+    optimizer_class = TrainFaultTolerance.get_optimizer_wrapper(momentum)
     optimizer = optimizer_class(network.trainable_params(), learning_rate=rates, momentum=0.9)
     network.set_train()
     loss = nn.CrossEntropyLoss()
@@ -217,18 +227,28 @@ def main() -> None:
         initial_epoch = initial_step // dataset.get_dataset_size()
         dataset.set_init_step(initial_step)
 
+    checkpoints = os.path.join(arguments.output, f"rank_{get_rank()}")
     callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
-    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF", "TSP")):
-        callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
+    if arguments.norm_threshold:
+        monitor = GlobalNormMonitor(
+            arguments.output, arguments.norm_threshold, optimizer, skip_data=bool(arguments.skip_data)
+        )
+        callbacks.insert(1, monitor)
+    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF", "TRE", "TSP")):
+        callbacks.append(
+            TrainFaultTolerance(
+                arguments.output, initial_step=initial_step, ckpt_load_fn=newest_checkpoint(checkpoints)
+            )
+        )
     if arguments.checkpoint_interval:
         configuration = CheckpointConfig(
             save_checkpoint_steps=arguments.checkpoint_interval,
             keep_checkpoint_max=10,
             integrated_save=False,
             async_save=bool(arguments.asynchronous_saving),
+            append_info=["epoch_num", "step_num"],
         )
-        directory = os.path.join(arguments.output, f"rank_{get_rank()}")
-        callbacks.append(ModelCheckpoint("mnist", directory, configuration))
+        callbacks.append(ModelCheckpoint("mnist", checkpoints, configuration))
     epochs = math.ceil(arguments.steps / dataset.get_dataset_size())
     model.train(epochs, dataset, callbacks=callbacks, dataset_sink_mode=False, initial_epoch=initial_epoch)
 

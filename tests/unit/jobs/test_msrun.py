@@ -11,6 +11,7 @@ import pytest
 
 from chaos.jobs.kind import JobError, JobKind, Launch
 from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.observe.norm_record import read_norm_record
 from chaos.registry import registry
 from chaos.rehearsal.job import KIND
 from chaos.rehearsal.jobs.mnist_files import write_mnist
@@ -172,3 +173,27 @@ def test_the_fingerprint_is_of_the_script_and_of_the_room(make: Make, tmp_path: 
     two = KIND.fingerprint(scenario, tmp_path)
     assert len({default["script"], one["script"], two["script"]}) == 3
     assert default["rehearsal"] == one["rehearsal"] == two["rehearsal"]
+
+
+def test_tre_alone_gets_no_sdk_and_a_watch(make: Make, tmp_path: Path) -> None:
+    launch = make(protection=("TRE",), checkpoint_interval=3, tre={"threshold": 5.0})
+    command = KIND.command(launch)
+    given = options(command.argv)
+    assert (given["--norm-threshold"], given["--skip-data"]) == ("5.0", "0")
+    assert command.environment["MS_ENABLE_TFT"] == "{TRE:1}"
+    assert not {"MINDIO_FOR_MINDSPORE", "MS_TFT_IP", "MS_TFT_PORT"} & command.environment.keys()
+    assert command.path == ()
+    assert not any("mindio_ttp" in one.part for one in KIND.simulated(launch.scenario, "standin"))
+
+
+def test_with_a_mechanism_of_the_sdk_beside_it_tre_is_one_more_switch(make: Make) -> None:
+    command = KIND.command(make(protection=("TTP", "TRE"), checkpoint_interval=3, tre={"threshold": 5.0}))
+    assert command.environment["MS_ENABLE_TFT"] == "{TTP:1,TRE:1}"
+    assert command.environment["MINDIO_FOR_MINDSPORE"] == "1"
+    assert len(command.path) == 1
+
+
+def test_the_record_of_an_earlier_run_is_there_before_the_job_starts(make: Make, tmp_path: Path) -> None:
+    KIND.prepare(make(protection=("TRE",), checkpoint_interval=3, tre={"threshold": 5.0, "recorded": [8, 9]}))
+    record = tmp_path / "checkpoints" / "abnormal_global_norm.json"
+    assert read_norm_record(record) == {8: [5.0], 9: [5.0]}

@@ -201,3 +201,24 @@ def test_a_line_of_a_worker_becomes_an_event(
 )
 def test_a_line_that_only_looks_alike_is_no_event(line: str) -> None:
     assert MindSporeLogReader(UTC).read(line) is None
+
+
+def test_the_lines_of_a_rollback_are_read() -> None:
+    prefix = "2026-11-21 01:28:56,320 - mindformers/log[mindformers/core/callback/callback.py:1044] - INFO - "
+    reader = MindSporeLogReader(UTC)
+    thrown = reader.read(
+        f"{prefix}Current global norm [45.702465] is greater equal than threshold 44.0, stop training..."
+    )
+    assert thrown is not None
+    assert (thrown.kind, thrown.fields) == ("tre.thrown", {"norm": 45.702465, "threshold": 44.0})
+    bare = reader.read(
+        f"{prefix}Current global norm 52.48709487915039 is greater equal than threshold 5.0, stop training..."
+    )
+    assert bare is not None
+    assert bare.fields["norm"] == 52.48709487915039
+    again = reader.read(
+        f"{prefix}The global norm [45.706497] of step 2 is still greater or equal than threshold 44.0, "
+        "continue training."
+    )
+    assert again is not None
+    assert (again.kind, again.step, again.fields["norm"]) == ("tre.again", 2, 45.706497)

@@ -28,6 +28,7 @@ EFFECTS = {
     "ecc": "timed memory error",
     "pause": "pause",
     "lose": "lost files",
+    "spike": "abnormal result",
     "corrupt": "wrong values",
 }
 

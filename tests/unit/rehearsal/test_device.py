@@ -148,3 +148,30 @@ def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
     assert told == [-1]
     (reached,) = read_history(tmp_path).select("barrier.reached")
     assert reached.data["phase"] == "optimizer.update"
+
+
+def test_without_a_mechanism_of_the_sdk_nobody_is_told_and_none_is_needed(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "mindio_ttp", None)  # importing it is an error
+    agent = make(0, "rank", {"fault": "kill", "step": 3, "phase": "optimizer.update"})
+    assert agent.barriers is not None
+    agent.barriers.step = 3
+    module = ModuleType("_train_fault_tolerance")
+    module.context = module.ops = ModuleType("anything")  # type: ignore[attr-defined]
+    device.Device(agent).replace_fault_tolerance(module)
+    report = module.TensorReport().add_prim_attr("side_effect_mem", True).add_prim_attr("snapshot", True)
+    assert report("tft", "flag") == "flag"
+    assert len(read_history(tmp_path).select("barrier.reached")) == 1
+
+
+def test_a_barrier_waits_for_every_rank(make: Make) -> None:
+    module = ModuleType("comm_func")
+    ranks = [device.Device(make(rank)) for rank in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        passed = []
+        for one in ranks:
+            one.replace_barrier(module)
+            passed.append(pool.submit(module.barrier))
+        for future in passed:
+            assert future.result(20) is None

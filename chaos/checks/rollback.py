@@ -1,0 +1,51 @@
+"""When the phases of a rollback (TRE) end: by what the ranks themselves recorded, since no controller takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from chaos.checks.facts import TRAIN, by_rank, step_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+
+def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Event | str]]:
+    """Each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
+
+    ``after`` is the act of the fault, in nanoseconds of the monotonic clock.
+    """
+    goal = _abnormal_step(history, after)
+    begins = {rank: _first(events, after) for rank, events in by_rank(history, "train.begin", TRAIN).items()}
+
+    def replayed(least: int) -> Callable[[int, list[Event]], Event | None]:
+        def find(rank: int, events: list[Event]) -> Event | None:
+            begin = begins.get(rank)
+            return begin and _first([one for one in events if step_of(one) >= least], begin.mono)
+
+        return find
+
+    def first(rank: int, events: list[Event]) -> Event | None:
+        return _first(events, after)
+
+    yield "detection", _last(plan, history, "load.begin", first)
+    yield "load", _last(plan, history, "load.end", first)
+    yield "first step", _last(plan, history, "step.end", replayed(1))
+    yield "caught up", _last(plan, history, "step.end", replayed(goal)) if goal else "no abnormal step is recorded"
+
+
+def _abnormal_step(history: History, after: int) -> int:
+    """The step that the fault made abnormal, 0 where that is not recorded."""
+    scaled = [one for one in history.select("fault.scaled", attempt=TRAIN) if one.mono >= after]
+    return step_of(scaled[0]) if scaled else 0
+
+
+def _first(events: list[Event], after: int) -> Event | None:
+    return next((one for one in events if one.mono >= after), None)
+
+
+def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Event | str:
+    found = {rank: one for rank, events in by_rank(history, name, TRAIN).items() if (one := find(rank, events))}
+    if len(found) < plan.ranks:
+        return f"{name} in the rollback is recorded for {len(found)} of {plan.ranks} ranks"
+    return max(found.values(), key=lambda one: one.mono)

@@ -1,0 +1,162 @@
+"""Part of check ``mechanism``: TRE took every rank back to the planned checkpoint, once, without the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, places, step_of
+from chaos.checks.rules.case import Case
+from chaos.history.event import Event
+from chaos.observe.log_event import LogEvent
+from chaos.observe.norm_record import NAME, NormRecordError, read_norm_record
+from chaos.plan.model import Plan
+
+HANDLERS: tuple[str, ...] = ()
+"""TRE calls no handler of the SDK."""
+
+SIGNS = ("TRE",)
+RECORD = f"{NAME} holds every abnormal step with the norm of each time it was trained, and no other"
+_TOLERANCE = 1e-3
+"""Relative difference between a norm in the record (summed in float32) and the one in a digest (in float64)."""
+
+
+def judge(case: Case) -> None:
+    """Judge what every rank loaded in the time of the recovery, and what it logged."""
+    expected = _expected(case)
+    for rank in range(case.plan.ranks):
+        loads = _of_rank(case, "load.begin", rank)
+        ended = _of_rank(case, "load.end", rank)
+        _judge_loads(case, rank, loads, ended, expected)
+    _judge_logs(case, expected)
+    case.found.settle(expected, "it did, on every rank", case.line)
+
+
+def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: Artifacts, found: Collector) -> None:
+    """Judge the record of abnormal norms. ``history_steps`` holds the norms by the digests of rank 0, by step."""
+    assert plan.watch is not None
+    paths = sorted(artifacts.job_dir.rglob(NAME))
+    wanted = expected_record(plan)
+    if not paths:
+        if wanted:
+            found.fail(RECORD, f"there is no {NAME}, step {min(wanted)} should be in it", _line(plan))
+        found.settle(RECORD, "there is none, and no step is abnormal")
+        return
+    where = artifacts.relative(paths[0])
+    try:
+        record = read_norm_record(paths[0])
+    except (NormRecordError, OSError) as error:
+        found.fail(RECORD, str(error), where)
+        return
+    for step in sorted(wanted.keys() | record.keys()):
+        norms, times = record.get(step, []), wanted.get(step, 0)
+        if len(norms) != times:
+            found.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where)
+            continue
+        low = [norm for norm in norms if norm < plan.watch.threshold]
+        if low:
+            found.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
+        seen = history_steps.get(step, [])
+        own = norms[1:] if step in plan.watch.recorded else norms
+        for number, norm in enumerate(own):
+            if number < len(seen) and abs(norm - seen[number]) > _TOLERANCE * abs(seen[number]):
+                text = f"step {step} is in it with {norm:g}, rank 0's gradients had {seen[number]:g}"
+                found.fail(RECORD, text, where)
+    found.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)
+
+
+def expected_record(plan: Plan) -> dict[int, int]:
+    """How many norms the record must hold, by step."""
+    watch = plan.watch
+    if watch is None:
+        return {}
+    wanted = dict.fromkeys(watch.recorded, 1)
+    answered = {name for one in plan.recoveries if one.mechanism == "TRE" for name in one.faults}
+    for fault in plan.faults:
+        step = fault.trigger.get("step")
+        if fault.effect != "abnormal result" or not isinstance(step, int):
+            continue
+        if fault.id in answered:
+            wanted[step] = wanted.get(step, 0) + 1 + int(fault.parameters.get("repeat", 0))
+        elif step in watch.recorded:
+            wanted[step] += 1
+    return wanted
+
+
+def _line(plan: Plan) -> str:
+    line = plan.lines.get("mechanism")
+    return f"scenario.yaml:{line}" if line else ""
+
+
+def _expected(case: Case) -> str:
+    if not case.recovery.succeeds:
+        return f"TRE begins to take every rank back to the checkpoint of step {case.recovery.step}, and is broken off"
+    return f"TRE takes every rank back once, to the checkpoint of step {case.recovery.step}, in its own process"
+
+
+def _of_rank(case: Case, name: str, rank: int) -> list[Event]:
+    return case.span.of(case.history.select(name, attempt=TRAIN, rank=rank))
+
+
+def _lost(case: Case) -> set[int]:
+    """Ranks that another fault takes inside this recovery."""
+    if case.recovery.succeeds:
+        return set()
+    inside = [fault for fault in case.plan.faults if fault.trigger.get("phase") == "checkpoint.load"]
+    return {rank for fault in inside for rank in fault.ranks}
+
+
+def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], expected: str) -> None:
+    found, lost = case.found, _lost(case)
+    if not loads:
+        if case.history.first("train.begin", attempt=TRAIN, rank=rank) is None:
+            found.unknown(expected, f"rank {rank} has recorded nothing", case.line)
+        else:
+            found.fail(expected, f"rank {rank} loaded no checkpoint", case.line)
+        return
+    if len(loads) > 1:
+        found.fail(expected, f"rank {rank} loaded {len(loads)} times", case.line, *places(loads))
+    if rank in lost:
+        if ended:
+            found.fail(expected, f"rank {rank} was lost in the load, and ended it", ended[0].source)
+        return
+    if not ended:
+        found.unknown(expected, f"rank {rank} began to load and no end of it was recorded", loads[0].source)
+    path = loads[0].data.get("path")
+    saves = [
+        one
+        for one in case.history.select("checkpoint.end", attempt=TRAIN, rank=rank, kind="periodic")
+        if one.data.get("path") == path and one.mono < loads[0].mono
+    ]
+    if not saves:
+        found.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", loads[0].source)
+    elif step_of(saves[-1]) != case.recovery.step:
+        seen = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
+        found.fail(expected, seen, case.line, loads[0].source, saves[-1].source)
+
+
+def _judge_logs(case: Case, expected: str) -> None:
+    """What MindSpore and the monitor log, as far as the worker's log is there; a lost rank's may break off."""
+    lost = _lost(case)
+    for rank in range(case.plan.ranks):
+        events = case.artifacts.worker_events(TRAIN, rank)
+        if not events:
+            case.found.unknown(expected, f"rank {rank} has no log", case.line)
+            continue
+        if rank in lost:
+            continue
+        steps = [one.step for one in _of_kind(events, "tft.resumed")]
+        planned = [one.step for one in case.plan.recoveries if one.mechanism == "TRE"]
+        if steps != planned:
+            where = tuple(one.source for one in _of_kind(events, "tft.resumed"))
+            seen = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
+            case.found.fail(expected, seen, case.line, *where)
+        thrown = list(_of_kind(events, "tre.thrown"))
+        if len(thrown) != len(planned):
+            seen = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
+            case.found.fail(expected, seen, case.line, *(one.source for one in thrown))
+
+
+def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:
+    return (event for event in events if event.kind == kind)

@@ -1,0 +1,87 @@
+"""Part of check ``injection``: proof of a spike, and that the global norm came to what the plan reckons with.
+
+The proof is the rank's own record of the factor that it scaled its gradients with, and the norm in its digest of the
+step: a scaled gradient that did not reach the reduced one has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.facts import TRAIN, exit_status, places, signal_name, signal_number
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands, barrier
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+
+KIND = "spike"
+_TOLERANCE = 1e-3
+"""Relative difference between the norm asked for and the one that came of it: the factor is rounded to a float32."""
+
+
+def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
+    """Records of a spike by ranks that made it more often than the scenario says."""
+    if fault.kind != KIND:
+        return []
+    wanted = 1 + _repeat(fault)
+    records = history.select("fault.scaled", fault=fault.id)
+    ranks = [one.rank for one in records]
+    return [one for one in records if ranks.count(one.rank) > wanted]
+
+
+def scaled_doubts(
+    plan: Plan, history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind != KIND:
+        return
+    rank = injection.rank
+    records = [one for one in history.select("fault.scaled", fault=fault.id, rank=rank) if one.pid == injection.pid]
+    if not records:
+        yield f"rank {rank}'s own history has no gradients that it scaled", (landing.source,)
+        return
+    if len(records) < 1 + _repeat(fault):
+        seen = f"rank {rank} scaled its gradients {len(records)} times, not {1 + _repeat(fault)} times"
+        yield seen, places(records)
+    for one in records:
+        factor = one.data.get("factor")
+        if not isinstance(factor, (int, float)) or factor == 1:
+            yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (one.source,)
+        if (point := barrier(one.data.get("step"), one.data.get("phase"))) not in wanted.barriers:
+            yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (one.source,)
+        if one.mono < injection.mono:
+            yield f"rank {rank} scaled them before it was told to", (one.source, injection.source)
+        yield from _norm_doubts(plan, history, fault, one)
+    if landing.mono < records[0].mono:
+        yield f"the landing is recorded before rank {rank} scaled them", (landing.source, records[0].source)
+    for gone in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
+        number = signal_number(gone.data.get("signal"))
+        if gone.mono < records[0].mono:
+            yield f"rank {rank} had {exit_status(gone)} before it scaled them ({signal_name(number)})", (gone.source,)
+
+
+def _repeat(fault: PlannedFault) -> int:
+    repeat = fault.parameters.get("repeat", 0)
+    return repeat if isinstance(repeat, int) else 0
+
+
+def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Event) -> Iterator[Doubt]:
+    """Whether the reduced gradients of the step have the norm that the plan reckons with."""
+    step = scaled.data.get("step")
+    own = history.select("digest", attempt=TRAIN, rank=scaled.rank, pid=scaled.pid, step=step)
+    digest = next((one for one in own if one.seq > scaled.seq), None)
+    gradients = digest.data.get("gradients") if digest is not None else None
+    if digest is None or not isinstance(gradients, dict):
+        yield f"the norm that rank {scaled.rank}'s spike came to in step {step} is not recorded", (scaled.source,)
+        return
+    norm = float.fromhex(str(gradients["norm"]))
+    asked = fault.parameters.get("norm")
+    if isinstance(asked, (int, float)):
+        if abs(norm - asked) > _TOLERANCE * asked:
+            yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
+        return
+    threshold = plan.watch.threshold if plan.watch is not None else 0.0
+    if norm < threshold and any(fault.id in one.faults for one in plan.recoveries):
+        text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
+        yield text, (digest.source, scaled.source)

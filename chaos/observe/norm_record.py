@@ -1,0 +1,39 @@
+"""Reader of ``abnormal_global_norm.json``: the steps whose global norm reached the threshold, with the norms seen.
+
+MindFormers writes it on rank 0, into the job's output directory: ``{"15": [0.77, 0.78]}``, the second value when the
+step was trained again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+NAME = "abnormal_global_norm.json"
+
+
+class NormRecordError(ValueError):
+    """The file is not such a record. The text says what is wrong with it."""
+
+
+def read_norm_record(path: Path) -> dict[int, list[float]]:
+    """The norms by step. Raises NormRecordError on anything else than such a record, OSError when it cannot be read."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise NormRecordError(f"not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise NormRecordError("not a mapping of steps to norms")
+    record: dict[int, list[float]] = {}
+    for step, norms in data.items():
+        if not (step.isascii() and step.isdigit()) or len(step) > 18:
+            raise NormRecordError(f"{step[:40]!r} is no step")
+        if not isinstance(norms, list) or not all(_is_norm(norm) for norm in norms):
+            raise NormRecordError(f"step {step} has something else than a list of norms")
+        record[int(step)] = [float(norm) for norm in norms]
+    return record
+
+
+def _is_norm(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)

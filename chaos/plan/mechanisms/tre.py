@@ -1,0 +1,248 @@
+"""TRE: a step with an abnormal result is taken back to the newest periodic checkpoint, while every process lives on.
+
+MindFormers' monitor throws a TREError at the end of the step, on every rank alike, since the reduced gradients are the
+same on all; MindSpore's wrapper around the training loads the checkpoint and trains on. The SDK has no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.abnormal import last_saved_before
+from chaos.plan.answer import PROVE_NONE, Answer, Context
+from chaos.plan.describe import are_lost, ranks
+from chaos.plan.mechanism import DOCUMENT, NEEDS
+from chaos.plan.model import Recovery
+from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
+from chaos.plan.strike import Strike
+from chaos.scenario.model import Scenario
+from chaos.scenario.parallel import effective_parallel
+
+EXCLUSIVE = (
+    "The check_for_global_norm and use_skip_data_by_global_norm cannot be turned on at the same time, "
+    "please choose one."
+)
+"""What MindFormers says of TRE and data skipping together."""
+
+WHERE = "allreduce.enter"
+"""Phase at which gradients are scaled: just before they are reduced."""
+
+LOADING = "checkpoint.load"
+_MARGIN = 0.01
+"""A norm nearer to the threshold than this part of it may fall on either side, by rounding."""
+
+
+def answer(context: Context, strike: Strike) -> Answer | None:
+    """A rollback; None for a strike that is no abnormal result."""
+    spike = strike.first
+    if spike.repaired_by != "TRE":
+        return None
+    step = spike.moment.earliest.step
+    saved = last_saved_before(step, context.scenario.job.checkpoint_interval)
+    who = f"the gradients of {ranks(spike.fault.ranks)} spike in step {step}"
+    if any(fault.handler is None for fault in strike.inside):
+        return _broken_off(context, strike, saved)
+    why = (
+        f"{who}, so its global norm reaches the threshold on every rank: TRE takes all of them back to the newest "
+        f"periodic checkpoint in their own processes ({DOCUMENT}, TRE)"
+    )
+    how = f"checkpoints are saved every {context.scenario.job.checkpoint_interval} steps, and the norm is looked at "
+    how += f"before step {step} is saved, so the newest one holds step {saved}"
+    recovery = Recovery("TRE", strike.ids, saved, reads_checkpoint=True)
+    return Answer(recovery, why, spike.path, how=how)
+
+
+def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
+    """Ranks are lost while they load the checkpoint; the others go back, and wait for them in the next all-reduce."""
+    dead = tuple(sorted({rank for fault in strike.inside for rank in fault.fault.ranks}))
+    step = strike.first.moment.earliest.step
+    cause = strike.inside[0].path
+    why = (
+        f"{are_lost(dead)} in the rollback from step {step} to step {saved}: the others go back and wait for the lost "
+        f"in the all-reduce of step {saved + 1}. The error was thrown before the end of step {step} was reported, so "
+        "the SDK holds the update of that step for unfinished on every rank, finds no complete copy of the state, and "
+        "the job exits without an end-of-life checkpoint"
+    )
+    if context.scenario.expect.checkpoint != "none":
+        context.problems.add(f"{cause}.trigger", why, text=LOADING, hint=PROVE_NONE)
+    struck = (*strike.ids, *(fault.fault.id for fault in strike.inside))
+    recovery = Recovery("TRE", struck, saved, succeeds=False, reads_checkpoint=True)
+    left, loss = strike.after("TRE", strike.inside), strike.loss(context.scenario.job.steps)
+    return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
+
+
+def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note what TRE forbids, whatever fault comes, and spikes that cannot be made or whose outcome is not known."""
+    _check_watch(scenario, problems)
+    spikes = [fault for fault in faults if fault.effect == ABNORMAL]
+    steps: dict[int, Scheduled] = {}
+    for spike in spikes:
+        if not _check_place(spike, problems):
+            continue
+        _check_parameters(scenario, spike, problems)
+        step = spike.moment.earliest.step
+        if (other := steps.setdefault(step, spike)) is not spike:
+            problems.add(
+                f"{spike.path}.trigger.step",
+                f"faults {other.fault.id!r} and {spike.fault.id!r} both spike in step {step}, so neither says what the "
+                "norm comes to",
+                text=step,
+                hint="leave one of the two out",
+            )
+        if spike.repaired_by is not None:
+            _check_checkpoint(scenario, spike, problems)
+            _check_others(scenario, spike, faults, problems)
+    _check_loading(faults, problems)
+
+
+def _check_watch(scenario: Scenario, problems: Problems) -> None:
+    watch = scenario.job.tre
+    if watch is None:
+        return
+    if watch.skip_data:
+        problems.add("job.tre.skip_data", f"data skipping excludes TRE. MindFormers refuses both together: {EXCLUSIVE}")
+    sizes = effective_parallel(scenario.cluster)
+    if sizes.model_parallel * sizes.pipeline_stage > 1 or sizes.enable_parallel_optimizer:
+        problems.add(
+            "job.tre",
+            "the global norm is watched in jobs of pure data parallelism only, where every rank has all gradients; "
+            "others are not yet supported by this version",
+            hint="remove job.tre, or the parallel sizes",
+        )
+    if scenario.job.graph or scenario.job.storage.memory:
+        problems.add(
+            "job.tre",
+            "a watched job that is compiled to a graph, or that keeps checkpoints in memory, is not yet supported by "
+            "this version",
+            hint="remove job.graph and job.storage.memory",
+        )
+    if "TRE" not in scenario.job.protection:
+        problems.add(
+            "job.tre",
+            "job.tre watches the global norm, but TRE is not in job.protection: the error that the watch throws would "
+            "only end the job",
+            hint="add TRE to job.protection, or remove job.tre",
+        )
+
+
+def _check_place(spike: Scheduled, problems: Problems) -> bool:
+    trigger = spike.fault.trigger
+    if trigger.keys() == {"step", "phase"} and trigger["phase"] == WHERE:
+        return True
+    problems.add(
+        f"{spike.path}.trigger",
+        f"fault {spike.fault.id!r} scales gradients that are about to be reduced, so its trigger must be one step with "
+        f"phase {WHERE} and nothing else",
+        text=", ".join(trigger),
+        hint=f"write step, and phase: {WHERE}",
+    )
+    return False
+
+
+def _check_parameters(scenario: Scenario, spike: Scheduled, problems: Problems) -> None:
+    given, path = spike.fault.parameters, f"{spike.path}.parameters"
+    unknown = sorted(given.keys() - {"norm", "factor", "repeat"})
+    if unknown:
+        problems.add(path, f"a spike has no parameter {unknown[0]!r}", text=unknown[0], hint="norm, factor, repeat")
+    if ("norm" in given) == ("factor" in given):
+        problems.add(path, "a spike needs exactly one of norm and factor", hint="norm: the global norm of the step")
+    for name in given.keys() & {"norm", "factor"}:
+        value = given[name]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            problems.add(f"{path}.{name}", f"{name} must be a number above 0", text=value)
+            return
+    repeat = given.get("repeat", 0)
+    if isinstance(repeat, bool) or repeat not in (0, 1):
+        problems.add(f"{path}.repeat", "repeat must be 0 or 1: an abnormal step is trained twice at most", text=repeat)
+    elif repeat and spike.repaired_by is None:
+        message = f"repeat: step {spike.moment.earliest.step} is trained only once, since nothing takes it back"
+        problems.add(f"{path}.repeat", message, text=repeat, hint="remove it")
+    if "norm" in given:
+        _check_norm(scenario, spike, problems)
+
+
+def _check_norm(scenario: Scenario, spike: Scheduled, problems: Problems) -> None:
+    norm, path = spike.fault.parameters["norm"], f"{spike.path}.parameters.norm"
+    if len(spike.fault.ranks) != 1:
+        problems.add(
+            f"{spike.path}.target",
+            f"a spike with a norm hits one rank, which works its factor out from what the others give; this one hits "
+            f"{ranks(spike.fault.ranks)}",
+            hint="hit one rank, or write factor in the place of norm",
+        )
+    watch = scenario.job.tre
+    if watch is not None and abs(norm - watch.threshold) < _MARGIN * watch.threshold:
+        message = f"norm {norm} is so near to the threshold {watch.threshold:g} that rounding decides"
+        problems.add(path, message, text=norm, hint=f"keep {_MARGIN:.0%} away from it")
+
+
+def _check_checkpoint(scenario: Scenario, spike: Scheduled, problems: Problems) -> None:
+    step, interval = spike.moment.earliest.step, scenario.job.checkpoint_interval
+    if last_saved_before(step, interval) > 0:
+        return
+    has = (
+        "no periodic checkpoint is saved"
+        if interval is None
+        else f"the first checkpoint is saved after step {interval}"
+    )
+    problems.add(
+        "job.checkpoint_interval" if interval is not None else "job",
+        f"TRE goes back to the newest periodic checkpoint, but when step {step} ends abnormally "
+        f"({problems.where(spike.path)}) there is none: {has}",
+        text="" if interval is None else interval,
+        hint=f"set job.checkpoint_interval to less than {step}" if step > 1 else "let the spike come later",
+    )
+
+
+def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Before a rollback other mechanisms have moved the checkpoints; in its step the ranks wait for each other."""
+    at = spike.moment.earliest
+    for other in faults:
+        if other.effect == PAUSE:
+            problems.add(
+                f"{other.path}.kind",
+                f"a pause beside the rollback that fault {spike.fault.id!r} ({problems.where(spike.path)}) calls for "
+                "is not yet planned by this version",
+                text=other.fault.kind,
+                hint="write a scenario for each",
+            )
+        if other.effect == ABNORMAL or not (other.lethal or other.raised):
+            continue
+        if _in_rollback(other, at.step):
+            if not any(mechanism in NEEDS["MindIO"] for mechanism in scenario.job.protection):
+                problems.add(
+                    f"{other.path}.trigger",
+                    f"fault {other.fault.id!r} takes a rank in the rollback, and with TRE alone nobody notices: the "
+                    "others wait for it until the collective times out, and nothing can be judged",
+                    hint="add TTP to job.protection",
+                )
+            continue
+        if other.handler is None and other.moment.exact and other.moment.earliest.step > at.step:
+            continue
+        problems.add(
+            f"{other.path}.trigger",
+            f"fault {other.fault.id!r} may come before the rollback that fault {spike.fault.id!r} "
+            f"({problems.where(spike.path)}) calls for in step {at.step}; which checkpoint is the newest one then is "
+            "not yet planned by this version",
+            hint=f"use a step after {at.step}, or step {at.step} with phase {LOADING}",
+        )
+
+
+def _check_loading(faults: Sequence[Scheduled], problems: Problems) -> None:
+    """A checkpoint is loaded only in a rollback."""
+    steps = {fault.moment.earliest.step for fault in faults if fault.repaired_by == "TRE"}
+    for fault in faults:
+        for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ()), *fault.fault.trigger.get("any", ())):
+            if part.get("phase") == LOADING and part.get("step") not in steps:
+                problems.add(
+                    f"{fault.path}.trigger.phase",
+                    f"fault {fault.fault.id!r} is never reached: nothing loads a checkpoint in step {part.get('step')}",
+                    text=LOADING,
+                    hint="use the step of a spike that TRE answers",
+                )
+
+
+def _in_rollback(fault: Scheduled, step: int) -> bool:
+    return fault.moment.exact and fault.moment.earliest == Point(step, PHASE_ORDER.index(LOADING))

@@ -1,0 +1,213 @@
+"""A good rollback (TRE) passes; each defect of one is caught by the check that is there for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from chaos.checks.registry import BUILT_IN
+from chaos.plan.model import Watch
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun, Spoil, digests_of, record, state_after
+from tests.unit.repaired_run import place_of
+from tests.unit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
+
+
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_a_good_rollback_passes_every_check(judged: Judge, repeat: int) -> None:
+    judgement = judged(rolled_back_run(repeat))
+    assert [
+        (one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"
+    ] == []
+    assert {one.check for one in judgement.findings} == set(BUILT_IN)
+    assert bool(judgement.not_checked) == bool(repeat)
+
+
+def _second_time(run: GoodRun) -> int:
+    begins = list(run.events("step.begin", rank=SPIKER, step=SPIKE))
+    return int(begins[-1]["mono"]) + 1000
+
+
+def test_its_phases_add_up(judged: Judge) -> None:
+    recovery = judged(rolled_back_run()).recovery
+    assert recovery.mechanism == "TRE"
+    assert {phase.name: phase.seconds for phase in recovery.phases} == pytest.approx(PHASES_S)
+    assert recovery.total == sum(phase.nanoseconds or 0 for phase in recovery.phases)
+
+
+def test_what_is_not_compared_after_a_repeated_spike_is_listed(judged: Judge) -> None:
+    left = judged(rolled_back_run(1)).not_checked
+    assert [one.what for one in left] == [
+        f"losses after step {SPIKE} against the fault-free run",
+        f"weights and optimizer state after step {SPIKE - 1} against the fault-free run",
+    ]
+
+
+def another_checkpoint(run: GoodRun) -> None:
+    for event in ("load.begin", "load.end"):
+        for one in run.events(event, rank=2):
+            one["path"] = one["path"].replace("1_6", "1_3")
+
+
+def one_rank_does_not_load(run: GoodRun) -> None:
+    run.drop("load.begin", rank=3)
+    run.drop("load.end", rank=3)
+
+
+def loads_twice(run: GoodRun) -> None:
+    for event in ("load.begin", "load.end"):
+        one = run.one(event, rank=0)
+        run.add("train-rank_0", {**one, "mono": one["mono"] + 1})
+
+
+def a_handler_is_called(run: GoodRun) -> None:
+    run.add("train-rank_0", record(AT + 0.2, "handler.enter", name="stop", **place_of(0)))
+
+
+def a_new_process(run: GoodRun) -> None:
+    run.add("harness", record(AT + 0.3, "rank.found", attempt="train", rank=2, pid=7777, start_time=1))
+
+
+def not_logged(run: GoodRun) -> None:
+    run.others["logs/train/worker_2.log"] = b"epoch: 1 step: 1, loss is 2.3\n"
+
+
+def resumed_elsewhere(run: GoodRun) -> None:
+    run.others["logs/train/worker_2.log"] = log_of().replace(f"from step {HELD}", "from step 3").encode()
+
+
+def no_record(run: GoodRun) -> None:
+    del run.others[RECORD]
+
+
+def recorded_twice(run: GoodRun) -> None:
+    run.others[RECORD] = json.dumps({str(SPIKE): [NORM, NORM]}).encode()
+
+
+def another_step_recorded(run: GoodRun) -> None:
+    run.others[RECORD] = json.dumps({str(SPIKE): [NORM], "4": [9.0]}).encode()
+
+
+def another_norm_recorded(run: GoodRun) -> None:
+    run.others[RECORD] = json.dumps({str(SPIKE): [NORM + 1]}).encode()
+
+
+def a_broken_record(run: GoodRun) -> None:
+    run.others[RECORD] = b"{"
+
+
+def another_state(run: GoodRun) -> None:
+    run.one("initial", rank=3, mono=next(one["mono"] for one in run.events("initial", rank=3) if _late(one)))[
+        "parameters"
+    ] = digests_of(state_after(3, HELD - 1))
+
+
+def _late(one: dict[str, object]) -> bool:
+    return int(str(one["mono"])) > int(record(AT, "x")["mono"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "text"),
+    [
+        (another_checkpoint, "mechanism", "rank 2 loaded what it had saved after step 3"),
+        (one_rank_does_not_load, "mechanism", "rank 3 loaded no checkpoint"),
+        (loads_twice, "mechanism", "rank 0 loaded 2 times"),
+        (a_handler_is_called, "mechanism", "stop was called on rank 0 in recovery 1, which is for TRE"),
+        (a_new_process, "mechanism", "rank 2 was replaced"),
+        (not_logged, "mechanism", "rank 2 logs 0 abnormal norms"),
+        (resumed_elsewhere, "mechanism", "rank 2 logs that it resumed after TREError from steps [3], not [6]"),
+        (no_record, "mechanism", "there is no abnormal_global_norm.json, step 8 should be in it"),
+        (recorded_twice, "mechanism", "step 8 has 2 norms, not 1"),
+        (another_step_recorded, "mechanism", "step 4 has 1 norms, not 0"),
+        (another_norm_recorded, "mechanism", "step 8 is in it with 8.5, rank 0's gradients had 7.5"),
+        (a_broken_record, "mechanism", "not JSON"),
+        (another_state, "resume", "rank 3 held another state than that of step 6"),
+    ],
+)
+def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, check: str, text: str) -> None:
+    run = rolled_back_run()
+    spoil(run)
+    assert said(judged(run), check, "fail", text)
+
+
+def test_without_a_ranks_log_nothing_is_known_of_it(judged: Judge) -> None:
+    run = rolled_back_run()
+    del run.others["logs/train/worker_2.log"]
+    judgement = judged(run)
+    assert said(judgement, "mechanism", "unknown", "rank 2 has no log")
+    assert judgement.verdict == "unknown"
+
+
+def test_a_rollback_that_nobody_planned_is_a_failure(judged: Judge) -> None:
+    run = rolled_back_run()
+    run.replan(mechanism=None, recoveries=())
+    assert said(judged(run), "mechanism", "fail", "TRE acted: the log of rank 0: an abnormal norm stops the training")
+
+
+def below_the_threshold(run: GoodRun) -> None:
+    for one in run.events("digest", rank=SPIKER, step=SPIKE):
+        one["gradients"]["norm"] = (4.0).hex()
+
+
+def never_scaled(run: GoodRun) -> None:
+    run.drop("fault.scaled")
+
+
+def not_repeated(run: GoodRun) -> None:
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, parameters={"norm": NORM, "repeat": 1}),))
+
+
+def by_one(run: GoodRun) -> None:
+    run.one("fault.scaled")["factor"] = 1
+
+
+def in_another_step(run: GoodRun) -> None:
+    run.one("fault.scaled")["step"] = SPIKE - 1
+
+
+def not_recorded(run: GoodRun) -> None:
+    for one in run.events("digest", rank=SPIKER, step=SPIKE):
+        one["gradients"] = None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "text"),
+    [
+        (below_the_threshold, "the global norm of step 8 came to 4, not 7.5"),
+        (never_scaled, "rank 1's own history has no gradients that it scaled"),
+        (not_repeated, "rank 1 scaled its gradients 1 times, not 2 times"),
+        (by_one, "that changes nothing"),
+        (in_another_step, "the fault that was planned was not made"),
+        (not_recorded, "the norm that rank 1's spike came to in step 8 is not recorded"),
+    ],
+)
+def test_a_spike_without_proof_is_unknown(judged: Judge, spoil: Spoil, text: str) -> None:
+    run = rolled_back_run()
+    spoil(run)
+    judgement = judged(run)
+    assert said(judgement, "injection", "unknown", text)
+    assert judgement.verdict == "unknown"
+
+
+def test_a_factor_that_was_not_enough_is_unknown(judged: Judge) -> None:
+    run = rolled_back_run()
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, parameters={"factor": 31.5}),))
+    below_the_threshold(run)
+    assert said(judged(run), "injection", "unknown", "came to 4 only, below the threshold 5")
+
+
+def test_a_spike_made_too_often_is_a_failure(judged: Judge) -> None:
+    run = rolled_back_run()
+    one = run.one("fault.scaled")
+    run.add(f"train-rank_{SPIKER}", {**one, "mono": _second_time(run)})
+    assert said(judged(run), "injection", "fail", "scaled too often on rank 1")
+
+
+def test_a_step_that_an_earlier_run_has_recorded_counts(judged: Judge) -> None:
+    run = rolled_back_run()
+    run.replan(watch=Watch(5.0, (4,)))
+    assert said(judged(run), "mechanism", "fail", "step 4 has 0 norms, not 1")

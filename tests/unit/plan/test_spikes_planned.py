@@ -1,0 +1,148 @@
+"""What the plan makes of a spike: rolled back, recorded, or nothing; and what TRE cannot be combined with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaos.plan.io import dumps, loads
+from chaos.plan.model import Recovery, Watch
+from chaos.plan.render import render
+from tests.unit.plan.conftest import Planner
+
+
+def spike(step: int = 8, phase: str = "allreduce.enter", ranks: tuple[int, ...] = (1,), **parameters: Any) -> Any:
+    return {
+        "id": f"spike-{step}",
+        "kind": "spike",
+        "target": {"ranks": ranks},
+        "trigger": {"step": step, "phase": phase},
+        "parameters": parameters or {"norm": 7.5},
+    }
+
+
+def kill(step: int, phase: str, rank: int = 2) -> Any:
+    return {"kind": "kill", "target": {"rank": rank}, "trigger": {"step": step, "phase": phase}}
+
+
+def job(**other: Any) -> dict[str, Any]:
+    watch = {"threshold": 5.0, **other.pop("tre", {})}
+    return {"steps": 12, "protection": ("TRE",), "checkpoint_interval": 3, "tre": watch, **other}
+
+
+@pytest.mark.parametrize(
+    ("step", "interval", "saved"), [(8, 3, 6), (7, 3, 6), (6, 3, 3), (4, 3, 3), (12, 1, 11), (2, 1, 1), (12, 11, 11)]
+)
+def test_every_rank_goes_back_to_the_newest_checkpoint_before_the_step(
+    plan: Planner, step: int, interval: int, saved: int
+) -> None:
+    made = plan(spike(step), job=job(checkpoint_interval=interval))
+    assert made.mechanism == "TRE"
+    assert made.recoveries == (Recovery("TRE", (f"spike-{step}",), saved, reads_checkpoint=True),)
+    assert made.comparable is None
+    assert made.watch == Watch(5.0)
+    assert not made.resumes
+    assert set(made.budget.phases) == {"detection", "load", "first step", "caught up"}
+    assert f"so the newest one holds step {saved}" in " ".join(made.reasons)
+
+
+def test_it_needs_neither_the_sdk_nor_replicas_nor_sink_size_1(plan: Planner) -> None:
+    made = plan(spike(ranks=(0,)), cluster={"ranks": 1}, job=job(sink_size=4))
+    assert made.mechanism == "TRE"
+    assert not any("MindIO" in reason for reason in made.reasons)
+
+
+def test_a_factor_is_taken_for_enough(plan: Planner) -> None:
+    assert plan(spike(factor=100, ranks=(1, 2)), job=job()).mechanism == "TRE"
+
+
+@pytest.mark.parametrize(
+    ("fault", "watch", "reason"),
+    [
+        (spike(norm=4.9), {}, "to a global norm of 4.9, below the threshold 5: nothing happens"),
+        (spike(), {"recorded": (8,)}, "which abnormal_global_norm.json of an earlier run lists already"),
+    ],
+)
+def test_a_spike_that_is_not_answered_changes_the_run_for_good(
+    plan: Planner, fault: Any, watch: dict[str, Any], reason: str
+) -> None:
+    made = plan(fault, job=job(tre=watch))
+    assert (made.mechanism, made.recoveries) == (None, ())
+    assert made.comparable is not None
+    assert made.comparable.until == 7
+    assert reason in " ".join(made.reasons)
+    assert "up to step 8; after that not compared" in render(made)
+    assert loads(dumps(made)) == made
+
+
+def test_without_anybody_who_watches_nothing_happens(plan: Planner) -> None:
+    made = plan(spike(), job={"steps": 12, "protection": ()})
+    assert made.mechanism is None
+    assert "nobody watches the global norm" in " ".join(made.reasons)
+
+
+def test_a_repeated_spike_is_recorded_and_kept(plan: Planner) -> None:
+    made = plan(spike(norm=7.5, repeat=1), job=job())
+    assert [one.step for one in made.recoveries] == [6]
+    assert made.comparable is not None
+    assert made.comparable.until == 7
+
+
+def test_with_asynchronous_checkpoints_the_loss_is_not_promised(plan: Planner) -> None:
+    made = plan(spike(), job=job(storage={"asynchronous_saving": True}))
+    assert [one.step for one in made.recoveries] == [6]
+    assert made.comparable is not None
+    assert made.comparable.until == 5
+    assert "asynchronous checkpoints" in made.comparable.why
+
+
+def test_several_spikes_are_rolled_back_one_after_another(plan: Planner) -> None:
+    made = plan(spike(11), spike(8), job=job())
+    assert [(one.faults, one.step) for one in made.recoveries] == [(("spike-8",), 6), (("spike-11",), 9)]
+
+
+def test_a_rank_that_is_lost_in_the_rollback_leaves_nothing_to_save(plan: Planner) -> None:
+    made = plan(spike(), kill(8, "checkpoint.load"), job=job(protection=("TTP", "TRE")), expect={"checkpoint": "none"})
+    assert made.mechanism == "none"
+    (recovery,) = made.recoveries
+    assert (recovery.mechanism, recovery.succeeds, recovery.step) == ("TRE", False, 6)
+    assert made.comparable is not None
+    assert made.comparable.until == 7
+    assert "holds the update of that step for unfinished" in " ".join(made.reasons)
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings", "message"),
+    [
+        ([spike()], {"tre": {"skip_data": True}}, "cannot be turned on at the same time, please choose one."),
+        ([], {"protection": ("TTP",)}, "TRE is not in job.protection"),
+        ([spike()], {"checkpoint_interval": None}, "no periodic checkpoint is saved"),
+        ([spike(3)], {}, "the first checkpoint is saved after step 3"),
+        ([spike(1)], {"checkpoint_interval": 1}, "the first checkpoint is saved after step 1"),
+        ([spike(phase="step.end")], {}, "its trigger must be one step with phase allreduce.enter"),
+        ([spike(norm=7.5, factor=2)], {}, "exactly one of norm and factor"),
+        ([spike(repeat=1)], {}, "exactly one of norm and factor"),
+        ([spike(norm=-1)], {}, "norm must be a number above 0"),
+        ([spike(factor="2")], {}, "factor must be a number above 0"),
+        ([spike(norm=7.5, repeat=2)], {}, "repeat must be 0 or 1"),
+        ([spike(norm=4.0, repeat=1)], {}, "is trained only once, since nothing takes it back"),
+        ([spike(norm=5.001)], {}, "so near to the threshold 5 that rounding decides"),
+        ([spike(norm=7.5, many=1)], {}, "a spike has no parameter 'many'"),
+        ([spike(ranks=(1, 2))], {}, "a spike with a norm hits one rank"),
+        ([spike(), {**spike(), "id": "other"}], {}, "both spike in step 8"),
+        ([spike(), kill(5, "step.begin")], {"protection": ("TTP", "TRE")}, "may come before the rollback"),
+        ([spike(), kill(8, "step.end")], {"protection": ("TTP", "TRE")}, "may come before the rollback"),
+        ([spike(), kill(8, "checkpoint.load")], {}, "with TRE alone nobody notices"),
+        (
+            [spike(), kill(8, "checkpoint.load")],
+            {"protection": ("TTP", "TRE")},
+            "write expect.checkpoint: none if that is what the scenario wants to prove",
+        ),
+        ([kill(6, "checkpoint.load")], {"protection": ("TTP", "TRE")}, "nothing loads a checkpoint in step 6"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    plan: Planner, faults: list[Any], settings: dict[str, Any], message: str
+) -> None:
+    assert message in " ".join(plan.refused(*faults, job=job(**settings)).split())
