@@ -22,6 +22,7 @@ from chaos.agent.start import Agent
 from chaos.history.reader import read_history
 from chaos.rehearsal import device
 from chaos.rehearsal.communicator import CommunicationTimeout
+from chaos.rehearsal.generations import Generations
 
 SECONDS = 30
 
@@ -81,6 +82,29 @@ def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(
     (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert directory.name.startswith("train")
     assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_all_ranks_switch_to_the_backup_network_and_go_on_over_it(make: Make, tmp_path: Path) -> None:
+    devices = [device.Device(make(rank)) for rank in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        before = list(pool.map(lambda one: one.join(), devices))
+        assert list(pool.map(lambda one: one._switch_network([0, 1], [True, True]), devices)) == [True, True]
+        after = list(pool.map(lambda one: one.join(), devices))
+        sums = list(pool.map(lambda one: one.all_reduce(numpy.ones(2, "float32")), after))
+    assert not set(before) & set(after)
+    assert [list(one) for one in sums] == [[2.0, 2.0]] * 2
+    joined = read_history(tmp_path).select("network.joined")
+    assert sorted((one.rank, one.data["network"]) for one in joined) == [(0, "backup"), (1, "backup")]
+    # A rank that is replaced later meets the others there.
+    assert Generations(str(tmp_path), "train").place().endswith("backup")
+    for one in after:
+        one.close()
+
+
+def test_a_rank_does_not_switch_alone(make: Make) -> None:
+    one = device.Device(make(0))
+    assert one._switch_network([0, 1], [True, False]) is False
+    assert one._generations.network == "primary"
 
 
 def test_the_jobs_own_all_reduce_sums_over_its_group(make: Make) -> None:

@@ -322,7 +322,7 @@ def test_a_controller_that_cannot_listen_ends_its_process_with_2(
         process = job.start(sys.executable, "-c", CONTROLLER, address, str(number))
         job.processes.append(process)
         assert job.codes() == [2]
-    assert f"mindio_ttp: controller cannot listen on {address}:{number}: " in job.output()
+    assert f"mindio_ttp: the controller cannot listen on {address}:{number}: " in job.output()
     assert words in job.output()
 
 

@@ -6,6 +6,7 @@ The interface is a module with one controller and one processor a process, so th
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -167,6 +168,13 @@ def tft_start_processor(master_ip: str, port: int, local_ip: str = "") -> None:
     """Connect this rank to the controller."""
     del local_ip
     _running().start(master_ip, port)
+    atexit.register(_leave_in_order)
+
+
+def _leave_in_order() -> None:
+    """Say that this process ends, unless by an error: where TSP is on alone, MindSpore destroys no processor."""
+    if _processor is not None and not hasattr(sys, "last_type"):
+        _processor.leave()
 
 
 def tft_destroy_controller() -> None:
