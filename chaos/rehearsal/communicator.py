@@ -217,6 +217,11 @@ class Communicator:
                 self._selector.unregister(peer.socket)
         self.link_error = "error cqe: the link of the parameter plane is down"
 
+    @property
+    def aborted(self) -> bool:
+        """Whether it has been told to stop."""
+        return self._aborted.is_set()
+
     def abort(self) -> None:
         """End a blocked collective, and refuse further ones. May be called from any thread."""
         self._aborted.set()

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.start import Agent
+from chaos.rehearsal import ends
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
@@ -175,8 +176,15 @@ class Device:
     # mindspore.utils.utils and the fault tolerance callback: a device that says it is an Ascend one.
 
     def replace_handle(self, module: ModuleType) -> None:
-        """``TftHandle.init`` runs on Ascend only."""
+        """``TftHandle.init`` runs on Ascend only; what comes last in a rank is noted for a controller outside."""
         module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
+        unregister = module.TftHandle.unregister_tft
+
+        def noted(handle: Any) -> None:
+            ends.note(ends.TRAINED, self._rank)
+            unregister(handle)
+
+        module.TftHandle.unregister_tft = noted
 
     def replace_fault_tolerance(self, module: ModuleType) -> None:
         """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device."""
@@ -192,6 +200,7 @@ class Device:
         module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
         module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
+        module._tft_sem_post = lambda: ends.note(ends.EXITING, self._rank)  # type: ignore[attr-defined]
         module._finalize_comm = self.leave  # type: ignore[attr-defined]
         module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
         module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]
@@ -207,6 +216,11 @@ class Device:
         module._reset_error_state = lambda: executor and executor.clear_res()  # type: ignore[attr-defined]
         module._get_optimzer_timestamps = self._memory.timestamps  # type: ignore[attr-defined]
         module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
+
+    def refuse_if_stopped(self) -> None:
+        """Raise as a stopped device does for whatever it is given to do."""
+        if self._communicator is not None and self._communicator.aborted:
+            raise RuntimeError("ForceStopError error occurs when execute: the device was told to stop")
 
     def _stop(self, device_id: int) -> None:
         del device_id

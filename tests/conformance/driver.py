@@ -33,6 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "clean": {},
     "raising": {},
     "replace": True,
+    "collective_limit": 300,
     "steps": 10,
 }
 STEP_SECONDS = {"vendor": 0.35, "fast": 0.02}

@@ -26,7 +26,6 @@ from tests.conformance.record import Record
 from tests.conformance.training import advance, digest, first_state, share
 
 ADDRESS = "127.0.0.1"
-LIMIT_SECONDS = 300.0
 TOLD_SECONDS = 1.0
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
 RANK, INCARNATION = int(sys.argv[1]), int(sys.argv[2])
@@ -154,7 +153,7 @@ class Rank:
         if self.links is not None:
             self.links.close()
         self.links = Communicator(
-            RANK, range(RANKS), str(directory), secret, limit_seconds=LIMIT_SECONDS, on_stranger=print
+            RANK, range(RANKS), str(directory), secret, limit_seconds=JOB["collective_limit"], on_stranger=print
         )
         self.links.join()
         self.generation = generation

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any, Callable
 
+from chaos.rehearsal import ends
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import Settings
 from chaos.rehearsal.taskd.workers import Worker, WorkerError, Workers
@@ -53,6 +54,7 @@ class ClusterAgent:
     def _talk(self) -> Dialogue | None:
         if self._settings.controller is None:
             return None
+        ends.forget()
         dialogue = Dialogue(self._settings, say)
         dialogue.start()
         return dialogue
@@ -72,6 +74,8 @@ class ClusterAgent:
 
     def _step(self) -> int | None:
         """Look at all ranks once. The exit code when the job is over."""
+        if self._dialogue is not None and ends.noted(ends.TRAINED) == self._settings.ranks:
+            self._dialogue.end()
         workers = self._workers.look()
         dead = [worker for worker in workers if worker.dead]
         if all(worker.status == 0 for worker in workers):

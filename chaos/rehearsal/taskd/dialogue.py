@@ -21,6 +21,7 @@ class Dialogue:
     def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
         self.orders: queue.SimpleQueue[tuple[int, ...]] = queue.SimpleQueue()
         self.heard = False
+        self._ended = False
         self._settings = settings
         self._say = say
         self._faults: dict[int, int] = {}
@@ -38,6 +39,14 @@ class Dialogue:
         for action in ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result"):
             controller_ttp.tft_register_mindx_callback(action, getattr(self, action))
         framework_ttp.tft_start_controller(address, port, False, "")
+
+    def end(self) -> None:
+        """End the controller: all ranks have trained to their end, and a rank's own part ends when it does."""
+        from mindio_ttp import framework_ttp
+
+        if not self._ended:
+            self._ended = True
+            framework_ttp.tft_destroy_controller()
 
     # What the controller calls. Versions differ in the number of arguments, so what is not used may be missing.
 

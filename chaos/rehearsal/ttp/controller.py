@@ -62,7 +62,6 @@ class Controller:
         self._step = 0
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
-        self._finished = threading.Event()
         self.pausing = Pausing(
             self._roster, timings, log, enter=self._enter, abnormal=self._abnormal, closing=self._closing
         )
@@ -94,10 +93,6 @@ class Controller:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def wait_finished(self) -> None:
-        """Wait until there is nothing left to watch: every rank has left, or has been told to exit."""
-        self._finished.wait()
-
     # Receiving: one thread for a connection.
 
     def _accept(self) -> None:
@@ -126,8 +121,6 @@ class Controller:
                 link.send({"message": "replicas taken"})
             else:
                 self._roster.hear(member, message)
-        if self._roster.all_left(self._world_size):
-            self._finished.set()
         if not member.left:
             self._log.info(
                 "ACC acc_tcp_link_complex_default.h:370",
@@ -304,7 +297,6 @@ class Controller:
         while time.monotonic() < deadline and not all(member.link_broken for member in others):
             self._closing.wait(self._timings.check_interval)
         self._enter("STATE_OP_FINAL")
-        self._finished.set()
 
     def _enter(self, state: str) -> None:
         self._log.info("TTP controller_state_machine.cpp:115", f"nextState: {state}")

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+
+from chaos.rehearsal import ends
+
+_POLL_SECONDS = 0.1
+_EXIT_SECONDS = 3.0
+"""How long no further rank has been told to exit when all have been: the vendor tells one after the other."""
 
 
 def main(arguments: list[str]) -> None:
@@ -33,8 +40,20 @@ def main(arguments: list[str]) -> None:
     framework_ttp.tft_start_controller(address, int(port), False, "")
     os.write(listening, b"1")
     os.close(listening)
-    framework_ttp.wait_controller_finished()
+    _wait_for_end(int(ranks))
+    framework_ttp.tft_destroy_controller()
     os._exit(0)
+
+
+def _wait_for_end(ranks: int) -> None:
+    """Wait until every rank has trained to its end, or all that live have been told to exit."""
+    exiting, since = 0, time.monotonic()
+    while ends.noted(ends.TRAINED) < ranks:
+        if (now := ends.noted(ends.EXITING)) != exiting:
+            exiting, since = now, time.monotonic()
+        if exiting and time.monotonic() - since > _EXIT_SECONDS:
+            return
+        time.sleep(_POLL_SECONDS)
 
 
 if __name__ == "__main__":

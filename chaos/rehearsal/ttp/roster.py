@@ -53,11 +53,6 @@ class Roster:
         with self._changed:
             return [self._members[rank] for rank in sorted(self._members) if not self._members[rank].left]
 
-    def all_left(self, world_size: int) -> bool:
-        """Whether all ranks have registered and left again."""
-        with self._changed:
-            return len(self._members) == world_size and all(member.left for member in self._members.values())
-
     def member(self, rank: int) -> Member:
         """One rank."""
         return self._members[rank]

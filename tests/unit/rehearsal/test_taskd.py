@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from chaos.rehearsal import ends
 from chaos.rehearsal.taskd.agent import ClusterAgent
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import Settings, SettingsError, Timings, read_settings
@@ -226,6 +228,7 @@ class Controller:
         steering.tft_register_mindx_callback = self.callbacks.__setitem__  # type: ignore[attr-defined]
         framework.tft_init_controller = lambda *how: self.told.append(("init", how))  # type: ignore[attr-defined]
         framework.tft_start_controller = lambda *how: self.told.append(("start", how))  # type: ignore[attr-defined]
+        framework.tft_destroy_controller = lambda *how: self.told.append(("destroy", how))  # type: ignore[attr-defined]
         package.controller_ttp, package.framework_ttp = steering, framework  # type: ignore[attr-defined]
         for module in (package, steering, framework):
             monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -314,6 +317,15 @@ def test_a_second_fault_is_a_new_situation(monkeypatch: pytest.MonkeyPatch) -> N
         report["report_result"](0, "ok", {}, "recover")
 
 
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run's private directory, as the processes of a job know it."""
+    configuration = {"run": "run-1", "attempt": "train", "history": str(tmp_path), "secret": str(tmp_path / "secret")}
+    (tmp_path / "agent.json").write_text(json.dumps(configuration))
+    monkeypatch.setenv("CHAOS_AGENT", str(tmp_path / "agent.json"))
+
+
+@pytest.mark.usefixtures("private")
 def test_a_lost_rank_that_no_controller_notices_ends_the_job(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     Controller(monkeypatch)
     launcher = Launcher()
@@ -344,3 +356,26 @@ def test_with_recover_a_node_is_moved_as_a_whole(
     assert controller.told[-1] == ("on_global_rank", {**dict.fromkeys(again, 1), **fault})
     report["report_strategies"](dict(fault), ["exit", "dump", "recover"])
     assert dialogue.orders.get_nowait() == again
+
+
+@pytest.mark.usefixtures("private")
+def test_the_controller_is_ended_once_when_all_ranks_have_trained_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the vendor's SDK no rank's process ends before that."""
+    controller, launcher = Controller(monkeypatch), Launcher()
+    ends.note(ends.TRAINED, 3)  # of an attempt before: forgotten
+    ended: list[int] = []
+
+    def train(*ranks: int) -> Callable[[], None]:
+        def do() -> None:
+            ended.append(controller.told.count(("destroy", ())))
+            for rank in ranks:
+                ends.note(ends.TRAINED, rank)
+
+        return do
+
+    launcher.script = [train(0, 1, 2), train(3), train(), launcher.end()]
+    assert run(launcher, **SDK) == 0
+    assert ended == [0, 0, 1]
+    assert controller.told.count(("destroy", ())) == 1

@@ -21,6 +21,7 @@ from typing import Any
 import numpy
 from mindio_ttp import framework_ttp as tft
 
+from chaos.rehearsal import ends
 from chaos.rehearsal.communicator import CommunicationAborted, Communicator
 
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
@@ -50,6 +51,7 @@ def renaming(step: int, context: Any) -> None:
 
 def exiting(context: Any) -> None:
     Path(f"exited-{RANK}").touch()
+    ends.note(ends.EXITING, RANK)
     os._exit(1)
 
 
@@ -93,6 +95,7 @@ def hold_interpreter(seconds: float) -> None:
 
 def leave() -> None:
     """The end of training, in the order in which MindSpore does it."""
+    ends.note(ends.TRAINED, RANK)
     if JOB["controller"] == RANK:
         tft.tft_destroy_controller()
     tft.tft_destroy_processor()

@@ -131,12 +131,6 @@ def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_i
         os._exit(2)
 
 
-def wait_controller_finished() -> None:
-    """Wait until the controller has nothing left to watch. Not of the vendor's interface: for a process of its own."""
-    assert _controller is not None
-    _controller.wait_finished()
-
-
 def tft_init_processor(
     rank: int,
     world_size: int,

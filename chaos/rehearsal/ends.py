@@ -1,0 +1,42 @@
+"""Which ranks have trained to their end, and which are told to exit: a file for each, in the run's private directory.
+
+Whoever hosts the SDK's controller outside the ranks must know when to end it. A rank's processor leaves only when the
+controller does (seen with the vendor's MindIO TFT 7.3: a rank that leaves first connects again and waits), so the end
+cannot be learnt from the ranks' processes, and the SDK has no call that tells it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from chaos.agent.configuration import read_configuration
+
+TRAINED, EXITING = "trained", "exiting"
+
+
+def note(end: str, rank: int) -> None:
+    """Note the end of this rank: ``TRAINED`` or ``EXITING``."""
+    directory = _directory()
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.close(os.open(os.path.join(directory, f"{end}-{rank}"), os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def noted(end: str) -> int:
+    """How many ranks have noted this end."""
+    try:
+        return sum(name.startswith(f"{end}-") for name in os.listdir(_directory()))
+    except FileNotFoundError:
+        return 0
+
+
+def forget() -> None:
+    """All ranks are about to be started again."""
+    directory = _directory()
+    for name in os.listdir(directory) if os.path.isdir(directory) else ():
+        os.unlink(os.path.join(directory, name))
+
+
+def _directory() -> str:
+    configuration = read_configuration(os.environ["CHAOS_AGENT"])
+    assert configuration.secret is not None
+    return os.path.join(os.path.dirname(configuration.secret), f"ends-{configuration.attempt}")
