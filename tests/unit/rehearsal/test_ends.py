@@ -1,0 +1,32 @@
+"""What ranks note of their ends, for a controller outside of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaos.rehearsal import ends
+
+
+@pytest.fixture(autouse=True)
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configuration = {"run": "run-1", "attempt": "train", "history": str(tmp_path), "secret": str(tmp_path / "secret")}
+    (tmp_path / "agent.json").write_text(json.dumps(configuration))
+    monkeypatch.setenv("CHAOS_AGENT", str(tmp_path / "agent.json"))
+
+
+def test_ends_are_counted_by_kind_and_a_rank_that_says_it_twice_counts_once() -> None:
+    assert ends.noted(ends.TRAINED) == 0
+    for rank in (0, 11, 11):
+        ends.note(ends.TRAINED, rank)
+    ends.note(ends.EXITING, 1)
+    assert (ends.noted(ends.TRAINED), ends.noted(ends.EXITING)) == (2, 1)
+
+
+def test_what_ranks_said_before_they_were_started_again_is_forgotten() -> None:
+    ends.forget()
+    ends.note(ends.EXITING, 1)
+    ends.forget()
+    assert ends.noted(ends.EXITING) == 0
