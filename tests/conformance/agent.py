@@ -20,7 +20,7 @@ from tests.conformance.record import Record
 
 ADDRESS = "127.0.0.1"
 POLL_SECONDS = 0.05
-PAUSE_SECONDS = 0.5
+PAUSE_SECONDS, PAUSE_LIMIT_SECONDS = 0.5, 60
 
 
 class Agent:
@@ -133,7 +133,7 @@ def main() -> None:
     while len(list(Path().glob("ended-*"))) < job["ranks"]:
         if agent is not None and Path("pause-wanted").exists():
             Path("pause-wanted").unlink()
-            agent.pause(int(job["limit"]))
+            agent.pause(PAUSE_LIMIT_SECONDS)
         threading.Event().wait(POLL_SECONDS)
     framework_ttp.tft_destroy_controller()
     os._exit(0)

@@ -8,9 +8,9 @@ from typing import Any
 from tests.conformance.driver import DEFAULTS, Story
 from tests.conformance.training import undisturbed
 
-HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group")
+HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 NO_ARGUMENTS = ("rename", "exit")
-"""These handlers get the context, but not the step's arguments."""
+"""These handlers get the context, but not the step's arguments; stream_sync gets neither."""
 
 
 def differences(expected: dict[str, Any], story: Story) -> list[str]:
@@ -46,7 +46,12 @@ def differences(expected: dict[str, Any], story: Story) -> list[str]:
 
 def brief(story: Story, rank: str) -> list[list[Any]]:
     """A rank's handlers without what all are given alike."""
-    return [[name, *arguments[: -1 if name in NO_ARGUMENTS else -2]] for name, *arguments in story.handlers(rank)]
+    return [[name, *arguments[: len(arguments) - _common(name)]] for name, *arguments in story.handlers(rank)]
+
+
+def _common(name: str) -> int:
+    """How many arguments at the end every call of this handler gets alike."""
+    return {"stream_sync": 0}.get(name, 1 if name in NO_ARGUMENTS else 2)
 
 
 def misuses(story: Story, rank: str) -> list[str]:
@@ -56,7 +61,7 @@ def misuses(story: Story, rank: str) -> list[str]:
         number, _, new = rank.partition("+")
         given = None if new and name == "rebuild_group" else f"arguments of {number}"  # it has not set them by then
         common = [f"context of {name}"] if name in NO_ARGUMENTS else [given, f"context of {name}"]
-        if arguments[-len(common) :] != common:
+        if (count := _common(name)) and arguments[-count:] != common:
             found.append(f"{name} of rank {rank} got {arguments}, not {common} at the end")
     return found
 

@@ -30,7 +30,7 @@ TOLD_SECONDS = 1.0
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
 RANK, INCARNATION = int(sys.argv[1]), int(sys.argv[2])
 RANKS = int(JOB["ranks"])
-HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group")
+HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 
 # MindIO TFT asks MindSpore for the number of its device when a processor is made, and for nothing else.
 if "mindspore" not in sys.modules:

@@ -77,6 +77,10 @@ class AgentDialogue:
         """Tell how a strategy ended, when nothing is left to choose."""
         self._tell(log, "report_result", code, text, dict(faults), strategy)
 
+    def report_paused(self, code: int, text: str, log: TtpLog) -> None:
+        """Tell that training has paused, or cannot; whoever asked for it says when it goes on."""
+        self._tell(log, "report_stop_complete", code, text, {})
+
     def report_failure(
         self,
         code: int,

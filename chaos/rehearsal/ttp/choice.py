@@ -61,6 +61,16 @@ class Choice:
         if self.agent:
             self._agent.report_result(OK, "Mindio do repair operation ok", {}, strategy, self._log)
 
+    def paused(self, code: int, text: str) -> None:
+        """Training has paused, or cannot."""
+        if self.agent:
+            self._agent.report_paused(code, text, self._log)
+
+    def pause_ended(self, code: int, text: str) -> None:
+        """Training goes on after a pause, or what else became of it."""
+        if self.agent:
+            self._agent.report_result(code, text, {}, "continue", self._log)
+
     def dumped(self, saved: bool) -> None:
         """The job ends after an attempt to save."""
         if self.agent:

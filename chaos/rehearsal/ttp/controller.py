@@ -63,7 +63,14 @@ class Controller:
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
         self.pausing = Pausing(
-            self._roster, timings, log, enter=self._enter, abnormal=self._abnormal, closing=self._closing
+            self._roster,
+            timings,
+            log,
+            enter=self._enter,
+            abnormal=self._abnormal,
+            closing=self._closing,
+            paused=self._choice.paused,
+            ended=self._choice.pause_ended,
         )
         log.info(
             "TTP controller_state_machine.cpp:86",

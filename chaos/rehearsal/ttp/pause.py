@@ -13,6 +13,7 @@ import time
 from enum import Enum
 from typing import Callable
 
+from chaos.rehearsal.ttp.agent_dialogue import DUMP_ALLOWED, EXIT_ONLY, OK
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import Timings
@@ -35,6 +36,7 @@ class Pausing:
     """The controller's side. Requests come from any thread; :meth:`run` is called by the state machine's.
 
     ``abnormal`` says whether a rank is abnormal, seen twice; ``closing`` is set when the controller is to end.
+    ``paused`` and ``ended`` take a code and a text for the cluster's agent.
     """
 
     def __init__(
@@ -46,7 +48,11 @@ class Pausing:
         enter: Callable[[str], None],
         abnormal: Callable[[], bool],
         closing: threading.Event,
+        paused: Callable[[int, str], None],
+        ended: Callable[[int, str], None],
     ) -> None:
+        self._tell_paused = paused
+        self._tell_ended = ended
         self._roster = roster
         self._timings = timings
         self._log = log
@@ -79,14 +85,18 @@ class Pausing:
         members = self._roster.members()
         if not self._pause(members):
             self._log.warning("TTP controller.cpp:2300", "Controller pause train failed.")
+            self._tell_paused(EXIT_ONLY, "Controller pause train failed.")
             self._continue(members)  # those that have stopped must not wait for ever
             return Pause.ABNORMAL if self._abnormal() else Pause.CONTINUED
         self._log.info("TTP controller.cpp:2305", "Controller pause train success!")
+        self._tell_paused(OK, "Controller pause train success!")
         ended = self._wait(time.monotonic() + seconds)
         if ended is Pause.CONTINUED:
             self._continue(members)
+            self._tell_ended(OK, "Controller continue training success.")
         else:
             self._log.warning("TTP controller.cpp:2350", f"Controller do pause wait failed. {ended.value}")
+            self._tell_ended(DUMP_ALLOWED, "Controller do pause wait failed.")
         return ended
 
     def _pause(self, members: list[Member]) -> bool:

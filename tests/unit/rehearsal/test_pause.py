@@ -80,8 +80,11 @@ class Job:
             enter=self.states.append,
             abnormal=self.abnormal.is_set,
             closing=self.closing,
+            paused=lambda code, text: self.told.append(("paused", code)),
+            ended=lambda code, text: self.told.append(("ended", code)),
         )
         self.ended: list[Pause] = []
+        self.told: list[tuple[str, int]] = []
 
     def pause(self, seconds: float = SECONDS) -> threading.Thread:
         self.pausing.request(seconds)
@@ -113,6 +116,7 @@ def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told() -> Non
     ended(thread)
     assert job.ended == [Pause.CONTINUED]
     assert job.states == ["STATE_OP_PAUSE"]
+    assert job.told == [("paused", 0), ("ended", 0)]
     wait_for("end", lambda: all(rank.steps[-1:] and rank.steps[-1] >= 12 for rank in job.ranks), seconds=SECONDS)
     assert [rank.steps for rank in job.ranks] == [list(range(5, 13)), list(range(6, 14)), list(range(6, 14))]
 
@@ -148,6 +152,7 @@ def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on() -> None
     job.abnormal.set()
     ended(thread)
     assert job.ended == [Pause.ABNORMAL]
+    assert job.told[-1] == ("ended", 406)
     assert [rank.steps for rank in job.ranks] == [[], []]
 
 
