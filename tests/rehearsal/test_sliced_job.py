@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import chaos.rehearsal
 from chaos.checks.facts import digests
 from chaos.checks.twin import loss_of
 from tests.rehearsal.kit import Chaos, said
@@ -15,7 +14,6 @@ STEPS = 4
 RELATIVE = 1e-4
 """Single precision, and sums in another order. A slice in the wrong place or a gradient counted twice is far off."""
 
-SCRIPT = Path(chaos.rehearsal.__path__[0]) / "jobs" / "sliced.py"
 SCENARIO = """
 chaos: 1
 name: {name}
@@ -27,22 +25,15 @@ job:
   steps: {steps}
   {more}
 """
-OWN = f"""
-import runpy, sys
-sys.path.insert(0, {str(SCRIPT.parent)!r})
-runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
-"""
-"""The script as one of the scenario's own: it is told nothing about slices, so that it keeps the weights whole."""
-
+# Named as the scenario's own, the script is told nothing about slices and keeps the weights whole.
 LAYOUTS = {
-    "whole": (2, "model_parallel: 1", "script: own.py"),
+    "whole": (2, "model_parallel: 1", "script: sliced.py"),
     "by-columns-and-rows": (4, "model_parallel: 2", "seed: 1"),
     "in-optimizer-shards": (2, "enable_parallel_optimizer: true, optimizer_weight_shard_size: 2", "seed: 1"),
 }
 
 
 def test_slices_train_what_whole_weights_train(fresh: Chaos, tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN)
     curves = {}
     for name, (ranks, parallel, more) in LAYOUTS.items():
         path = tmp_path / f"{name}.yaml"
