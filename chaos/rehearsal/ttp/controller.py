@@ -185,7 +185,7 @@ class Controller:
         ``only_dump``: nothing is repaired, as after a pause that nobody has ended in time.
         """
         self._enter("STATE_OP_ABNORMAL")
-        silent = self._roster.ask(self._alive(), "collect", self._timings.collection)
+        silent = self._roster.ask(self._asked(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
         bad = {member.rank for member in [*silent, *lost]}
@@ -259,6 +259,12 @@ class Controller:
         """Whether every fault is one of the device or of communication, and every process lives."""
         members = [member for member in self._roster.members() if member.rank in bad]
         return all(member.status in ONLINE and not self._roster.lost(member) for member in members)
+
+    def _asked(self) -> list[Member]:
+        """Who is asked how far it is. Where heartbeats alone decide, so is a silent rank that is still connected."""
+        if self._timings.link_lost_after is not None:
+            return self._alive()
+        return [member for member in self._roster.members() if member.link_broken is None]
 
     def _alive(self) -> list[Member]:
         return [member for member in self._roster.members() if not self._roster.lost(member)]
