@@ -24,6 +24,7 @@ class ClusterAgent:
         self._dialogue: Dialogue | None = None
         self._restarts = 0
         self._dead_since: float | None = None
+        self._trained_since: float | None = None
 
     def register(self, name: str, function: Callable[..., Any]) -> None:
         """Take over one of msrun's functions."""
@@ -49,7 +50,7 @@ class ClusterAgent:
         self._dialogue = self._talk()
         say(f"start all {self._settings.ranks} ranks")
         self._workers.start_all()
-        self._dead_since = None
+        self._dead_since = self._trained_since = None
 
     def _talk(self) -> Dialogue | None:
         if self._settings.controller is None:
@@ -74,11 +75,13 @@ class ClusterAgent:
 
     def _step(self) -> int | None:
         """Look at all ranks once. The exit code when the job is over."""
-        if self._dialogue is not None and ends.noted(ends.TRAINED) == self._settings.ranks:
+        if self._dialogue is not None and ends.noted(ends.TRAINED) == self._settings.ranks and self._settled():
             self._dialogue.end()
         workers = self._workers.look()
         dead = [worker for worker in workers if worker.dead]
         if all(worker.status == 0 for worker in workers):
+            if not self._settled():
+                return None
             say("all ranks have finished")
             return 0
         if not dead:
@@ -90,6 +93,14 @@ class ClusterAgent:
         if self._dialogue is not None and any(worker.status is None for worker in workers) and self._may_still_act():
             return None
         return self._lose(dead)
+
+    def _settled(self) -> bool:
+        """Whether the controller has told how its last strategy ended, which it does some time after the fact."""
+        if self._dialogue is None or not self._dialogue.heard:
+            return True
+        if self._trained_since is None:
+            self._trained_since = time.monotonic()
+        return time.monotonic() - self._trained_since > self._settings.timings.answer
 
     def _may_still_act(self) -> bool:
         """Whether the controller may still find a way: it acts, or there is time left for it to notice."""

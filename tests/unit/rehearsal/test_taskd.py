@@ -359,6 +359,28 @@ def test_with_recover_a_node_is_moved_as_a_whole(
 
 
 @pytest.mark.usefixtures("private")
+def test_a_job_does_not_end_before_the_controller_has_told_how_its_last_strategy_went(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    controller, launcher = Controller(monkeypatch), Launcher()
+
+    def fails() -> None:
+        controller.callbacks["report_fault_ranks"]({1: 0})
+
+    def told() -> None:
+        controller.callbacks["report_result"](0, "Mindio do repair operation ok", {}, "retry")
+
+    launcher.script = [
+        fails,
+        launcher.end(),
+        lambda: None,
+        told,
+    ]
+    assert run(launcher, **SDK) == 0
+    assert launcher.script == []
+
+
+@pytest.mark.usefixtures("private")
 def test_the_controller_is_ended_once_when_all_ranks_have_trained_and_not_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
