@@ -16,6 +16,7 @@ from chaos.rehearsal import ends
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.groups import Groups
+from chaos.rehearsal.membership import Membership
 from chaos.rehearsal.memory import Memory
 from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
 
@@ -64,14 +65,13 @@ class Device:
         self._rank = agent.place.rank
         self._ranks = agent.place.ranks
         self._groups = Groups(self._rank, self._ranks)
-        self._communicator: Communicator | None = None
-        self._joining: Communicator | None = None
         self._failure: str | None = None
         socket = agent.configuration.socket
         assert socket is not None
         assert agent.barriers is not None
         agent.barriers.actions["link.down"] = lambda: self.join().sever()
         self._generations = Generations(os.path.dirname(socket), agent.configuration.attempt)
+        self._membership = Membership(self._generations, self._communicator_at, self._watch_link)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:
         """Sum over the ranks of a group (default: all).
@@ -99,25 +99,22 @@ class Device:
 
     def join(self) -> Communicator:
         """The communicator of all ranks; joined at the first call."""
-        if self._communicator is None:
-            configuration = self._agent.configuration
-            assert configuration.secret is not None
-            with open(configuration.secret, "rb") as file:
-                secret = file.read().strip()
-            communicator = Communicator(
-                self._rank,
-                range(self._ranks),
-                self._generations.place(),
-                secret,
-                limit_seconds=self._limit_seconds(),
-                on_stranger=self._record_stranger,
-                join_seconds=_JOIN_LIMIT_SECONDS,
-            )
-            self._joining = communicator  # kept: it can be stopped while it joins and afterwards
-            communicator.join()
-            self._communicator = communicator
-            self._watch_link(communicator)
-        return self._communicator
+        return self._membership.join()
+
+    def _communicator_at(self, place: str) -> Communicator:
+        secret_file = self._agent.configuration.secret
+        assert secret_file is not None
+        with open(secret_file, "rb") as file:
+            secret = file.read().strip()
+        return Communicator(
+            self._rank,
+            range(self._ranks),
+            place,
+            secret,
+            limit_seconds=self._limit_seconds(),
+            on_stranger=self._record_stranger,
+            join_seconds=_JOIN_LIMIT_SECONDS,
+        )
 
     def _limit_seconds(self) -> float:
         """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
@@ -201,8 +198,8 @@ class Device:
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
         module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
         module._tft_sem_post = lambda: ends.note(ends.EXITING, self._rank)  # type: ignore[attr-defined]
-        module._finalize_comm = self.leave  # type: ignore[attr-defined]
-        module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
+        module._finalize_comm = self._membership.leave  # type: ignore[attr-defined]
+        module._rebuild_group = self._membership.rebuild  # type: ignore[attr-defined]
         module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]
 
     def replace_training(self, module: ModuleType) -> None:
@@ -219,14 +216,12 @@ class Device:
 
     def refuse_if_stopped(self) -> None:
         """Raise as a stopped device does for whatever it is given to do."""
-        if self._communicator is not None and self._communicator.aborted:
+        if self._membership.stopped:
             raise RuntimeError("ForceStopError error occurs when execute: the device was told to stop")
 
     def _stop(self, device_id: int) -> None:
         del device_id
-        self._generations.announce_next()
-        if self._joining is not None:
-            self._joining.abort()
+        self._membership.stop()
 
     def _switch_network(self, ranks: list[int], use_backup: list[bool]) -> bool:
         """Join a new communicator on the other network: other sockets in another directory. All ranks call this.
@@ -236,26 +231,15 @@ class Device:
         if not all(use_backup):
             return False
         self._generations.use_backup()
-        self.resume_communication()
+        self._membership.leave()
+        self._membership.rebuild()
         assert self._agent.record is not None
         self._agent.record.write("network.joined", network=self._generations.network, ranks=list(ranks))
         return True
 
     def resume_communication(self) -> None:
         """Join a new communicator of all ranks in place of the stopped one."""
-        self.leave()
-        self.rebuild()
-
-    def leave(self) -> None:
-        """End the communicator, whose ranks may be gone."""
-        if self._communicator is not None:
-            self._communicator.close()
-        self._communicator = self._joining = None
-
-    def rebuild(self) -> None:
-        """Join the next communicator of all ranks, some of which may be new processes."""
-        self._generations.enter_next()
-        self.join()
+        self._membership.resume()
 
     def _send_recv(self, parameters: list[Any], source: int, target: int) -> int:
         """Copy parameters from one rank to another, both of which call this; 0 as the device's success."""

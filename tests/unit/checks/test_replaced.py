@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.registry import BUILT_IN
+from chaos.plan.model import Recovery
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun, Spoil, digests_of, float_hex_next, pid_of, record, state_after
 from tests.unit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
@@ -188,3 +189,29 @@ def test_the_old_process_must_have_been_killed(judged: Judge) -> None:
     exit_event.update(signal=None, code=0)
     judgement = judged(run)
     assert judgement.verdict != "pass"
+
+
+def after_a_failed_repair() -> GoodRun:
+    """UCE was tried before: the survivors stopped and cleaned once more. How it failed is judged elsewhere."""
+    run = replaced_run()
+    tried = Recovery("UCE", ("kill",), HELD, succeeds=False, copied=(VICTIM,))
+    run.replan(recoveries=(tried, *run.plan.recoveries))
+    for rank in (0, 1, 3):
+        call(rank, "stop", 0.3)(run)
+        call(rank, "clean", 0.4)(run)
+    return run
+
+
+def test_the_handlers_of_a_failed_repair_are_not_taken_for_those_of_the_replacement(judged: Judge) -> None:
+    judgement = judged(after_a_failed_repair())
+    assert said(judgement, "injection", "pass", "")
+    assert said(judgement, "mechanism", "fail", "ARF replaces") == []
+    assert said(judgement, "mechanism", "pass", "ARF replaces")
+
+
+@pytest.mark.parametrize("name", ["stop", "clean"])
+def test_after_a_failed_repair_the_replacement_stops_and_cleans_again(judged: Judge, name: str) -> None:
+    run = after_a_failed_repair()
+    second = list(run.events("handler.enter", rank=1, name=name))[1]
+    run.files["train-rank_1-1001.jsonl"].remove(second)
+    assert said(judged(run), "mechanism", "fail", f"{name} was called 1 times on rank 1")

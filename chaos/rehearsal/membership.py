@@ -1,0 +1,83 @@
+"""A rank's place among the others: the communicator that it is in, left and joined again as the device is told to."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Callable
+
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.generations import Generations
+
+
+class Membership:
+    """One rank's membership.
+
+    ``make`` makes the communicator that meets at a place, without joining it; ``joined`` is told when all have come.
+    """
+
+    def __init__(
+        self, generations: Generations, make: Callable[[str], Communicator], joined: Callable[[Communicator], None]
+    ) -> None:
+        self._generations = generations
+        self._make = make
+        self._tell_joined = joined
+        self._current: Communicator | None = None
+        self._joined = False
+        self._joiner: threading.Thread | None = None
+
+    def join(self) -> Communicator:
+        """The communicator of all ranks; joined at the first call."""
+        if self._joiner is not None:
+            self._joiner.join()
+        if self._current is None or not self._joined:
+            self._current = self._make(self._generations.place())
+            self._enter(self._current)
+        return self._current
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it is in a communicator that was told to stop, and not yet in the next one."""
+        return self._current is not None and self._joined and self._current.aborted
+
+    def stop(self) -> None:
+        """End whatever collective or joining is under way, and refuse further ones. From any thread."""
+        self._generations.announce_next()
+        if self._current is not None:
+            self._current.abort()
+
+    def leave(self) -> None:
+        """End the communicator, whose ranks may be gone."""
+        if self._joiner is not None and self._current is not None:
+            self._current.abort()
+            self._joiner.join()
+        if self._current is not None:
+            self._current.close()
+        self._current, self._joined, self._joiner = None, False, None
+
+    def resume(self) -> None:
+        """Join the next communicator, of the same processes.
+
+        Nobody waits for the others here: a rank whose clean-up fails never comes, which is not for them to find out.
+        """
+        self.leave()
+        self._generations.enter_next()
+        self._current = self._make(self._generations.place())
+        self._joiner = threading.Thread(target=self._enter_if_all_come, name="communicator-join", daemon=True)
+        self._joiner.start()
+
+    def rebuild(self) -> None:
+        """Join the next communicator, in which others may be new processes; returns when all have come."""
+        self._generations.enter_next()
+        self.join()
+
+    def _enter(self, communicator: Communicator) -> None:
+        communicator.join()
+        self._joined = True
+        self._tell_joined(communicator)
+
+    def _enter_if_all_come(self) -> None:
+        assert self._current is not None
+        # Whoever needs the communicator tries again, and is told then why that fails.
+        with contextlib.suppress(CommunicationAborted, CommunicationTimeout):
+            self._enter(self._current)
