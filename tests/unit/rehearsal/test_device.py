@@ -146,6 +146,7 @@ def test_only_the_device_target_is_another(make: Make) -> None:
     context.set_context = print  # type: ignore[attr-defined]
     module = ModuleType("utils")
     module.context = context  # type: ignore[attr-defined]
+    module.TftHandle = type("TftHandle", (), {"unregister_tft": print})  # type: ignore[attr-defined]
     device.Device(make(0)).replace_handle(module)
     assert (module.context.get_context("device_target"), module.context.get_context("mode")) == ("Ascend", 1)
     assert module.context.set_context is print
