@@ -56,6 +56,8 @@ def verdicts(tmp_path: Path, plan: Plan, *lines: str) -> list[tuple[str, str]]:
         (RETRY, [ALL, result(0, "retry")]),
         (RETRY_RECOVER, [ALL, result(405, "retry"), result(0, "recover")]),
         (DUMP, [offer("exit", "dump")]),
+        (DUMP, [offer("exit", "dump"), result(0, "dump")]),
+        (plan_of(("ARF", False), ("TTP", True)), [ALL, result(406, "recover"), result(0, "dump")]),
         (plan_of(("UCE", True), ("ARF", True)), [ALL, result(0, "retry"), ALL, result(0, "recover")]),
     ],
 )
@@ -66,10 +68,11 @@ def test_what_was_planned_and_chosen_passes(tmp_path: Path, plan: Plan, lines: l
 @pytest.mark.parametrize(
     ("plan", "lines", "seen"),
     [
+        (RETRY, [ALL, result(0, "retry"), result(0, "dump")], "success of retry, dump, where retry is planned"),
         (RETRY, [ALL, result(0, "recover")], "success of recover, where retry is planned"),
         (RETRY, [ALL, result(0, "retry"), result(0, "retry")], "success of retry, retry, where retry is planned"),
         (RETRY, [offer("exit", "dump"), result(0, "retry")], "the SDK has not offered retry"),
-        (DUMP, [offer("exit", "dump"), result(0, "recover")], "success of recover, where none is planned"),
+        (DUMP, [offer("exit", "dump"), result(0, "recover")], "success of recover, where dump is planned"),
     ],
 )
 def test_another_choice_fails(tmp_path: Path, plan: Plan, lines: list[str], seen: str) -> None:
