@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy
 import pytest
 
+from chaos.plan.aids import WATCHDOG_POLL_SECONDS
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.watchdog import start_watchdog
+from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
 
 SECONDS = 20.0
 ARRAY = numpy.ones(3, "float32")
@@ -62,6 +63,10 @@ def test_the_watchdog_ends_the_collective_long_before_that(
     assert f"HcclWatchdogThread catch an error: {failures[0]}, rank id: 1, group name: hccl_world_group" in log
     assert "Watchdog thread got hccl error, try to stop training. rank: 1" in log
     assert "Try to destroy all streams by watch dog thread." in log
+
+
+def test_plan_and_stand_in_mean_the_same_poll() -> None:
+    assert POLL_SECONDS == WATCHDOG_POLL_SECONDS
 
 
 def test_a_watchdog_without_an_error_says_nothing() -> None:
