@@ -51,6 +51,8 @@ class RehearsalJob:
         ]
         if is_sliced(scenario):
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
+        if scenario.job.tre is not None:
+            parts.append(Simulated("watch over the global norm, in place of MindFormers' TrainingStateMonitor", "job"))
         if sdk == "standin" and needs_sdk(scenario.job):
             parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
         parts.extend(_simulated_faults(scenario))
