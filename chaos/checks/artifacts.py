@@ -98,15 +98,22 @@ class Artifacts:
         return self._logs[attempt]
 
     def worker_events(self, attempt: str, rank: int) -> list[LogEvent]:
-        """What a rank's own log says, in the order of its lines; nothing where it has none.
+        """What a rank's own logs say, in the order of its lines; nothing where it has none.
 
-        Times are read as UTC, as those of the SDK.
+        The log of a process that was replaced is beside that of the new one (``worker_2.before-1.log``) and comes
+        first. Times are read as UTC, as those of the SDK.
         """
-        key = f"{attempt}/worker_{rank}.log"
+        key = f"{attempt}/worker_{rank}"
         if key not in self._logs:
-            path = self.run_dir / "logs" / key
+            current = self.run_dir / "logs" / f"{key}.log"
+            earlier = sorted(current.parent.glob(f"worker_{rank}.before-*.log"), key=_number_of)
             readers = [MindSporeLogReader(timezone.utc)]
-            self._logs[key] = list(read_log(path, readers, name=self.relative(path))) if path.is_file() else []
+            self._logs[key] = [
+                event
+                for path in (*earlier, current)
+                if path.is_file()
+                for event in read_log(path, readers, name=self.relative(path))
+            ]
         return self._logs[key]
 
     def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
@@ -122,6 +129,12 @@ class Artifacts:
     def unfinished(self) -> list[Path]:
         """Files and directories under the job's directory whose names say that they were not finished."""
         return sorted(_unfinished(self.job_dir))
+
+
+def _number_of(path: Path) -> int:
+    """The number of ``worker_2.before-1.log``."""
+    digits = path.stem.rpartition("-")[2]
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
 
 
 def _contains(path: Path, needle: bytes) -> bool:

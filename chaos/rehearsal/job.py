@@ -83,7 +83,7 @@ class RehearsalJob:
             f"--seed={job.seed}",
             f"--is-recover={int(launch.resume)}",
             *_slicing(launch.scenario),
-            *(["--continue"] if job.agent and job.checkpoint_interval else []),
+            *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
             *aid_arguments(job),
             *_norm_arguments(job),
             *job.arguments,

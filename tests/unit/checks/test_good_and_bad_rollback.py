@@ -132,6 +132,13 @@ def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, chec
     assert said(judged(run), check, "fail", text)
 
 
+def test_the_log_of_a_replaced_process_counts(judged: Judge) -> None:
+    run = rolled_back_run()
+    run.others["logs/train/worker_2.before-1.log"] = run.others["logs/train/worker_2.log"]
+    run.others["logs/train/worker_2.log"] = b"epoch: 1 step: 1, loss is 2.3\n"
+    assert judged(run).verdict == "pass"
+
+
 def test_without_a_ranks_log_nothing_is_known_of_it(judged: Judge) -> None:
     run = rolled_back_run()
     del run.others["logs/train/worker_2.log"]
