@@ -83,6 +83,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.digest_interval": job(digest_interval=4),
     "job.graph": job(graph=True),
     "job.agent": job(agent=True),
+    "job.tre": job(tre={"threshold": 2.0}),
     "job.strategies": job(strategies=("exit",)),
     "job.restart_limit": job(restart_limit=1),
 }
