@@ -21,6 +21,7 @@ from chaos.observe.layout import find_checkpoints
 from chaos.plan import io
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.schedule import ABNORMAL
 from chaos.platforms.base import Job, Platform
 from chaos.platforms.children import subreaper
 from chaos.platforms.leases import Leases
@@ -371,7 +372,9 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     if interval <= 1:
         return ()
     saved = [part.step for part in (plan.checkpoint, plan.restore) if part is not None]
-    steps = [plan.last_step, *saved, *(recovery.step for recovery in plan.recoveries)]
+    # What a spike came to is in the digest of its own step.
+    spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
+    steps = [plan.last_step, *saved, *spikes, *(recovery.step for recovery in plan.recoveries)]
     return tuple(sorted({step for step in steps if step is not None}))
 
 

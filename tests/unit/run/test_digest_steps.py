@@ -7,6 +7,7 @@ from dataclasses import replace
 from chaos.plan.model import Recovery
 from chaos.run.driver import digest_steps
 from tests.unit.good_run import a_plan
+from tests.unit.rolled_back_run import HELD, SPIKE, rolled_back_plan
 
 
 def test_digests_of_every_step_need_no_exception() -> None:
@@ -24,3 +25,7 @@ def test_the_steps_of_online_repairs_have_digests_too() -> None:
     assert digest_steps(
         replace(a_plan(), checkpoint=None, recoveries=tuple(Recovery("UCE", ("uce",), step) for step in (4, 8))), 5
     ) == (4, 8, a_plan().last_step)
+
+
+def test_the_step_of_a_spike_has_a_digest_for_its_proof() -> None:
+    assert digest_steps(rolled_back_plan(), 5) == (HELD, SPIKE, a_plan().last_step)
