@@ -13,6 +13,9 @@ from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
 from chaos.plan.model import Plan
 
+REFUSAL = "has a file for every rank"
+"""What the rehearsal's job says when it finds no step to go on from."""
+
 
 def periodic(artifacts: Artifacts) -> list[FoundCheckpoint]:
     """Finished periodic files that the job left, by path."""
@@ -60,3 +63,18 @@ def judge_hopeless(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
         found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
     found.settle(expected, f"of {len(plan.replica_groups)} groups there are files of {kept}")
+
+
+def judge_refusal(history: History, artifacts: Artifacts, found: Collector) -> None:
+    """There the job started again says so and ends; above all it does not begin from the start without a word."""
+    expected = "the job started again finds nothing to go on from, says so and ends"
+    for event in ("load.begin", "step.begin"):
+        for one in history.select(event, attempt=RESUME):
+            found.fail(expected, f"rank {one.rank} has recorded {event}", one.source)
+    refused = [one for one in history.select("rank.exit", attempt=RESUME) if one.data.get("code") not in (None, 0)]
+    if not refused:
+        found.unknown(expected, "no rank of attempt resume has ended with an error of its own")
+    for one in refused:
+        if not artifacts.log_contains(RESUME, REFUSAL, one.rank):
+            found.unknown(expected, f"the log of rank {one.rank} does not say why it ended", one.source)
+    found.settle(expected, f"{len(refused)} ranks did", *(one.source for one in refused))

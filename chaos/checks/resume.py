@@ -9,7 +9,7 @@ from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
-from chaos.checks.periodic import judge_hopeless, resumed_from
+from chaos.checks.periodic import judge_hopeless, judge_refusal, resumed_from
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
 from chaos.checks.spans import goes_on, trains_to_the_end
@@ -29,11 +29,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if trains_to_the_end(plan):
         return found.findings()
     if not plan.resumes:
+        if plan.restore is not None:
+            judge_hopeless(plan, artifacts, found)
+            judge_refusal(history, artifacts, found)
+            return found.findings()
         for start in history.select("attempt.start", attempt=RESUME):
             found.unknown("the job is not started again", "it was", start.source)
         found.settle("the job is not started again", "it was not")
-        if plan.restore is not None:
-            judge_hopeless(plan, artifacts, found)
         return found.findings()
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")

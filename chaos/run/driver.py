@@ -272,7 +272,7 @@ class _Runner:
             ) as session,
         ):
             came_to_end = self._attempt(session, "train", plan.faults, resume=False)
-            if came_to_end and plan.resumes and scenario.job.resume:
+            if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
                 self._resume(session)
 
     def _resume(self, session: Session) -> None:
@@ -283,7 +283,13 @@ class _Runner:
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )
             return
-        self._attempt(session, "resume", (), resume=True)
+        try:
+            self._attempt(session, "resume", (), resume=True)
+        except JobFailed as failed:
+            if session.plan.resumes:
+                raise
+            # The plan says that there is nothing to go on from: a job that says so too does what it should.
+            session.history.record("resume.refused", attempt="resume", reason=str(failed))
 
     def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""

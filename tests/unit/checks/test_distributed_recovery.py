@@ -7,7 +7,7 @@ import pytest
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.plan.model import PlannedRestore
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import SAVED, GoodRun, Spoil, state_after
+from tests.unit.good_run import SAVED, GoodRun, Record, Spoil, pid_of, record, state_after
 from tests.unit.restored_run import LOSS, group_info, restored_run, slices_of
 
 INFO = "job/checkpoints/rank_{}/group_info.pb"
@@ -32,8 +32,15 @@ def stale(run: GoodRun) -> None:
 
 
 def hopeless(run: GoodRun) -> None:
-    run.replan(restore=PlannedRestore(None, (0, 2), {}))
-    run.without_resume()
+    """Nothing is left to go on from: started again, every rank says so and ends."""
+    run.replan(restore=PlannedRestore(None, (0, 2), {}), resumes=False, resume_step=None)
+    run.saved.pop(0)
+    for name, records in run.files.items():
+        if name.startswith("resume"):
+            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = 1
+        run.others[f"logs/resume/worker_{one['rank']}.log"] = b"FileNotFoundError: no step has a file for every rank\n"
 
 
 def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
@@ -119,15 +126,18 @@ def test_faults_with_another_effect_have_no_such_evidence(run: GoodRun) -> None:
     assert not list(lost_files_doubts(run.plan.faults[0], None, {}))  # type: ignore[arg-type]
 
 
-def test_that_nothing_can_be_resumed_is_seen_in_the_files(run: GoodRun, judged: Judge) -> None:
+def test_that_nothing_can_be_resumed_is_seen_in_the_files_and_said_by_the_job(run: GoodRun, judged: Judge) -> None:
     hopeless(run)
-    del run.saved[0]
     judgement = judged(run)
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
     assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
+    assert said(judgement, "resume", "pass", "4 ranks did")
 
 
 def test_a_complete_step_refutes_the_plan(run: GoodRun, judged: Judge) -> None:
+    slices = run.saved[1], restored_run().saved[0]
     hopeless(run)
+    run.saved = dict(enumerate(slices))
     assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every group")
 
 
@@ -135,3 +145,24 @@ def test_without_any_file_nobody_can_say_that_slices_were_lost(run: GoodRun, jud
     hopeless(run)
     run.saved = {}
     assert said(judged(run), "resume", "unknown", "no periodic checkpoint of any rank is there")
+
+
+def test_a_job_that_begins_from_the_start_without_a_word_fails(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    place: Record = {"attempt": "resume", "rank": 1, "pid": pid_of("resume", 1)}
+    run.add("resume-rank_1", record(22.0, "step.begin", step=1, **place))
+    assert said(judged(run), "resume", "fail", "rank 1 has recorded step.begin")
+
+
+def test_a_job_that_ends_without_saying_why_is_unknown(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    run.others["logs/resume/worker_2.log"] = b"Segmentation fault\n"
+    assert said(judged(run), "resume", "unknown", "the log of rank 2 does not say why it ended")
+
+
+@pytest.mark.parametrize("code", [0, None])
+def test_a_job_that_does_not_end_by_itself_is_unknown(run: GoodRun, judged: Judge, code: int | None) -> None:
+    hopeless(run)
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = code
+    assert said(judged(run), "resume", "unknown", "no rank of attempt resume has ended with an error of its own")
