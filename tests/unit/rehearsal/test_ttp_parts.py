@@ -244,8 +244,10 @@ Process = Callable[..., Processor]
 
 @pytest.fixture
 def processor() -> Process:
-    def make(rank: int, handlers: dict[str, Handler] | None = None, seconds: float = 0.3) -> Processor:
-        timings = replace(FAST, action=seconds, reconnect=seconds)
+    def make(
+        rank: int, handlers: dict[str, Handler] | None = None, seconds: float = 0.3, answer: float = FAST.pre_lock
+    ) -> Processor:
+        timings = replace(FAST, action=seconds, reconnect=seconds, pre_lock=answer)
         return Processor(
             rank, run="run-1", secret=b"secret", timings=timings, log=TtpLog(None), handlers=handlers or {}
         )
@@ -269,8 +271,8 @@ def test_nobody_at_the_port_is_an_error_that_names_it(processor: Process, port: 
 def test_somebody_who_never_answers_is_not_waited_for_longer_than_the_limit(processor: Process) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(ConnectionError, match=f"rank 1: 127.0.0.1:{port} is not the controller of this run"):
-            processor(1).start("127.0.0.1", port)
+        with pytest.raises(ConnectionError, match=f"rank 1: the controller at 127.0.0.1:{port} took the connection"):
+            processor(1, answer=0.3).start("127.0.0.1", port)
 
 
 def test_a_registered_rank_may_be_silent_longer_than_the_limit_of_registering(

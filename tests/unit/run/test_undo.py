@@ -256,6 +256,7 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
     assert set(UNDO_ACTIONS) == {
         "resume-process",
         "continue-training",
+        "note-kept",
         "end-job",
         "remove-directory",
         "unmount-storage",
