@@ -104,7 +104,7 @@ def told(story: Story) -> dict[str, Any]:
         "saved": story.saved,
         "order": order(story),
         "handlers": {rank: story.handlers(rank) for rank in story.records},
-        "calls": {rank: story.calls(rank) for rank in story.records},
+        "calls": {rank: answers(story, rank) for rank in story.records},
         "dialogue": said(story),
         "ends": story.endings(),
     }
