@@ -14,6 +14,9 @@ from chaos.rehearsal.taskd.workers import Worker, WorkerError, Workers
 
 FAILED = 1
 
+_REPORT_SECONDS = 5.0
+"""How long the report of a success is waited for; ranks that have trained to the end give the vendor's none to make."""
+
 
 class ClusterAgent:
     """Controls one job in msrun's place."""
@@ -100,7 +103,7 @@ class ClusterAgent:
             return True
         if self._trained_since is None:
             self._trained_since = time.monotonic()
-        return time.monotonic() - self._trained_since > self._settings.timings.answer
+        return time.monotonic() - self._trained_since > min(_REPORT_SECONDS, self._settings.timings.answer)
 
     def _may_still_act(self) -> bool:
         """Whether the controller may still find a way: it acts, or there is time left for it to notice."""

@@ -50,10 +50,19 @@ def verdicts(tmp_path: Path, plan: Plan, *lines: str) -> list[tuple[str, str]]:
     return [(one.verdict, one.seen) for one in found.findings()]
 
 
+def states(*names: str) -> str:
+    place = "info [19355][TTP controller_state_machine.cpp:115]"
+    return "".join(f"2026-11-21 17:57:53.549008 19355 {place} nextState: STATE_OP_{name}\n" for name in names)
+
+
+REPAIRED = states("NORMAL", "ABNORMAL", "ENV_CLEAR", "REPAIR", "NORMAL")
+
+
 @pytest.mark.parametrize(
     ("plan", "lines"),
     [
         (RETRY, [ALL, result(0, "retry")]),
+        (RETRY, [ALL, REPAIRED]),  # a job that ends before the SDK has reported
         (RETRY_RECOVER, [ALL, result(405, "retry"), result(0, "recover")]),
         (DUMP, [offer("exit", "dump")]),
         (DUMP, [offer("exit", "dump"), result(0, "dump")]),
@@ -86,6 +95,8 @@ def test_another_choice_fails(tmp_path: Path, plan: Plan, lines: list[str], seen
     [
         (RETRY, [], "tells of no strategy that was offered"),
         (RETRY, [ALL], "success of none, where retry is planned"),
+        (RETRY, [ALL, REPAIRED, REPAIRED], "success of none, where retry is planned"),
+        (RETRY, [ALL, states("REPAIR", "DUMP", "NORMAL")], "success of none, where retry is planned"),
         (RETRY_RECOVER, [ALL, result(0, "recover")], "does not tell that retry failed"),
     ],
 )
