@@ -75,9 +75,10 @@ class Run:
     def left(self) -> list[str]:
         """What is left of it outside its directory, and what its ledger still has open."""
         found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(self.token)]
-        # Looked for in another way too: by the run's name in any environment or command line.
-        name = json.loads((self.path / "run.json").read_bytes())["run"]
-        found += [f"process {pid} names {name}" for pid in _mentioning(name)]
+        # Looked for in another way too: by the run's directory in any environment or command line. Its name would not
+        # do: tests that run beside this one may have a copy of the same baseline.
+        directory = str(self.path.resolve())
+        found += [f"process {pid} names {directory}" for pid in _mentioning(directory)]
         found += [str(self.private)] if self.private.exists() else []
         found += [f"open undo step {step.id}" for step in Ledger(self.path / "undo.jsonl").open_steps()]
         return found
