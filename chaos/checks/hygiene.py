@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 from chaos.checks.acted import TTP
 from chaos.checks.artifacts import Artifacts
@@ -14,7 +15,7 @@ from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
-from chaos.plan.model import Plan
+from chaos.plan.model import Plan, PlannedFault
 
 NAME = "hygiene"
 SIGKILL = 9
@@ -23,7 +24,8 @@ SIGKILL = 9
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and what was found after the teardown."""
     found = Collector(NAME)
-    felt = (fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES)
+    felt = [fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES]
+    felt.sort(key=lambda fault: (not fault.harmless, _made(history, fault)))  # what comes last decides, if it does harm
     hit = {rank: fault.kind for fault in felt for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
@@ -38,6 +40,10 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_healed(plan, history, artifacts, found)
     _judge_left(plan, history, artifacts, found)
     return found.findings()
+
+
+def _made(history: History, fault: PlannedFault) -> int:
+    return max((one.mono for one in history.select("fault.injecting", fault=fault.id)), default=0)
 
 
 def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: str | None, found: Collector) -> None:
@@ -145,6 +151,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     expected = "no process, port or unfinished file is left"
     events = history.select("hygiene")
     known = {one.pid for one in history.select("launcher.found")}
+    broken = _broken_off(history, artifacts)
     for event in history.select("job.leftovers"):
         left = [one for one in event.data.get("orphans") or [] if one.get("pid") not in known]
         if left:
@@ -158,7 +165,9 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
         if event.data.get("ports"):
             found.fail(expected, f"ports still open: {text_list(event.data['ports'])}", event.source)
         stale = [
-            artifacts.recorded(str(path)) for path in event.data.get("stale") or [] if not _allowed(plan, str(path))
+            name
+            for path in event.data.get("stale") or []
+            if not _allowed(plan, str(path)) and (name := artifacts.recorded(str(path))) not in broken
         ]
         if stale:
             found.fail(expected, f"stale files: {text_list(stale)}", event.source)
@@ -167,10 +176,28 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         if absent:
             found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
-    unfinished = [name for path in artifacts.unfinished() if not _allowed(plan, name := artifacts.relative(path))]
+    unfinished = [
+        name
+        for path in artifacts.unfinished()
+        if not _allowed(plan, name := artifacts.relative(path)) and name not in broken
+    ]
     if unfinished:
         found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
     found.settle(expected, "none is")
+
+
+def _broken_off(history: History, artifacts: Artifacts) -> set[str]:
+    """Temporary names of the periodic checkpoints in the middle of which a fault has struck the rank."""
+    struck = {(one.rank, one.pid) for one in history.select("fault.injecting", attempt=TRAIN)}
+    names = {}
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        names[event] = {
+            (one.rank, one.pid, str(one.data.get("path")))
+            for one in history.select(event, attempt=TRAIN, kind="periodic")
+            if (one.rank, one.pid) in struck
+        }
+    paths = (path for _, _, path in names["checkpoint.begin"] - names["checkpoint.end"])
+    return {artifacts.recorded(str(PurePosixPath(path).with_suffix(".tmp"))) for path in paths}
 
 
 def _processes(listed: list[dict[str, object]]) -> str:

@@ -196,8 +196,14 @@ def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector
     expected = "training moves the weights"
     recorded = digests(history, attempt)
     for rank in range(plan.ranks):
-        states = [event for _, event in sorted(recorded.get(rank, {}).items()) if event.data.get("parameters")]
-        initial = history.first("initial", attempt=attempt, rank=rank)
+        # After a recovery within the launch it must move them again.
+        find = history.last if trains_to_the_end(plan) else history.first
+        initial = find("initial", attempt=attempt, rank=rank)
+        states = [
+            event
+            for _, event in sorted(recorded.get(rank, {}).items())
+            if event.data.get("parameters") and (initial is None or event.mono > initial.mono)
+        ]
         if initial is not None:
             states.insert(0, initial)
         if len(states) < 2:

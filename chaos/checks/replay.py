@@ -38,6 +38,8 @@ def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> 
             _judge_first(rank, own[0], found)
             for span, before, after in zip(planned, own, own[1:], strict=False):
                 _judge_again(plan, span, rank, before, after, found)
+            for before, after in pairwise(own):
+                _judge_fresh(rank, before, after, found)
             for number, part in enumerate(own):
                 _judge_order(rank, part, found, last=to_the_end and number == len(planned))
         if to_the_end:
@@ -154,6 +156,14 @@ def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) 
         if step_of(after) <= step_of(before):
             seen = f"rank {rank} trained a batch of step {step_of(after)} twice"
             found.fail(ONCE, seen, after.source, before.source)
+
+
+def _judge_fresh(rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
+    """A step that is trained again has a digest of its own, or that of its first training would stand for it."""
+    again = {step_of(one) for one in _named(before, "digest")} - {step_of(one) for one in _named(after, "digest")}
+    for end in _named(after, "step.end"):
+        if step_of(end) in again:
+            found.unknown(ONCE, f"rank {rank} has no digest of step {step_of(end)}, trained again", end.source)
 
 
 def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> None:

@@ -35,13 +35,9 @@ def judge_states(
         found.close()
         return
     compared, count = 0, len(planned)
-    if plan.comparable is not None:
-        planned = [span for span in planned if span.step <= plan.comparable.until]
-        if not planned:
-            return  # chaos.checks.scope says so
-    for span in planned:
+    for number, span in enumerate(planned, 1):
         for rank, own in parts.items():
-            part = own[span.number] if len(own) == count + 1 else []
+            part = own[number] if len(own) == count + 1 else []
             initial = next((one for one in part if one.event == "initial"), None)
             if initial is None:
                 found.unknown(RESTORED, f"no digests of rank {rank} after recovery {span.number}")
@@ -54,21 +50,22 @@ def _judge_state(
     plan: Plan, history: History, twin: Twin, span: Span, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
-    sources = _of_twin(twin, rank, span.step) if twin.wanted else _of_group(plan, history, span, rank, initial)
+    by_twin = twin.wanted and (plan.comparable is None or span.step <= plan.comparable.until)
+    sources = _of_twin(twin, rank, span.step) if by_twin else _of_group(plan, history, span, rank, initial)
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
         seen = f"nothing to compare the state of rank {rank} after recovery {span.number} with"
         found.unknown(RESTORED, seen, initial.source)
         return 0
     theirs, where = source
-    if not twin.wanted:
+    if not by_twin:
         ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
     names = differing(ours, theirs)
     if not names:
         return 1
     seen = f"after recovery {span.number} rank {rank} held another state than that of step {span.step}"
     seen = f"{seen}: {len(names)} differ: {text_list(names)}{_origin(twin, rank, names[0], ours, span.step)}"
-    if plan.loss_tolerance > 0 and twin.wanted:
+    if plan.loss_tolerance > 0 and by_twin:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
     else:

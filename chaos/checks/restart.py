@@ -18,7 +18,7 @@ def started_again(history: History) -> bool:
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Event | str]]:
     """The end of each phase after the fault at ``begin``, or why it is not known."""
-    hit = {rank for fault in plan.faults for rank in fault.ranks}
+    hit = {one.rank for one in history.select("fault.injecting", attempt=TRAIN) if one.mono >= begin}
     ends = [one for one in history.select("child.exit", attempt=TRAIN) if one.mono >= begin]
     healthy = [one for one in ends if one.data.get("child_rank") not in hit]
     yield "detection", healthy[0] if healthy else "no end of a rank that no fault hit is recorded"

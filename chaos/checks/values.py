@@ -37,11 +37,12 @@ def judge_values(
         if event is not None:
             compared += 1
             _judge_equal(OWN, plan, artifacts, file, state, event, event.source, found)
+        elif not twin.wanted or (plan.comparable is not None and _step(state) > plan.comparable.until):
+            seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
+            found.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
         found.settle(OWN, f"{compared} files compared by digest")
-    elif not twin.wanted:
-        found.unknown(OWN, "no rank recorded digests at the saved step, and there is no baseline")
-        found.close()
+    found.close()
     if twin.wanted:
         _judge_against_twin(plan, artifacts, twin, states, found)
 

@@ -89,8 +89,12 @@ class _Soak:
         keep_all: bool,
         settings: dict[str, str],
     ) -> None:
-        self._cells = {_name(cells): (loaded, cells) for loaded, cells in _groups(pairs)}
-        self._codes = {name: code_key(loaded.text, _PACKAGE) for name, (loaded, _) in self._cells.items()}
+        groups = [*_groups(pairs)]
+        self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
+        if len(self._cells) < len(groups):
+            raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
+        given = json.dumps(settings, sort_keys=True)  # the text of a scenario does not hold them
+        self._codes = {name: code_key(loaded.text + given, _PACKAGE) for name, (loaded, _) in self._cells.items()}
         self._reports = reports
         self._times = times
         self._jobs = jobs
@@ -128,7 +132,7 @@ class _Soak:
             except KeyboardInterrupt:
                 self._stopped.set()
                 for process in list(self._running):
-                    process.send_signal(signal.SIGINT)
+                    process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
                 return True
         return False
 
@@ -161,6 +165,8 @@ class _Soak:
             start_new_session=True,  # Ctrl-C is handed on, once
         )
         self._running.add(process)
+        if self._stopped.is_set():  # it was started while the others were told
+            process.send_signal(signal.SIGTERM)
         output, _ = process.communicate()
         self._running.discard(process)
         if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
@@ -170,6 +176,9 @@ class _Soak:
         if verdict == "pass" and not self._keep_all:
             for run in runs:
                 shutil.rmtree(self._reports / run, ignore_errors=True)
+            latest = self._reports / "latest"
+            if latest.is_symlink() and not latest.exists():
+                latest.unlink(missing_ok=True)
         load = round(os.getloadavg()[0], 1)
         return SoakRun(*name, self._codes[name], verdict, " ".join(runs) or None, round(started, 1), seconds, load)
 

@@ -16,7 +16,7 @@ from chaos.faults.storage import directory_of, refusal, shown, top_mount, unmoun
 from chaos.history.ledger import UndoStep
 from chaos.plan.model import STORAGE_FULL
 from chaos.platforms.base import Job
-from chaos.platforms.mounts import mount_memory, resize_memory
+from chaos.platforms.mounts import mount_memory, mounts_at, resize_memory
 
 SOURCE = "chaos-disk"
 """By this name the file system is known as the harness's own."""
@@ -43,7 +43,8 @@ class DiskFull:
     def prepare(self, storage: Path) -> None:
         """Give the job a file system of its own to save on."""
         storage.mkdir(parents=True, exist_ok=True)
-        mount_memory(storage, SOURCE, _DISK_BYTES)
+        if not any(mount.source == SOURCE for mount in mounts_at(storage)):  # another fault has prepared it
+            mount_memory(storage, SOURCE, _DISK_BYTES)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None beyond those of the preparation."""

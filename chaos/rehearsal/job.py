@@ -58,6 +58,10 @@ class RehearsalJob:
         parts.extend(_simulated_faults(scenario))
         if scenario.job.agent:
             parts.append(Simulated(f"taskd and its manager, timings {scenario.job.timings}", "cluster agent"))
+        elif needs_sdk(scenario.job) and scenario.job.controller == "outside":
+            parts.append(Simulated("host of the SDK's controller outside the ranks", "cluster agent"))
+        if scenario.cluster.nodes > 1:
+            parts.append(Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform"))
         parts.extend(simulated_aids(scenario.job))
         return tuple(parts)
 

@@ -320,8 +320,9 @@ class _Runner:
             with uninterrupted():
                 injection.miss_rest("the attempt was ended")
                 injection.lasting.end_all()
-                put_back_faults(session)
+                put_back_faults(session, running=True)
                 job.stop(limits.stop)
+                put_back_faults(session)
                 injection.record_unhealable()
                 attempt.record_late_exits()
                 session.history.record("attempt.end", attempt=name)

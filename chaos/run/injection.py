@@ -118,7 +118,10 @@ class Injection:
             if isinstance(kind, Lasting):
                 self._answer_held(fault)
             evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
-        except (FaultMissed, PlatformError, LookupError, ValueError, DeadlineExpired) as error:
+        except (FaultMissed, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
+            if isinstance(kind, Lasting):  # it may have been made all the same, and nobody else would end it
+                for victim in victims:
+                    kind.end(victim)
             self._miss(fault, str(error))
             return
         if kind.effect == "suspension":

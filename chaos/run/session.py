@@ -24,7 +24,7 @@ from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.undo import AFTER_PROCESSES, UNDO_ACTIONS, UndoContext, in_order, undo_step
 from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
 
@@ -94,9 +94,14 @@ def open_session(
             _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
 
 
-def put_back_faults(session: Session) -> None:
+def put_back_faults(session: Session, *, running: bool = False) -> None:
     """Undo the faults that are still open, and leave the job and the private directory as they are."""
-    _undo(session.owned, session.history, session.clock, lambda step: step.fault is not None)
+    _undo(
+        session.owned,
+        session.history,
+        session.clock,
+        lambda step: step.fault is not None and not (running and step.action in AFTER_PROCESSES),
+    )
 
 
 def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Callable[[UndoStep], bool]) -> None:
@@ -106,7 +111,7 @@ def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Cal
     """
     context = UndoContext(owned.token, clock)
     unrecorded: list[LedgerError | HistoryWriteError] = []
-    for step in filter(wanted, owned.ledger.open_steps()):
+    for step in filter(wanted, in_order(owned.ledger.open_steps())):
         try:
             undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
             if step.fault is not None and undone.ok:

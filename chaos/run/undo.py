@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ from chaos.run.wait import DeadlineExpired, wait_for
 
 _CONTINUE_SECONDS = 10.0
 
+AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage"})
+"""What takes away a directory that living processes of the job write in: done when they have ended."""
+
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
 
@@ -38,9 +41,14 @@ class Undone:
     how: str
 
 
+def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
+    """The order in which steps are undone: as given, but for those that have to wait for the end of the processes."""
+    return sorted(steps, key=lambda step: step.action in AFTER_PROCESSES)
+
+
 def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: UndoContext) -> list[Undone]:
     """Undo every open step of the ledger, the latest first. A step that fails stays open and the others go on."""
-    return [undo_step(ledger, step, actions, context) for step in ledger.open_steps()]
+    return [undo_step(ledger, step, actions, context) for step in in_order(ledger.open_steps())]
 
 
 def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
@@ -145,6 +153,8 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
             _remove(path / name)
     elif names and _marked_with(path) not in (context.token, ""):
         raise CannotUndo(f"{path} carries another run's marker; it was left alone")
+    if {entry.name for entry in path.iterdir()} - {MARKER}:  # without the marker nobody could remove it any more
+        raise CannotUndo(f"{path}: something was put there meanwhile; do it again")
     (path / MARKER).unlink(missing_ok=True)
     path.rmdir()
     return f"removed {path}"

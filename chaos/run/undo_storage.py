@@ -27,11 +27,12 @@ def unmount_storage(step: UndoStep, context: UndoContext) -> str:
         raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
     kept = path.with_name(f".{path.name}.kept")
     mounts = mounts_at(path)
-    if mounts and mounts[-1].source == SOURCE:
+    last = len(mounts) <= 1  # what lies under another mount is not at hand yet; its own step puts it back
+    if mounts and last and mounts[-1].source == SOURCE:
         _copy_afresh(path, kept)
     if mounts:
         unmount(path)
-    moved = _move_back(kept, path) if kept.is_dir() else 0
+    moved = _move_back(kept, path) if last and kept.is_dir() else 0
     if not mounts and not moved:
         return f"nothing is mounted at {path}"
     return f"unmounted {path}" + (f", {moved} entries kept" if moved else "")
@@ -68,6 +69,14 @@ def _copy(source: Path, target: Path) -> None:
 def _move_back(kept: Path, path: Path) -> int:
     entries = sorted(kept.iterdir())
     for entry in entries:
-        os.rename(entry, path / entry.name)  # noqa: PTH104 - as a pair with the system call: atomic, never a copy
+        target = path / entry.name
+        if _is_directory(entry) and _is_directory(target):  # the job has made it again
+            _move_back(entry, target)
+            continue
+        os.rename(entry, target)  # noqa: PTH104 - as a pair with the system call: atomic, never a copy
     kept.rmdir()
     return len(entries)
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

@@ -61,7 +61,7 @@ def _judge_handlers(case: Case) -> None:
     if len(logged_renames) > 1:
         sources = (event.source for event in logged_renames)
         found.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
-    for one in history.select("handler.exit", attempt=TRAIN, ok=False):
+    for one in case.span.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
         if case.span.tried and one.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
         seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {one.data.get('error', 'no reason given')}"

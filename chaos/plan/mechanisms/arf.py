@@ -53,6 +53,19 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
         recovery = Recovery("ARF", strike.ids, step, succeeds=False, restarted=lost, copied=copied)
         return Answer(recovery, why, spoilt[0].path, left=strike.after("ARF", spoilt))
+    if survive(context.groups, lost).lost:
+        context.problems.add(
+            "cluster.nodes",
+            f"with strategy recover the containers of the lost ranks' nodes are moved as a whole, so {ranks(lost)} get "
+            "new processes and no replica of some state is left: what becomes of that is not yet planned",
+            hint="write job.strategies without recover, or lose ranks whose nodes leave a replica of every rank alone",
+        )
+    if loss.at is None:
+        context.problems.add(
+            f"{strike.first.path}.trigger",
+            "the trigger leaves the step open, so it is not known after which step ARF lets the training go on",
+            hint="give the step and the phase",
+        )
     why = (
         f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({DOCUMENT}): the others keep their processes, the "
         "groups are rebuilt, and the new processes get the state of their replicas"

@@ -49,8 +49,9 @@ class Store:
         place = os.path.join(self._directory, f"rank_{self._rank}")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place + ".json")  # from here on nobody takes the old content for the new file
-        with open(place, "wb") as file:
+        with open(place + ".part", "wb") as file:
             file.write(content)
+        os.rename(place + ".part", place)  # a reader keeps the content that it has opened
         with open(place + ".json.part", "w", encoding="ascii") as file:
             json.dump(_identity(path), file)
         os.rename(place + ".json.part", place + ".json")

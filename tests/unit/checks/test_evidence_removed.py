@@ -275,7 +275,7 @@ def unreadable_kind(run: GoodRun) -> None:
 
 CHECKPOINT: list[tuple[Spoil, str]] = [
     (no_digest_at_the_saved_step, "the baseline has no digests of rank 0 at step 5"),
-    (nothing_to_compare_with, "no rank recorded digests at the saved step, and there is no baseline"),
+    (nothing_to_compare_with, "recorded no digests at the saved step, and there is no baseline to compare with"),
     (no_names, "no record of which parameters rank 0 has"),
     (tolerance, "values would be needed for a tolerance"),
     (without_witness, "there is a file of rank 1, whose history has no save"),

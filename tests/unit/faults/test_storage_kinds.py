@@ -19,7 +19,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
-from chaos.platforms.mounts import may_mount, mounts_at, unmount
+from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.heal import heal_run
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, undo_step
@@ -190,6 +190,31 @@ def test_an_undo_that_was_cut_off_is_completed(run: RunDirectory, storage: Path)
         assert sorted(path.name for path in storage.parent.iterdir()) == [storage.name]
         for path in storage.iterdir():
             path.unlink()
+
+
+def test_two_faults_on_one_storage_keep_what_was_written(run: RunDirectory, storage: Path) -> None:
+    """One file system serves both full disks; a read-only mount above it is taken away first."""
+    steps = [unmount_step(name, storage, "") for name in ("full", "full-too", "read-only")]
+    disk_full.KIND.prepare(storage)
+    disk_full.KIND.prepare(storage)
+    (storage / "file").write_text("kept")
+    mount_read_only(storage)
+    assert len(mounts_at(storage)) == 2
+    for step in reversed(steps):
+        unmount_storage(step, UndoContext(run.token, SYSTEM_CLOCK))
+    assert mounts_at(storage) == []
+    assert {path.name: path.read_text() for path in storage.iterdir()} == {"file": "kept"}
+    assert sorted(path.name for path in storage.parent.iterdir()) == [storage.name]
+
+
+def test_a_directory_that_the_job_has_made_again_is_joined_with_what_was_kept(run: RunDirectory, storage: Path) -> None:
+    kept = storage.with_name(f".{storage.name}.kept")
+    for place, name in ((kept, "old"), (storage, "new")):
+        (place / "step" / "rank_0").mkdir(parents=True)
+        (place / "step" / "rank_0" / name).write_text(name)
+    unmount_storage(unmount_step("full", storage, ""), UndoContext(run.token, SYSTEM_CLOCK))
+    assert sorted(path.name for path in (storage / "step" / "rank_0").iterdir()) == ["new", "old"]
+    assert not kept.exists()
 
 
 def test_a_mount_of_nobody_or_of_another_run_is_left_alone(run: RunDirectory, storage: Path, tmp_path: Path) -> None:

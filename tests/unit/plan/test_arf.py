@@ -158,3 +158,13 @@ def test_phases_and_budgets_are_those_of_the_profile(plan: Planner) -> None:
         found = plan(kill(5), job={**ARF, "timings": timings})
         assert tuple(found.budget.phases) == PHASES["ARF"]
         assert (found.budget.phases, found.budget.total) == (dict(profile.phases), profile.total)
+
+
+def test_nobody_is_left_to_copy_from_when_whole_nodes_are_moved(plan: Planner) -> None:
+    text = plan.refused(kill(5, ranks=(0, 3)), cluster={"ranks": 4, "nodes": 2}, job=ARF)
+    assert "no replica of some state is left" in text
+
+
+def test_a_loss_at_an_open_step_is_refused(plan: Planner) -> None:
+    fault = {"kind": "kill", "target": {"rank": 1}, "trigger": {"elapsed": "2s"}}
+    assert "leaves the step open" in plan.refused(fault, job=ARF)

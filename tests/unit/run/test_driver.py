@@ -130,8 +130,8 @@ def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
     assert [one["id"] for one in closed if one["record"] == "close"] == [
         "stop-rank-3",
         "stop-rank-1",
-        "private-directory",
         "job",
+        "private-directory",
     ]
     ended = {event.rank: event.data for event in history.select("rank.exit")}
     assert set(ended) == {0, 1, 2, 3}

@@ -97,7 +97,7 @@ def test_a_job_that_keeps_checkpoints_in_memory_has_a_place_for_them_that_goes_w
         assert (session.memory.parent, session.memory.stat().st_mode & 0o777) == (tmp_path, 0o700)
         (session.memory / "rank_0").write_bytes(b"state")
     assert not session.memory.exists()
-    assert closed(run) == ["memory-directory", "private-directory", "job"]
+    assert closed(run) == ["job", "memory-directory", "private-directory"]
     assert hygiene(run) == CLEAN
 
 
@@ -110,11 +110,11 @@ def test_a_machine_without_a_file_system_in_memory_is_told(
         opened(storage={"memory": True}),
     ):
         raise AssertionError("the session must not open")
-    assert closed(run) == ["private-directory", "job"]
+    assert closed(run) == ["job", "private-directory"]
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError("a check failed"), KeyboardInterrupt()])
-def test_everything_is_put_back_in_reverse_order(
+def test_everything_is_put_back_faults_first_and_directories_last(
     run: RunDirectory, opened: Open, start: Start, error: BaseException | None
 ) -> None:
     def work() -> None:
@@ -132,7 +132,7 @@ def test_everything_is_put_back_in_reverse_order(
     else:
         with pytest.raises(type(error)):
             work()
-    assert closed(run) == ["stop-rank-1", "private-directory", "job"]
+    assert closed(run) == ["stop-rank-1", "job", "private-directory"]
     assert find_run_processes(run.token) == []
     assert hygiene(run) == CLEAN
     (healed,) = read_history(run.path / "history").select("fault.healed")
@@ -163,7 +163,7 @@ def test_a_session_that_cannot_be_opened_leaves_nothing(
     with pytest.raises(OSError, match="no sockets"), opened():
         pytest.fail("there is no channel")
     assert list(tmp_path.glob("chaos-*")) == []
-    assert closed(run) == ["private-directory", "job"]
+    assert closed(run) == ["job", "private-directory"]
     assert hygiene(run) == CLEAN
 
 

@@ -23,6 +23,7 @@ from chaos.run.undo import (
     CannotUndo,
     UndoContext,
     end_job,
+    in_order,
     remove_directory,
     resume_process,
     undo_open_steps,
@@ -261,3 +262,9 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "remove-directory",
         "unmount-storage",
     }
+
+
+def test_directories_are_taken_away_after_the_processes_that_write_in_them() -> None:
+    names = ["remove-directory", "unmount-storage", "resume-process", "remove-directory", "end-job"]
+    steps = [UndoStep(id=str(number), fault=None, action=name, arguments={}) for number, name in enumerate(names)]
+    assert [step.id for step in in_order(steps)] == ["2", "4", "0", "1", "3"]

@@ -1,0 +1,116 @@
+"""What comes after a recovery is judged by itself: what the ranks did before the fault proves nothing for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chaos.plan.model import Comparable, PlannedFault, Recovery
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
+from tests.unit.repaired_run import STRUCK, place_of, uce_run
+from tests.unit.replaced_run import replaced_run
+from tests.unit.rolled_back_run import rolled_back_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.good_run import Record
+
+HELD = STRUCK - 1
+"""The step that all ranks hold after the repair."""
+
+
+def ranks_of(run: GoodRun) -> Iterator[list[Record]]:
+    yield from (records for name, records in run.files.items() if name.startswith("train"))
+
+
+def without_baseline(run: GoodRun) -> GoodRun:
+    run.baseline = None
+    run.replan(baseline="none")
+    return run
+
+
+def forget_digests(run: GoodRun, first: int) -> None:
+    for records in ranks_of(run):
+        records[:] = [one for one in records if not (one["event"] == "digest" and one["step"] >= first)]
+
+
+def keep_a_wrong_state(run: GoodRun, after: int) -> None:
+    """From its second beginning, after step ``after``, every rank holds the same wrong weights and never moves them."""
+    for records in ranks_of(run):
+        again = False
+        for one in records:
+            again = again or (one["event"] == "train.begin" and one["initial_step"] == after)
+            if again and one["event"] in ("initial", "digest"):
+                group = one["rank"] % 2
+                one["parameters"] = {name: hex_of("wrong", group, name) for name in one["parameters"]}
+
+
+def test_weights_that_stand_still_after_a_repair_are_a_failure(judged: Judge) -> None:
+    run = without_baseline(uce_run())
+    for records in ranks_of(run):
+        for one in records:
+            if one["event"] == "digest" and one["step"] >= STRUCK:
+                one["parameters"] = digests_of(state_after(one["rank"], HELD))
+    assert judged(run).verdict == "fail"
+
+
+@pytest.mark.parametrize("make", [uce_run, replaced_run])
+def test_without_a_digest_after_the_recovery_nothing_passes(judged: Judge, make: Callable[[], GoodRun]) -> None:
+    run = without_baseline(make())
+    forget_digests(run, STRUCK)
+    assert judged(run).verdict == "unknown"
+
+
+def test_a_wrong_state_is_found_where_the_fault_free_run_is_no_measure(judged: Judge) -> None:
+    """A spike that nothing took back, or asynchronous saving: then the ranks' own records are the measure."""
+    rolled_back = rolled_back_run()
+    rolled_back.replan(comparable=Comparable(5, "asynchronous saving"))
+    assert judged(rolled_back).verdict == "pass"
+    keep_a_wrong_state(rolled_back, 6)
+    assert judged(rolled_back).verdict == "fail"
+    repaired = uce_run()
+    repaired.replan(comparable=Comparable(3, "a spike in step 4"))
+    keep_a_wrong_state(repaired, HELD)
+    assert judged(repaired).verdict == "fail"
+
+
+def test_a_replayed_step_needs_a_digest_of_its_own(judged: Judge) -> None:
+    run = rolled_back_run()
+    for records in ranks_of(run):
+        last = max(number for number, one in enumerate(records) if one["event"] == "digest" and one["step"] == 7)
+        del records[last]
+    judgement = judged(run)
+    assert judgement.verdict == "unknown"
+    assert said(judgement, "resume", "unknown", "has no digest of step 7, trained again")
+
+
+def test_a_checkpoint_that_nothing_can_be_compared_with_is_unknown(judged: Judge) -> None:
+    run = good_run()
+    run.replan(comparable=Comparable(3, "a spike in step 4"))
+    for records in ranks_of(run):
+        records[:] = [one for one in records if not (one["event"] == "digest" and one["step"] == SAVED)]
+    assert judged(run).verdict == "unknown"
+
+
+def test_a_pause_before_another_recovery_is_no_beginning_of_training(judged: Judge) -> None:
+    run = uce_run()
+    pause = PlannedFault("pause", "pause", (0, 1, 2, 3), {"step": 3}, {"seconds": 0.01}, None, 13, "pause")
+    tsp = Recovery("TSP", ("pause",), None)
+    run.replan(faults=(pause, *run.plan.faults), recoveries=(tsp, *run.plan.recoveries))
+    for rank in range(4):
+        act: Record = {"fault": "pause", "kind": "pause", "signal": None, "target_rank": rank, "start_time": 100 + rank}
+        run.add("harness", record(10.25, "fault.injecting", **act, **place_of(rank)))
+    judgement = judged(run)
+    assert not [one for one in judgement.findings if one.check == "resume" and one.verdict != "pass"]
+
+
+def test_a_harmless_fault_of_a_rank_does_not_change_how_it_must_end(judged: Judge) -> None:
+    run = good_run()
+    harmless = PlannedFault("term", "terminate", (VICTIM,), {"step": 3}, {}, None, 15, "none")
+    run.replan(faults=(*run.plan.faults, replace(harmless)))
+    assert not [one for one in judged(run).findings if one.check == "hygiene" and one.verdict == "fail"]
