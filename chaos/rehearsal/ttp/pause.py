@@ -2,8 +2,9 @@
 
 A cluster's agent asks for it, for instance to switch the network meanwhile. Behaviour and log lines are those of MindIO
 TFT 7.3: the controller enters the state PAUSE, collects how far every rank is, and has all of them stop one step later,
-in ``tft_pause_train``. One thing is added: a rank that has passed that step before it heard of it says so, and a later
-step is agreed on; the vendor's controller would wait for it until its time limit.
+in ``tft_pause_train``. One thing is added: a rank that has said how far it is finishes no further step until it knows
+the agreed one. Where a step is shorter than the way to the controller and back, it would have passed it otherwise, and
+the vendor's controller would wait for it until its time limit.
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import Timings
 
-PAUSED, FAILED, LATE = 0, 1, 2
-"""What a rank answers: its training is blocked, it did not get there, or it has passed the step already."""
-
-_TRIES = 5
+PAUSED, FAILED = 0, 1
+"""What a rank answers: its training is blocked after the step, or it is not."""
 
 
 class Pause(Enum):
@@ -100,23 +99,19 @@ class Pausing:
         return ended
 
     def _pause(self, members: list[Member]) -> bool:
-        self._roster.ask(members, "collect", self._timings.collection)
+        silent = self._roster.ask(members, "collect", self._timings.collection, hold=True)
+        if silent:
+            return False
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         step = max((member.step for member in members), default=0) + 1
-        for _ in range(_TRIES):
-            self._log.info(
-                "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_PAUSE rank_num:{len(members)}"
-            )
-            missing = self._roster.ask(members, "pause", self._timings.action, step=step)
-            replies = [member.replies["pause"] for member in members if member not in missing]
-            if missing or any(reply["result"] == FAILED for reply in replies):
-                return False
-            late = [reply["reached"] for reply in replies if reply["result"] == LATE]
-            if not late:
-                self._log.info("TTP action_engine.cpp:71", "do action success. opcode: ACTION_OP_PAUSE")
-                return True
-            step = max(late) + 1
-        return False
+        self._log.info(
+            "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_PAUSE rank_num:{len(members)}"
+        )
+        missing = self._roster.ask(members, "pause", self._timings.action, step=step)
+        if missing or any(member.replies["pause"]["result"] != PAUSED for member in members):
+            return False
+        self._log.info("TTP action_engine.cpp:71", "do action success. opcode: ACTION_OP_PAUSE")
+        return True
 
     def _wait(self, deadline: float) -> Pause:
         self._log.info("TTP controller.cpp:2330", "Waiting for MindXCluster notify continue...")
@@ -144,12 +139,24 @@ class PausePoint:
         self._log = log
         self._changed = threading.Condition()
         self._step: int | None = None
+        self._held_until = 0.0
         self._passed = 0
         self._blocked: int | None = None
+
+    def hold(self, seconds: float) -> int:
+        """Finish no further step until :meth:`ask` says which one to pause after, or for at most that long.
+
+        Returns the last step that training has finished.
+        """
+        with self._changed:
+            self._held_until = time.monotonic() + seconds
+            return self._passed
 
     def reach(self, step: int) -> None:
         """Training has finished ``step``: blocks while a pause at this step or an earlier one is asked for."""
         with self._changed:
+            while self._held_until > time.monotonic():
+                self._changed.wait(self._held_until - time.monotonic())
             if self._asked_at(step):
                 self._log.info("PYH ttp_decorator.py:690", f"[pause] training paused, rank:{self._rank}")
                 self._blocked = step
@@ -158,36 +165,39 @@ class PausePoint:
                 self._blocked = None
             self._passed = step
 
-    def ask(self, step: int, seconds: float) -> tuple[int, int]:
+    def ask(self, step: int, seconds: float) -> int:
         """Have the training block after ``step``.
 
-        Returns PAUSED when it does, LATE when it had passed that step, FAILED when neither comes in time or another
-        order has come meanwhile; and the last step that training has finished.
+        Returns PAUSED when it does; FAILED when it has passed that step, does not get there in time, or another order
+        has come meanwhile.
         """
         began = time.monotonic()
-        result, reached = self._ask(step, seconds)
+        result = PAUSED if self._ask(step, seconds) else FAILED
         self._log.info(
             "PYH ttp_decorator.py:663",
             f"[Pause] rank:{self._rank} pause training consumed:{time.monotonic() - began:.3f}s, ret:{result}",
         )
-        return result, reached
+        return result
 
-    def _ask(self, step: int, seconds: float) -> tuple[int, int]:
+    def _ask(self, step: int, seconds: float) -> bool:
         with self._changed:
-            if self._passed >= step and self._blocked is None:
-                return LATE, self._passed
+            self._let_go()
+            if self._passed >= step:
+                return False
             self._step = step
-            self._changed.notify_all()
-            blocked = self._changed.wait_for(lambda: self._step != step or (self._blocked or -1) >= step, seconds)
-            if not blocked or self._step != step:
-                return FAILED, self._passed
-            return PAUSED, self._blocked or self._passed
+            return self._changed.wait_for(lambda: self._step != step or self._blocked == step, seconds) and (
+                self._step == step
+            )
 
     def release(self) -> None:
         """Let the training go on."""
         with self._changed:
             self._step = None
-            self._changed.notify_all()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._held_until = 0.0
+        self._changed.notify_all()
 
     def _asked_at(self, step: int) -> bool:
         return self._step is not None and step >= self._step

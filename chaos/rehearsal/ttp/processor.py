@@ -204,7 +204,9 @@ class Processor:
         if kind == "replicas taken":
             self._replicas_taken.set()
         elif kind == "collect":
-            self._reply(kind)
+            # Who asks for a pause only, with no replica to repair from, reports no updates: its steps are known here.
+            passed = self.pause_point.hold(self._timings.action) if message.get("hold") else 0
+            self._reply(kind, step=max(self._step, passed))
         elif kind == "pre-lock":
             # Waits for this rank's own update to end, so it must not keep the receiver from an exit.
             threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
@@ -252,11 +254,11 @@ class Processor:
 
     def _pause(self, step: int) -> None:
         self._log.info("TTP processor.cpp:1077", f"rank:{self.rank} receive pause message")
-        result, reached = self.pause_point.ask(step, self._timings.action)
+        result = self.pause_point.ask(step, self._timings.action)
         if result == PAUSED and "stream_sync" in self._handlers:
             result = self._call("stream_sync")
         self._log.info("TTP processor.cpp:1104", f"rank:{self.rank} reply device pause result success")
-        self._reply("pause", result=result, reached=reached)
+        self._reply("pause", result=result)
 
     def _continue(self) -> None:
         self._log.info("TTP processor.cpp:1114", f"rank:{self.rank} receive continue message")

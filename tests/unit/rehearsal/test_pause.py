@@ -1,4 +1,4 @@
-"""The pause in the stand-in: all ranks stop after the same step, also those that hear of it late, and all go on."""
+"""The pause in the stand-in: all ranks stop after the same step, however fast they are, and all go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.rehearsal.ttp.log import TtpLog
-from chaos.rehearsal.ttp.pause import FAILED, LATE, PAUSED, Pause, PausePoint, Pausing
+from chaos.rehearsal.ttp.pause import FAILED, PAUSED, Pause, PausePoint, Pausing
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.run.wait import wait_for
@@ -26,9 +26,10 @@ class Rank:
         self.member: Member | None = None
         self.roster: Roster | None = None
         self.asked: list[int] = []
+        self.arrived = step
         self.before_pause: Callable[[int], None] = lambda step: None
         self._permit = threading.Semaphore(0)
-        self._next = step + 1
+        self._first = self._next = step + 1
         threading.Thread(target=self._train, daemon=True).start()
 
     def train(self, steps: int = 1) -> None:
@@ -38,6 +39,7 @@ class Rank:
     def _train(self) -> None:
         while True:
             self._permit.acquire()
+            self.arrived = self._next
             self.point.reach(self._next)
             self.steps.append(self._next)
             self._next += 1
@@ -49,11 +51,12 @@ class Rank:
 
     def _answer(self, message: dict[str, Any]) -> None:
         reply = {"message": "reply", "to": message["message"]}
-        if message["message"] == "pause":
+        if message["message"] == "collect" and message["hold"]:
+            reply["step"] = max(self.point.hold(SECONDS), self._first - 1)
+        elif message["message"] == "pause":
             self.asked.append(message["step"])
             self.before_pause(message["step"])
-            result, reached = self.point.ask(message["step"], SECONDS)
-            reply |= {"result": result, "reached": reached}
+            reply["result"] = self.point.ask(message["step"], SECONDS)
         elif message["message"] == "continue":
             self.point.release()
         assert self.roster is not None and self.member is not None
@@ -121,26 +124,38 @@ def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told() -> Non
     assert [rank.steps for rank in job.ranks] == [list(range(5, 13)), list(range(6, 14)), list(range(6, 14))]
 
 
-def test_a_rank_that_has_passed_the_step_has_all_of_them_pause_at_a_later_one() -> None:
+def test_a_rank_that_is_faster_than_the_controller_passes_no_step_that_is_to_be_agreed_on() -> None:
     job = Job(5, 5)
-    late, other = job.ranks
+    fast, slow = job.ranks
 
-    def pass_first(step: int) -> None:
-        if step == 6:  # it finishes step 6 before it hears that it should stop there
-            late.train()
-            wait_for("step 6", lambda: late.steps == [6], seconds=SECONDS)
+    def run_ahead(step: int) -> None:
+        fast.train(5)  # it has said that it is at step 5, and would go on to 10 before it hears that 6 is the step
+        wait_for("arrival", lambda: fast.arrived == 6, seconds=SECONDS)
 
-    late.before_pause = pass_first
+    fast.before_pause = run_ahead
     thread = job.pause()
-    ordered(other)
-    other.train(4)
-    wait_for("second order", lambda: other.asked == [6, 7], seconds=SECONDS)
-    ordered(late)
-    late.train(4)
-    wait_for("pause", lambda: (late.steps, other.steps) == ([6], [6]), seconds=SECONDS)
+    ordered(fast, slow)
+    slow.train(5)
+    wait_for("pause", lambda: (fast.point._blocked, slow.point._blocked) == (6, 6), seconds=SECONDS)
+    assert (fast.steps, fast.asked, slow.asked) == ([], [6], [6])
     job.pausing.go_on()
     ended(thread)
     assert job.ended == [Pause.CONTINUED]
+
+
+def test_a_rank_that_is_held_and_never_told_the_step_goes_on() -> None:
+    rank = Rank(0)
+    rank.point.hold(0.05)
+    rank.train(2)
+    wait_for("steps", lambda: rank.steps == [1, 2], seconds=SECONDS)
+
+
+def test_a_held_rank_notices_a_stop() -> None:
+    rank = Rank(0)
+    rank.point.hold(60.0)
+    rank.train(2)
+    rank.point.release()
+    wait_for("steps", lambda: rank.steps == [1, 2], seconds=SECONDS)
 
 
 def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on() -> None:
@@ -177,7 +192,7 @@ def test_a_pause_that_was_taken_back_before_it_began_stops_nobody() -> None:
 
 def test_ranks_that_cannot_be_paused_go_on() -> None:
     job = Job(1, 1)
-    job.ranks[1].point.ask = lambda step, seconds: (FAILED, 1)  # type: ignore[method-assign]
+    job.ranks[1].point.ask = lambda step, seconds: FAILED  # type: ignore[method-assign]
     thread = job.pause()
     job.ranks[0].train(3)
     ended(thread)
@@ -185,21 +200,21 @@ def test_ranks_that_cannot_be_paused_go_on() -> None:
     wait_for("end", lambda: job.ranks[0].steps == [2, 3, 4], seconds=SECONDS)
 
 
-@pytest.mark.parametrize(("step", "answer"), [(2, (LATE, 3)), (3, (LATE, 3)), (4, (FAILED, 3))])
-def test_a_rank_says_whether_it_is_late_or_does_not_get_there(step: int, answer: tuple[int, int]) -> None:
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_a_rank_that_has_passed_the_step_or_does_not_get_there_says_so(step: int) -> None:
     rank = Rank(0)
     rank.train(3)
     wait_for("steps", lambda: rank.steps == [1, 2, 3], seconds=SECONDS)
-    assert rank.point.ask(step, 0.05) == answer
+    assert rank.point.ask(step, 0.05) == FAILED
 
 
-def test_a_paused_rank_says_where_it_stands() -> None:
+def test_a_paused_rank_says_so() -> None:
     rank = Rank(0)
-    answers: list[tuple[int, int]] = []
+    answers: list[int] = []
     thread = threading.Thread(target=lambda: answers.append(rank.point.ask(2, SECONDS)), daemon=True)
     thread.start()
     ordered(rank)
     rank.train(5)
     ended(thread)
-    assert answers == [(PAUSED, 2)]
+    assert answers == [PAUSED]
     assert rank.steps == [1]
