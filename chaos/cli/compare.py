@@ -14,7 +14,7 @@ from chaos.cli.places import find_run
 
 
 def _shares(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, float] | None:
-    from chaos.scenario.model import MEASURES
+    from chaos.scenario.terms import MEASURES
 
     shares: dict[str, float] = {}
     for value in values:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from chaos.plan.describe import ranks
 from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Comparable, PlannedFault, Recovery
-from chaos.scenario.model import Mechanism, Scenario
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 
 if TYPE_CHECKING:
     from chaos.plan.schedule import Scheduled

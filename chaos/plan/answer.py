@@ -12,7 +12,8 @@ from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
-from chaos.scenario.model import Mechanism, Scenario
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 
 PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
 

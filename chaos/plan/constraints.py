@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from chaos.plan.describe import group, ranks
 from chaos.plan.mechanism import DOCUMENT, IMPLIES, need_message
 from chaos.plan.steps import Loss
-from chaos.scenario.model import Mechanism, Scenario
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 from chaos.topology.layout import Layout
 from chaos.topology.survive import survive
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from chaos.scenario.model import Mechanism
+from chaos.scenario.terms import Mechanism
 
 DOCUMENT = "MindSpore Transformers, Training High Availability"
 """The vendor's document that the rules of this package come from."""

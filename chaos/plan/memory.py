@@ -6,7 +6,7 @@ from chaos.plan.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
 from chaos.plan.moments import PHASE_ORDER, Moment
 from chaos.plan.problems import Problems
 from chaos.scenario.errors import suggest
-from chaos.scenario.model import Fault
+from chaos.scenario.fault import Fault
 
 STRATEGIES = ("high level", "low level")
 """What the device can make of a memory error: memory in use was lost, or none was."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from chaos.scenario.model import Phase
+from chaos.scenario.terms import Phase
 
 PHASE_ORDER: tuple[str, ...] = get_args(Phase)
 """Barrier names in the order in which one step passes them."""

@@ -25,8 +25,10 @@ from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
+from chaos.scenario.fault import Trigger
 from chaos.scenario.ids import fault_ids
-from chaos.scenario.model import Mechanism, Scenario, Trigger
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout
 from chaos.topology.targets import resolve

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from chaos.plan.moments import PHASE_ORDER, START, Moment, point, when_all, when_any
 from chaos.plan.problems import Problems
-from chaos.scenario.model import Scenario, Trigger
+from chaos.scenario.fault import Trigger
+from chaos.scenario.model import Scenario
 
 
 def read_moments(

@@ -15,7 +15,9 @@ from chaos.plan.traits import JobTraits
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.rehearsal.taskd import settings
-from chaos.scenario.model import Job, Phase, Scenario
+from chaos.scenario.job import Job
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Phase
 from chaos.topology.layout import layout_of
 
 _ROOM = Path(__file__).parent

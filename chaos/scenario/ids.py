@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.scenario.model import Fault
+from chaos.scenario.fault import Fault
 
 
 def default_id(kind: str, position: int) -> str:

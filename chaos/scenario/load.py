@@ -15,10 +15,11 @@ from chaos.scenario.errors import MAX_PROBLEMS, Problem, Problems, ScenarioError
 from chaos.scenario.lines import Lines, locate
 from chaos.scenario.matrix import MAX_CELLS, count_cells, expand
 from chaos.scenario.messages import complaints
-from chaos.scenario.model import FROM_FILE, Scenario
+from chaos.scenario.model import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.references import LITERAL_SECTIONS, Allowance, check_references, count_nodes, fill, references_of
 from chaos.scenario.source import Source, read_source
+from chaos.scenario.terms import FROM_FILE
 from chaos.scenario.variables import Declared, Value, apply_settings, declare
 from chaos.scenario.yaml_nodes import Mapping, Scalar, parse
 

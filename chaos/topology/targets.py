@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from chaos.scenario.model import RandomTarget, Target
+from chaos.scenario.fault import RandomTarget, Target
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout
 

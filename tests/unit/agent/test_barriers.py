@@ -14,7 +14,7 @@ from chaos.agent.channel import Channel
 from chaos.agent.record import Record
 from chaos.run.channel import AtBarrier, Hello
 from chaos.run.channel import Channel as HarnessChannel
-from chaos.scenario.model import Phase
+from chaos.scenario.terms import Phase
 from tests.unit.agent.conftest import Events
 
 ARMED = [{"fault": "kill", "step": 5, "phase": "step.end"}]

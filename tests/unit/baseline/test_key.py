@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.baseline.key import baseline_key, processor_model
-from chaos.scenario.model import Cluster, Job, Parallel, Scenario
+from chaos.scenario.job import Job
+from chaos.scenario.model import Cluster, Parallel, Scenario
 
 BASE: dict[str, Any] = {
     "chaos": 1,

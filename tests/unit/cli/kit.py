@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Phase
+from chaos.scenario.terms import Phase
 
 SCENARIO = """\
 chaos: 1

@@ -16,7 +16,8 @@ from chaos.registry import registry
 from chaos.rehearsal.job import KIND
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.run.machine import PROBES
-from chaos.scenario.model import Phase, Scenario
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Phase
 
 Make = Callable[..., Launch]
 

@@ -14,7 +14,7 @@ import pytest
 from chaos.agent.configuration import Configuration
 from chaos.rehearsal import storage
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
-from chaos.scenario.model import Job
+from chaos.scenario.job import Job
 
 PLAIN = Job(steps=8)
 

@@ -11,8 +11,8 @@ import pytest
 from chaos.scenario.errors import Problem, ScenarioError
 from chaos.scenario.ids import fault_ids
 from chaos.scenario.load import LoadedScenario, load_scenario
-from chaos.scenario.model import Phase
 from chaos.scenario.parallel import effective_parallel
+from chaos.scenario.terms import Phase
 
 Problems = Callable[..., list[Problem]]
 Load = Callable[..., LoadedScenario]

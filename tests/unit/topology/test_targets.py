@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.scenario.model import Cluster, Target
+from chaos.scenario.fault import Target
+from chaos.scenario.model import Cluster
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import layout_of, replica_groups
 from chaos.topology.targets import Resolved, resolve

@@ -1,0 +1,159 @@
+"""The part of a scenario that says what is trained, and the protection that it runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from chaos.scenario.terms import Mechanism, Model, Seconds, Strategy
+
+SWITCHES: Mapping[Strategy, tuple[Mechanism, ...]] = MappingProxyType(
+    {
+        "retry": ("UCE", "HCCE"),
+        "recover-in-place": ("ARF",),
+        "recover": ("ARF",),
+        "dump": ("TTP",),
+        "exit": ("ARF",),
+    }
+)
+"""Mechanisms that MindCluster switches on for a strategy in a job of MindSpore, by setting MS_ENABLE_TFT.
+
+Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds RSC.
+"""
+
+
+def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
+    """The mechanisms that MindCluster switches on for a job with these strategies, each once."""
+    wanted = set(strategies)
+    return tuple(dict.fromkeys(one for name, switches in SWITCHES.items() if name in wanted for one in switches))
+
+
+def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
+    """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
+    on = set(protection)
+    offered: dict[Strategy, bool] = {
+        "retry": bool(on & {"UCE", "HCCE"}),
+        "recover": "ARF" in on,
+        "dump": bool(on & {"TTP", "UCE", "ARF"}),
+        "exit": True,
+    }
+    return tuple(name for name, wanted in offered.items() if wanted)
+
+
+class Hccl(Model):
+    """What a rank's collective communication does about a network fault. Times are the vendor's, scaled."""
+
+    watchdog: bool = Field(
+        True, description="Watch for communication errors in a thread, as MindSpore does by default."
+    )
+    exec_timeout: Seconds = Field(
+        1800.0, gt=0, description="Time after which a collective gives up (HCCL_EXEC_TIMEOUT), before it is scaled."
+    )
+    time_scale: float = Field(
+        0.01, gt=0, le=1, allow_inf_nan=False, description="Factor of this timeout and of the watchdog's 2 s poll."
+    )
+
+
+class Storage(Model):
+    """What checkpoints are written to and read from."""
+
+    mb_per_second: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Throughput that the storage is held to, in 10^6 bytes. Default: that of the disk.",
+    )
+    asynchronous_saving: bool = Field(
+        False, description="Write periodic checkpoints in the background (async_save of ModelCheckpoint)."
+    )
+    memory: bool = Field(
+        False, description="Keep the latest checkpoint in memory too (MindIO ACP), and load it from there."
+    )
+
+
+class AbnormalResult(Model):
+    """The watch over the global norm, and what MindFormers lets it be combined with."""
+
+    threshold: float = Field(
+        gt=0,
+        allow_inf_nan=False,
+        description="Global norm from which a step is abnormal (global_norm_spike_threshold).",
+    )
+    skip_data: bool = Field(
+        False, description="Skip the data of abnormal steps (use_skip_data_by_global_norm); excludes TRE."
+    )
+    recorded: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), strict=False, description="Steps that an abnormal_global_norm.json of an earlier run lists already."
+    )
+
+
+class Job(Model):
+    """The training job and the protection that it runs under."""
+
+    kind: str = Field("rehearsal", description="How the job is started: a registered job kind.")
+    launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks.")
+    script: str | None = Field(
+        None, description="Training script, relative to the scenario file. Default: the job kind's own."
+    )
+    arguments: tuple[str, ...] = Field((), strict=False, description="Arguments for the script.")
+    steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
+    steps_per_epoch: int | None = Field(
+        None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."
+    )
+    checkpoint_interval: int | None = Field(
+        None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
+    )
+    sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
+    seed: int = Field(1, ge=0, description="Seed of weights and data.")
+    digest_interval: int = Field(
+        1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
+    )
+    environment: dict[str, str] = Field({}, description="Environment variables added for every process of the job.")
+    protection: tuple[Mechanism, ...] = Field(
+        (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
+    )
+    tre: AbnormalResult | None = Field(None, description="Watch the global norm, as TRE needs. Default: nobody does.")
+    controller: Literal["rank 0", "outside"] = Field(
+        "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
+    )
+    agent: bool = Field(
+        False,
+        description="msrun hands its processes over to the cluster agent (taskd), which starts lost ones again and "
+        "hosts the controller.",
+    )
+    strategies: tuple[Strategy, ...] = Field(
+        (),
+        strict=False,
+        description="What the cluster agent may do (MindCluster's recover-strategy). Default: what the mechanisms that "
+        "are on allow.",
+    )
+    restart_limit: int = Field(
+        3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
+    )
+    timings: Literal["fast", "vendor"] = Field("fast", description="Timing profile of the SDK stand-in.")
+    hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
+    storage: Storage = Field(Storage(), description="Where checkpoints go, and how fast.")
+    graph: bool = Field(False, description="Compile forward and backward into a graph. Default: PyNative.")
+    compile_cache: bool = Field(
+        False, description="Keep compiled graphs for the next launch (MS_COMPILER_CACHE_ENABLE); needs graph."
+    )
+    resume: bool = Field(
+        True, description="Start the job again after it ended with a checkpoint, and train to the end."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_for_agent(cls, data: Any) -> Any:
+        """With an agent, the controller is in it, and of strategies and mechanisms one follows from the other."""
+        if not isinstance(data, dict) or data.get("agent") is not True:
+            return data
+        filled = {"controller": "outside", **data}
+        written, strategies = data.get("protection"), data.get("strategies")
+        if not written and isinstance(strategies, (list, tuple)):
+            filled["protection"] = injected(strategies)
+        elif not strategies and isinstance(written, (list, tuple)):
+            filled["strategies"] = allowed(written)
+        return filled
