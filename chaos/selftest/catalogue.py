@@ -1,0 +1,25 @@
+"""The catalogue of defects: whatever the modules of chaos/selftest/defects/ hold as ``DEFECTS``."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections import Counter
+from importlib import import_module
+
+from chaos.selftest import defects
+from chaos.selftest.defect import Defect
+
+
+def catalogue() -> tuple[Defect, ...]:
+    """Every defect, module by module in the order of their names.
+
+    Raises ValueError when two have the same name: their rows could not be told apart.
+    """
+    found: list[Defect] = []
+    for module in sorted(pkgutil.iter_modules(defects.__path__), key=lambda one: one.name):
+        own: tuple[Defect, ...] = import_module(f"{defects.__name__}.{module.name}").DEFECTS
+        found.extend(own)
+    twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+    if twice:
+        raise ValueError(f"defects of the same name: {', '.join(twice)}")
+    return tuple(found)

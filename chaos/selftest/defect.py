@@ -1,0 +1,111 @@
+"""A seeded defect: what is done to a good run, and which check must say what about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from chaos.checks.finding import Finding, Verdict
+
+Layer = Literal["files", "SDK", "device layer", "job"]
+"""Where the defect sits: in what a finished run has left, or in a part of the rehearsal while it runs."""
+
+LAYERS: tuple[Layer, ...] = ("files", "SDK", "device layer", "job")
+
+Wanted = Literal["fail", "unknown"]
+"""What the check must say: that a promise was broken, or that the evidence for it is gone."""
+
+Outcome = Literal["caught", "wrong reason", "missed", "not run"]
+
+Spoil = Callable[[Path], None]
+"""Changes the copy of a good run's directory. It raises Unspoilt rather than change nothing."""
+
+FILES: Layer = "files"
+
+
+class Unspoilt(Exception):
+    """The run does not hold what the defect would change. The text says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One defect.
+
+    ``name`` is in kebab-case and unique; ``what`` is one sentence for the table. ``base`` names the good scenario in
+    chaos/selftest/scenarios/ that is spoilt. ``check`` must have a finding with verdict ``verdict`` in whose words, or
+    places, every text of ``reason`` occurs. A defect of the layer files has ``spoil``; another one has ``inside``, the
+    function ``package.module:function`` that puts it into the processes of the job.
+    """
+
+    name: str
+    what: str
+    layer: Layer
+    base: str
+    check: str
+    reason: tuple[str, ...]
+    verdict: Wanted = "fail"
+    spoil: Spoil | None = None
+    inside: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reason or not all(self.reason):
+            raise ValueError(f"defect {self.name}: without a reason any finding would do")
+        if (self.layer == FILES) != (self.spoil is not None) or (self.layer == FILES) == bool(self.inside):
+            raise ValueError(f"defect {self.name}: layer files has spoil, every other has inside")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a defect. ``seen`` is the finding that caught it, or what was said in its place."""
+
+    defect: Defect
+    outcome: Outcome
+    seconds: float
+    seen: str
+
+    @property
+    def caught(self) -> bool:
+        """Whether it was caught for the right reason."""
+        return self.outcome == "caught"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for ``chaos selftest --json``."""
+        one = self.defect
+        return {
+            "name": one.name,
+            "what": one.what,
+            "layer": one.layer,
+            "base": one.base,
+            "check": one.check,
+            "reason": list(one.reason),
+            "wanted": one.verdict,
+            "outcome": self.outcome,
+            "seconds": round(self.seconds, 3),
+            "seen": self.seen,
+        }
+
+
+def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) -> tuple[Outcome, str]:
+    """What a judgement of the spoilt run comes to, and what was said: the finding that was wanted, else the worst.
+
+    ``verdict`` is that of the whole run. A defect whose finding is there is caught only if the run is not green.
+    """
+    if verdict == "pass":
+        return "missed", "the run passes"
+    for one in findings:
+        text = said(one)
+        if one.check == defect.check and one.verdict == defect.verdict and all(part in text for part in defect.reason):
+            return "caught", text
+    for wanted in (verdict, "fail", "unknown"):
+        for one in findings:
+            if one.verdict == wanted:
+                return "wrong reason", f"{one.check} {one.verdict}: {said(one)}"
+    return "wrong reason", f"the verdict is {verdict}, and no finding says why"
+
+
+def said(finding: Finding) -> str:
+    """A finding in one line: what was expected, what was seen, where."""
+    where = f" ({', '.join(finding.where)})" if finding.where else ""
+    return f"{finding.expected} | {finding.seen}{where}"
