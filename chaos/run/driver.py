@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import metadata, util
 from pathlib import Path
 
-from chaos import __version__
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
-from chaos.faults.kind import FaultKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobKind, Launch
+from chaos.jobs.kind import JobKind
 from chaos.observe.layout import find_checkpoints
 from chaos.plan import io
 from chaos.plan.build import build_plan
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
-from chaos.platforms.base import Job, Platform
+from chaos.platforms.base import Platform
 from chaos.platforms.children import subreaper
 from chaos.platforms.leases import Leases
 from chaos.registry import registry
 from chaos.report.analyze import analyze
-from chaos.run.attempt import Attempt, JobFailed, Watch
+from chaos.run.attempt import JobFailed
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
-from chaos.run.injection import Injection
 from chaos.run.keep import thin_out
+from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import needs_of_scenario, plan_cell
-from chaos.run.progress import Progress, Watched
-from chaos.run.reaped import ReapedByLauncher
+from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
-from chaos.run.session import Session, interruptible, open_session, put_back_faults, uninterrupted
-from chaos.run.setup import launch_spec, write_agent_configuration
-from chaos.run.storage import prepare_faults, storage_of
+from chaos.run.session import Session, interruptible, open_session
+from chaos.run.versions import choose_sdk, versions, with_timings_of
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
 
 _CORES_SECONDS = 4 * 3600.0
-_SETTLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -98,23 +89,6 @@ def _refuse_if_lacking(scenario: Scenario) -> None:
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
         raise Refused(f"this machine lacks what scenario {scenario.name} needs{listed}")
-
-
-def choose_sdk(wanted: str) -> str:
-    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
-    there = util.find_spec("mindio_ttp") is not None
-    if wanted == "vendor" and not there:
-        raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
-    return "vendor" if there and wanted != "standin" else "standin"
-
-
-def with_timings_of(sdk: str, cell: Cell) -> Cell:
-    """The cell with the timings that this SDK has: the vendor's package has its own, whatever the scenario says."""
-    if sdk != "vendor":
-        return cell
-    scenario = cell.scenario
-    job = scenario.job.model_copy(update={"timings": "vendor"})
-    return replace(cell, scenario=scenario.model_copy(update={"job": job}))
 
 
 class _Runner:
@@ -178,7 +152,7 @@ class _Runner:
                 self._drive(owned, plan, scenario, history)
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
-                _record_deadline(history, expired)
+                record_deadline(history, expired)
             except (JobFailed, BaselineError) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
@@ -256,6 +230,7 @@ class _Runner:
     def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
         job = owned.path / "job"
         job.mkdir()
+        launches = Launches(self._kind, self._platform, self._sdk, self._clock, self._digest_steps)
         with (
             self._leases.take_ports(self._kind.ports) as ports,
             open_session(
@@ -271,11 +246,11 @@ class _Runner:
                 deadline=self._deadline,
             ) as session,
         ):
-            came_to_end = self._attempt(session, "train", plan.faults, resume=False)
+            came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
-                self._resume(session)
+                self._resume(session, launches)
 
-    def _resume(self, session: Session) -> None:
+    def _resume(self, session: Session, launches: Launches) -> None:
         checkpoints = find_checkpoints(session.owned.path / "job")
         kind = "end-of-life" if session.plan.restore is None else "periodic"
         if not any(found.kind == kind and not found.temporary for found in checkpoints):
@@ -284,94 +259,12 @@ class _Runner:
             )
             return
         try:
-            self._attempt(session, "resume", (), resume=True)
+            launches.attempt(session, "resume", (), resume=True)
         except JobFailed as failed:
             if session.plan.resumes:
                 raise
             # The plan says that there is nothing to go on from: a job that says so too does what it should.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
-
-    def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
-        """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
-        kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
-        storage = storage_of(session.owned.path / "job", self._kind.traits)
-        prepare_faults(faults, kinds, storage, session.owned.ledger)
-        job = self._launch(session, name, resume=resume)
-        injection = Injection(
-            faults,
-            kinds,
-            history=Watched(session.history, session.progress),
-            ledger=session.owned.ledger,
-            attempt=name,
-            patience=Patience(session.scenario.deadlines.land, self._clock, (session.deadline,)),
-            records=session.owned.path / "history",
-            storage=storage,
-        )
-        limits = session.scenario.deadlines
-        watch = Watch(session.history, session.progress, self._clock, limits, session.deadline)
-        attempt = Attempt(name, session.plan.ranks, job, session.channel, injection, session.owned.path, watch)
-        try:
-            attempt.follow()
-            attempt.note_leftovers(_SETTLE_SECONDS)
-        except DeadlineExpired as expired:
-            _record_deadline(session.history, expired, attempt=name)
-            return False
-        finally:
-            with uninterrupted():
-                injection.miss_rest("the attempt was ended")
-                injection.lasting.end_all()
-                put_back_faults(session, running=True)
-                job.stop(limits.stop)
-                put_back_faults(session)
-                injection.record_unhealable()
-                attempt.record_late_exits()
-                session.history.record("attempt.end", attempt=name)
-        return True
-
-    def _launch(self, session: Session, name: str, *, resume: bool) -> Job:
-        run_dir = session.owned.path
-        logs = run_dir / "logs" / name
-        logs.mkdir(parents=True)
-        launch = Launch(
-            session.scenario,
-            session.scenario_directory,
-            run_dir / "job",
-            logs,
-            resume,
-            session.ports,
-            Path(sys.executable),
-            self._sdk,
-        )
-        if not resume:
-            self._kind.prepare(launch)
-        configuration = write_agent_configuration(
-            session.private,
-            token=session.owned.token,
-            attempt=name,
-            history=run_dir / "history",
-            extensions=self._kind.extensions,
-            scenario=session.scenario,
-            digest_steps=self._digest_steps,
-            memory=session.memory,
-        )
-        command = self._kind.command(launch)
-        spec = launch_spec(
-            command,
-            token=session.owned.token,
-            attempt=name,
-            configuration=configuration,
-            python=launch.python,
-            environment=dict(os.environ),
-            scenario=session.scenario,
-            cwd=launch.directory,
-            log=logs / "msrun.log",
-            cores=session.cores,
-            told=ReapedByLauncher(run_dir / "history", name),
-        )
-        session.progress.event(
-            session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))
-        )
-        return self._platform.start(spec)
 
 
 def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
@@ -383,20 +276,3 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
     steps = [plan.last_step, *saved, *spikes, *(recovery.step for recovery in plan.recoveries)]
     return tuple(sorted({step for step in steps if step is not None}))
-
-
-def _record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:
-    history.record(
-        "deadline.expired", attempt=attempt, name=expired.name, seconds=expired.seconds, detail=expired.detail
-    )
-
-
-def versions() -> Mapping[str, str]:
-    """Versions of everything that decides about losses and verdicts."""
-    found = {"chaos": __version__, "python": platform.python_version()}
-    for name in ("mindspore", "numpy", "mindformers", "mindio_ttp"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

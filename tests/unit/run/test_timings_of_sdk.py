@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chaos.plan.budgets import PROFILES
-from chaos.run.driver import with_timings_of
 from chaos.run.prepare import known_names, plan_cell
+from chaos.run.versions import with_timings_of
 from chaos.scenario.load import load_scenario
 
 SCENARIO = Path(__file__).parents[3] / "scenarios" / "kill-rank.yaml"

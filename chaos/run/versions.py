@@ -1,0 +1,40 @@
+"""What a run is made with: the versions of everything that decides about losses and verdicts, and whose SDK it is."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import metadata, util
+
+from chaos import __version__
+from chaos.run.refusal import Refused
+from chaos.scenario.load import Cell
+
+
+def versions() -> Mapping[str, str]:
+    """Versions of everything that decides about losses and verdicts."""
+    found = {"chaos": __version__, "python": platform.python_version()}
+    for name in ("mindspore", "numpy", "mindformers", "mindio_ttp"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def choose_sdk(wanted: str) -> str:
+    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
+    there = util.find_spec("mindio_ttp") is not None
+    if wanted == "vendor" and not there:
+        raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
+    return "vendor" if there and wanted != "standin" else "standin"
+
+
+def with_timings_of(sdk: str, cell: Cell) -> Cell:
+    """The cell with the timings that this SDK has: the vendor's package has its own, whatever the scenario says."""
+    if sdk != "vendor":
+        return cell
+    scenario = cell.scenario
+    job = scenario.job.model_copy(update={"timings": "vendor"})
+    return replace(cell, scenario=scenario.model_copy(update={"job": job}))
