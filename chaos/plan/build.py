@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from chaos.plan.abnormal import comparable, spike_reasons
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
@@ -24,6 +23,7 @@ from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.schedule import ABNORMAL, plan_faults
+from chaos.plan.spikes import comparable, spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario

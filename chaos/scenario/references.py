@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from collections.abc import Mapping as Mapped
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaos.scenario.errors import Problems, quote, suggest
 from chaos.scenario.source import Source
+from chaos.scenario.variables import REFERENCE, Declared, Value
 from chaos.scenario.yaml_nodes import Mapping, Node, Scalar, Sequence
-
-if TYPE_CHECKING:
-    from chaos.scenario.variables import Declared, Value
-
-REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
-"""Either an escape (group 1) or a reference: its name (group 2) and its end (group 3)."""
 
 _WHOLE = re.compile(r"\$\{([^}]*)\}")
 

@@ -11,10 +11,12 @@ from typing import Any
 import yaml
 
 from chaos.scenario.errors import Problem, Problems, printable, quote, suggest
-from chaos.scenario.references import REFERENCE
 from chaos.scenario.scalars import resolve
 from chaos.scenario.source import Source
 from chaos.scenario.yaml_nodes import Mapping, Node, Scalar, Sequence, parse_scalar
+
+REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
+"""Either an escape (group 1) or a reference: its name (group 2) and its end (group 3)."""
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
