@@ -68,21 +68,28 @@ class Digests:
         return {"norm": norm.hex(), "digest": array_digest(gradients)}
 
 
+def array_of(value: Any) -> Any:
+    """The NumPy array that a tensor or an array holds; None for what is neither."""
+    if hasattr(value, "asnumpy"):
+        return value.asnumpy()
+    return value if hasattr(value, "dtype") and hasattr(value, "tobytes") else None
+
+
 def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    return {name: array_digest(parameter.asnumpy()) for name, parameter in parameters}
+    return {name: array_digest(array_of(parameter)) for name, parameter in parameters}
 
 
 def _loss_of(outputs: Any) -> float | None:
     first = outputs[0] if isinstance(outputs, (tuple, list)) and outputs else outputs
-    if not hasattr(first, "asnumpy"):
+    array = array_of(first)
+    if array is None:
         return None
-    array = first.asnumpy()
     return float(array.reshape(-1)[0]) if array.size == 1 else float(array.mean())
 
 
 def _batch_digest(batch: Any) -> str | None:
     parts = batch if isinstance(batch, (tuple, list)) else [batch]
-    arrays = [part.asnumpy() for part in parts if hasattr(part, "asnumpy")]
+    arrays = [array for array in map(array_of, parts) if array is not None]
     if not arrays:
         return None
     return tensor_digest("batch", (len(arrays),), "".join(map(array_digest, arrays)).encode())

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import statistics
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
 from chaos.agent.compiling import hook_compiling
-from chaos.agent.digests import Digests
 from chaos.agent.record import Record, optional_step
+from chaos.agent.training import Training
 
 _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
@@ -29,20 +25,20 @@ _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
 _HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
 
 
-def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, digests: Digests) -> None:
+def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, training: Training) -> None:
     """Arrange for every hook to be set when its module is imported."""
-    imports.watch("mindspore.train.model", functools.partial(_hook_training, record, barriers, digests))
-    imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, record, barriers))
+    imports.watch("mindspore.train.model", functools.partial(_hook_training, training, barriers))
+    imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, training))
     imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
 
 
-def _hook_training(record: Record, barriers: Barriers, digests: Digests, module: ModuleType) -> None:
+def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -> None:
     """Add the step callback to every ``Model.train``."""
     train = module.Model.train
     place = list(inspect.signature(train).parameters).index("callbacks") - 1  # without self
-    callback = _step_callback(module.Callback, record, barriers, digests)
+    callback = _step_callback(module.Callback, training, barriers)
 
     @functools.wraps(train)
     def train_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -64,36 +60,28 @@ def _first_of(callback: Any, given: Any) -> Any:
     return [callback, *(given if isinstance(given, list) else [] if given is None else [given])]
 
 
-def _step_callback(base: type, record: Record, barriers: Barriers, digests: Digests) -> Any:
-    now, reach = time.perf_counter_ns, barriers.reach
-    write_begin, write_end = record.step_writer("step.begin"), record.step_writer("step.end")
-
+def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
     class ChaosSteps(base):  # type: ignore[misc]
-        """Records steps, digests them, and passes the barriers of the phases outside the network."""
+        """Tells the points of a training that MindSpore's callbacks know."""
 
         def __init__(self) -> None:
             super().__init__()
             self._arguments: Any = None
             self._offset = 0
-            self._spent_ns = 0
-            self._costs_us: list[float] = []
-            self._parameters: list[tuple[str, Any]] = []
             self._hooked = False
             self._joining = _replaces_lost_process
 
         def on_train_begin(self, run_context: Any) -> None:
             if self._joins():
-                record.write("train.joins")
+                training.joins()
                 return
             arguments = self._arguments = run_context.original_args()
             self._offset = _steps_done(arguments) - arguments.cur_step_num
-            self._parameters = [(one.name, one) for one in arguments.train_network.get_parameters()]
-            barriers.parameters = self._parameters
             if "forward" in barriers.armed_phases() and not self._hooked:
                 arguments.train_network.register_forward_pre_hook(_pass_forward)
                 self._hooked = True
-            record.write("train.begin", initial_step=arguments.cur_step_num + self._offset)
-            digests.write_initial(self._parameters)
+            parameters = ((one.name, one) for one in arguments.train_network.get_parameters())
+            training.begin(arguments.cur_step_num + self._offset, parameters)
 
         def _joins(self) -> bool:
             """Whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
@@ -106,41 +94,20 @@ def _step_callback(base: type, record: Record, barriers: Barriers, digests: Dige
             return joins
 
         def on_train_step_begin(self, run_context: Any) -> None:
-            if self._arguments is None:
-                return
-            began = now()
-            # The arguments are a dict with attribute access in Python; as a dict they cost a tenth.
-            barriers.step = step = self._arguments["cur_step_num"] + self._offset
-            write_begin(step)
-            self._spent_ns = now() - began
-            reach("step.begin")
+            if self._arguments is not None:
+                # The arguments are a dict with attribute access in Python; as a dict they cost a tenth.
+                training.step_begin(self._arguments["cur_step_num"] + self._offset)
 
         def on_train_step_end(self, run_context: Any) -> None:
-            began = now()
-            write_end(barriers.step)
-            self._costs_us.append((self._spent_ns + now() - began) / 1000)
-            arguments = self._arguments
-            digests.write(
-                barriers.step,
-                outputs=arguments.net_outputs,
-                batch=arguments.train_dataset_element,
-                parameters=self._parameters,
-            )
-            reach("step.end")
+            training.step_end(self._arguments.net_outputs, self._arguments.train_dataset_element)
 
         def on_train_end(self, run_context: Any) -> None:
             del run_context
-            record.write("train.end")
-            record.write(
-                "agent.cost",
-                steps=len(self._costs_us),
-                hooks_us_median=_median(self._costs_us),
-                digest_us_median=_median(digests.costs_us),
-            )
+            training.end()
 
     def _pass_forward(cell: Any, inputs: Any) -> Any:
         del cell
-        barriers.reach("forward")
+        training.reach("forward")
         return inputs
 
     return ChaosSteps()
@@ -165,81 +132,45 @@ def _steps_done(arguments: Any) -> int:
     return int(counter.asnumpy().reshape(-1)[0])
 
 
-def _median(values: list[float]) -> float | None:
-    return round(statistics.median(values), 2) if values else None
-
-
-class _Saving:
-    """The barriers of a save. Those of an end-of-life save are points of the SDK's handler, not of a step."""
-
-    def __init__(self, barriers: Barriers) -> None:
-        self._barriers = barriers
-        self._end_of_life = False
-
-    @contextmanager
-    def of(self, end_of_life: bool) -> Iterator[None]:
-        before, self._end_of_life = self._end_of_life, end_of_life
-        try:
-            yield
-        finally:
-            self._end_of_life = before
-
-    def reach(self, phase: str) -> None:
-        if self._end_of_life:
-            self._barriers.enter("save_ckpt", phase)
-        else:
-            self._barriers.reach(phase)
-
-    def after_write(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that writes one parameter, with the barrier in the middle of a file behind it."""
-
-        @functools.wraps(write)
-        def write_with_agent(*args: Any, **kwargs: Any) -> Any:
-            result = write(*args, **kwargs)
-            self.reach("checkpoint.write")
-            return result
-
-        return write_with_agent
-
-
-def _hook_checkpoints(record: Record, barriers: Barriers, module: ModuleType) -> None:
+def _hook_checkpoints(training: Training, module: ModuleType) -> None:
     """Record every checkpoint that is saved or loaded through MindSpore's own functions."""
     save, load = module.save_checkpoint, module.load_checkpoint
-    saving = _Saving(barriers)
     for name in _WRITERS:
         if hasattr(module, name):
-            setattr(module, name, saving.after_write(getattr(module, name)))
+            setattr(module, name, _after_write(training, getattr(module, name)))
 
     @functools.wraps(save)
     def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
         appended = kwargs.get("append_dict") or {}
         end_of_life = "__exception_save__" in appended
-        step = appended.get("step_num") if end_of_life else barriers.step
-        fields = {
-            "kind": "end-of-life" if end_of_life else "periodic",
-            "path": str(ckpt_file_name),
-            **optional_step(step if isinstance(step, int) else None),
-        }
-        if kwargs.get("async_save", args[1] if len(args) > 1 else False):
-            fields["asynchronous"] = True
-        with saving.of(end_of_life):
-            record.write("checkpoint.begin", **fields)
-            saving.reach("checkpoint.begin")
-            result = save(save_obj, ckpt_file_name, *args, **kwargs)
-            record.write("checkpoint.end", **fields)
-            saving.reach("checkpoint.end")
-        return result
+        step = appended.get("step_num") if end_of_life else None
+        asynchronous = kwargs.get("async_save", args[1] if len(args) > 1 else False)
+        with training.saving(
+            str(ckpt_file_name),
+            end_of_life=end_of_life,
+            step=step if isinstance(step, int) else None,
+            asynchronous=bool(asynchronous),
+        ):
+            return save(save_obj, ckpt_file_name, *args, **kwargs)
 
     @functools.wraps(load)
     def load_with_agent(ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
-        record.write("load.begin", path=str(ckpt_file_name))
-        barriers.reach("checkpoint.load")
-        result = load(ckpt_file_name, *args, **kwargs)
-        record.write("load.end", path=str(ckpt_file_name), parameters=len(result))
-        return result
+        return training.load(str(ckpt_file_name), lambda: load(ckpt_file_name, *args, **kwargs))
 
     module.save_checkpoint = save_with_agent  # type: ignore[attr-defined]
     module.load_checkpoint = load_with_agent  # type: ignore[attr-defined]
+
+
+def _after_write(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that writes one parameter, with the barrier in the middle of a file behind it."""
+
+    @functools.wraps(write)
+    def write_with_agent(*args: Any, **kwargs: Any) -> Any:
+        result = write(*args, **kwargs)
+        training.wrote()
+        return result
+
+    return write_with_agent
 
 
 def _hook_handlers(record: Record, barriers: Barriers, module: ModuleType) -> None:

@@ -17,6 +17,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.hooks import install_hooks
 from chaos.agent.reaped import Reaped
 from chaos.agent.record import Record
+from chaos.agent.training import Training
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Agent:
     record: Record | None = None
     barriers: Barriers | None = None
     digests: Digests | None = None
+    training: Training | None = None
 
 
 def start(path: str) -> Agent:
@@ -56,8 +58,9 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps)
-    install_hooks(imports, record, barriers, digests)
-    return Agent(configuration, place, imports, record, barriers, digests)
+    training = Training(record, barriers, digests)
+    install_hooks(imports, record, barriers, training)
+    return Agent(configuration, place, imports, record, barriers, digests, training)
 
 
 def _join(configuration: Configuration, rank: int, record: Record) -> tuple[Channel | None, list[dict[str, object]]]:

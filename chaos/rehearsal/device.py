@@ -13,16 +13,9 @@ from typing import Any, Callable
 
 from chaos.agent.start import Agent
 from chaos.rehearsal import ends
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.generations import Generations
+from chaos.rehearsal.fabric import Fabric
 from chaos.rehearsal.groups import Groups
-from chaos.rehearsal.membership import Membership
 from chaos.rehearsal.memory import Memory
-from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
-
-_COLLECTIVE_LIMIT_SECONDS = 120.0
-_JOIN_LIMIT_SECONDS = 60.0
-"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
 
 
 def install(agent: Agent) -> None:
@@ -54,87 +47,23 @@ def run_as_written(module: ModuleType) -> None:
     module.Momentum.construct = module.Momentum.construct.__wrapped__
 
 
-class Device:
+class Device(Fabric):
     """One rank's device: its communicator and the functions put in place of the device's."""
 
     def __init__(self, agent: Agent) -> None:
-        assert agent.place.rank is not None and agent.place.ranks is not None and agent.record is not None
+        super().__init__(agent)
         assert agent.barriers is not None
-        self._memory = Memory(agent.barriers)
-        self._agent = agent
-        self._rank = agent.place.rank
-        self._ranks = agent.place.ranks
+        self._memory = Memory(agent.barriers, _set_tensor)
         self._groups = Groups(self._rank, self._ranks)
-        self._failure: str | None = None
-        socket = agent.configuration.socket
-        assert socket is not None
-        assert agent.barriers is not None
-        agent.barriers.actions["link.down"] = lambda: self.join().sever()
-        self._generations = Generations(os.path.dirname(socket), agent.configuration.attempt)
-        self._membership = Membership(self._generations, self._communicator_at, self._watch_link)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:
-        """Sum over the ranks of a group (default: all).
-
-        Raises RuntimeError with the text by which MindSpore knows a stopped device.
-        """
+        """Sum over the ranks of a named group (default: all)."""
         _refuse_without_state()
-        try:
-            return self.join().all_reduce(array, self._groups.members(group))
-        except CommunicationTimeout as error:
-            raise RuntimeError(
-                f"Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: {error}"
-            ) from error
-        except CommunicationAborted as error:
-            if self._failure is not None:
-                raise RuntimeError(f"Launch kernel failed: {self._failure}, found by the watchdog") from error
-            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
+        return self.reduce(array, self._groups.members(group))
 
     def expected(self, array: Any, group: str | None = None) -> list[Any]:
-        """What the other ranks of a group give to their next all-reduce. Raises RuntimeError as that does."""
-        try:
-            return list(self.join().expected(array, self._groups.members(group)))
-        except CommunicationAborted as error:
-            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
-
-    def join(self) -> Communicator:
-        """The communicator of all ranks; joined at the first call."""
-        return self._membership.join()
-
-    def _communicator_at(self, place: str) -> Communicator:
-        secret_file = self._agent.configuration.secret
-        assert secret_file is not None
-        with open(secret_file, "rb") as file:
-            secret = file.read().strip()
-        return Communicator(
-            self._rank,
-            range(self._ranks),
-            place,
-            secret,
-            limit_seconds=self._limit_seconds(),
-            on_stranger=self._record_stranger,
-            join_seconds=_JOIN_LIMIT_SECONDS,
-        )
-
-    def _limit_seconds(self) -> float:
-        """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
-        hccl = self._agent.configuration.settings.get("hccl")
-        return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
-
-    def _watch_link(self, communicator: Communicator) -> None:
-        hccl = self._agent.configuration.settings.get("hccl")
-        if hccl and hccl["watchdog"]:
-            poll = POLL_SECONDS * hccl["time_scale"]
-            start_watchdog(self._rank, poll, lambda: communicator.link_error, self._fail)
-
-    def _fail(self, text: str) -> None:
-        """End the collective that this rank waits in with an error; the watchdog calls it."""
-        self._failure = text
-        self.join().abort()
-
-    def _record_stranger(self, what: str) -> None:
-        assert self._agent.record is not None
-        self._agent.record.write("stranger", channel="communicator", what=what)
+        """What the other ranks of a named group give to their next all-reduce."""
+        return self.awaited(array, self._groups.members(group))
 
     # mindspore.communication: no cluster is formed, rank and size come from msrun's environment.
 
@@ -148,7 +77,7 @@ class Device:
             module.GlobalComm.INITED = True
         from mindspore._c_expression import CollectiveManager
 
-        CollectiveManager.comm_switch_nic = self._switch_network
+        CollectiveManager.comm_switch_nic = self.switch_network
 
     def replace_barrier(self, module: ModuleType) -> None:
         """A barrier of all ranks, which MindSpore does not have on a CPU."""
@@ -198,8 +127,8 @@ class Device:
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
         module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
         module._tft_sem_post = lambda: ends.note(ends.EXITING, self._rank)  # type: ignore[attr-defined]
-        module._finalize_comm = self._membership.leave  # type: ignore[attr-defined]
-        module._rebuild_group = self._membership.rebuild  # type: ignore[attr-defined]
+        module._finalize_comm = self.leave  # type: ignore[attr-defined]
+        module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
         module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]
 
     def replace_training(self, module: ModuleType) -> None:
@@ -214,32 +143,9 @@ class Device:
         module._get_optimzer_timestamps = self._memory.timestamps  # type: ignore[attr-defined]
         module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
 
-    def refuse_if_stopped(self) -> None:
-        """Raise as a stopped device does for whatever it is given to do."""
-        if self._membership.stopped:
-            raise RuntimeError("ForceStopError error occurs when execute: the device was told to stop")
-
     def _stop(self, device_id: int) -> None:
         del device_id
-        self._membership.stop()
-
-    def _switch_network(self, ranks: list[int], use_backup: list[bool]) -> bool:
-        """Join a new communicator on the other network: other sockets in another directory. All ranks call this.
-
-        A communicator on one host has no network card; what is switched is the path that its messages take.
-        """
-        if not all(use_backup):
-            return False
-        self._generations.use_backup()
-        self._membership.leave()
-        self._membership.rebuild()
-        assert self._agent.record is not None
-        self._agent.record.write("network.joined", network=self._generations.network, ranks=list(ranks))
-        return True
-
-    def resume_communication(self) -> None:
-        """Join a new communicator of all ranks in place of the stopped one."""
-        self._membership.resume()
+        self.stop()
 
     def _send_recv(self, parameters: list[Any], source: int, target: int) -> int:
         """Copy parameters from one rank to another, both of which call this; 0 as the device's success."""
@@ -260,6 +166,12 @@ class Device:
         from chaos.rehearsal.gradients import gradient_reducer
 
         module.DistributedGradReducer = gradient_reducer(self, self._agent)  # type: ignore[attr-defined]
+
+
+def _set_tensor(parameter: Any, values: Any) -> None:
+    from mindspore import Tensor
+
+    parameter.set_data(Tensor(values))
 
 
 def _refuse_without_state() -> None:
@@ -298,7 +210,7 @@ class _Collectives:
         return self
 
     def resume_hccl_comm(self) -> None:
-        self._device.resume_communication()
+        self._device.resume()
 
 
 class _Operators:

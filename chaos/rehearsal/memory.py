@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from time import monotonic_ns
-from typing import Any
+from typing import Any, Callable
 
 from chaos.agent.barriers import Barriers
+from chaos.agent.digests import array_of
 
 HIGH_LEVEL, LOW_LEVEL = "RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL"
 """What the device makes of an error: memory in use was lost, or none was (``_get_uce_process_strategy``)."""
@@ -21,10 +22,14 @@ _TIME = re.compile(r"time us=(\d+)")
 
 
 class Memory:
-    """The memory of one rank's device. All times are in microseconds of the host's monotonic clock."""
+    """The memory of one rank's device. All times are in microseconds of the host's monotonic clock.
 
-    def __init__(self, barriers: Barriers) -> None:
+    ``write`` puts an array's values into a parameter.
+    """
+
+    def __init__(self, barriers: Barriers, write: Callable[[Any, Any], None]) -> None:
         self._barriers = barriers
+        self._write = write
         self._strategy = HIGH_LEVEL
         self._error_time = 0
         self._update_began = 0
@@ -66,12 +71,11 @@ class Memory:
 
     def _lose(self) -> int:
         import numpy
-        from mindspore import Tensor
 
         lost = 0
         for _, parameter in self._barriers.parameters:
-            values = parameter.asnumpy()
+            values = array_of(parameter)
             if numpy.issubdtype(values.dtype, numpy.floating):
-                parameter.set_data(Tensor(numpy.full_like(values, numpy.nan)))
+                self._write(parameter, numpy.full_like(values, numpy.nan))
                 lost += 1
         return lost

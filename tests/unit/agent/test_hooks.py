@@ -18,6 +18,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
 from chaos.agent.hooks import install_hooks
 from chaos.agent.record import Record
+from chaos.agent.training import Training
 from tests.unit.agent.conftest import FAKE_JOB, Events
 
 Start = Callable[..., ModuleType]
@@ -34,7 +35,8 @@ def start(record: Record, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     imports.install()
 
     def start(name: str = "mindspore.train.model", *, interval: int = 1, armed: tuple[Any, ...] = ()) -> ModuleType:
-        install_hooks(imports, record, Barriers(record, None, list(armed)), Digests(record, interval))
+        barriers = Barriers(record, None, list(armed))
+        install_hooks(imports, record, barriers, Training(record, barriers, Digests(record, interval)))
         return importlib.import_module(name)
 
     yield start

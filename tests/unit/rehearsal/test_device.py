@@ -20,7 +20,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.history.reader import read_history
-from chaos.rehearsal import device
+from chaos.rehearsal import device, fabric
 from chaos.rehearsal.communicator import CommunicationTimeout
 from chaos.rehearsal.generations import Generations
 
@@ -88,7 +88,7 @@ def test_all_ranks_switch_to_the_backup_network_and_go_on_over_it(make: Make, tm
     devices = [device.Device(make(rank)) for rank in range(2)]
     with ThreadPoolExecutor(2) as pool:
         before = list(pool.map(lambda one: one.join(), devices))
-        assert list(pool.map(lambda one: one._switch_network([0, 1], [True, True]), devices)) == [True, True]
+        assert list(pool.map(lambda one: one.switch_network([0, 1], [True, True]), devices)) == [True, True]
         after = list(pool.map(lambda one: one.join(), devices))
         sums = list(pool.map(lambda one: one.all_reduce(numpy.ones(2, "float32")), after))
     assert not set(before) & set(after)
@@ -103,7 +103,7 @@ def test_all_ranks_switch_to_the_backup_network_and_go_on_over_it(make: Make, tm
 
 def test_a_rank_does_not_switch_alone(make: Make) -> None:
     one = device.Device(make(0))
-    assert one._switch_network([0, 1], [True, False]) is False
+    assert one.switch_network([0, 1], [True, False]) is False
     assert one._generations.network == "primary"
 
 
@@ -123,11 +123,11 @@ def test_the_jobs_own_all_reduce_sums_over_its_group(make: Make) -> None:
 
 
 def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_JOIN_LIMIT_SECONDS", 0.1)
+    monkeypatch.setattr(fabric, "_JOIN_LIMIT_SECONDS", 0.1)
     first = device.Device(make(0))
     with pytest.raises(CommunicationTimeout, match=r"for ranks \[1\] to join"):
         first.join()
-    monkeypatch.setattr(device, "_JOIN_LIMIT_SECONDS", float(SECONDS))
+    monkeypatch.setattr(fabric, "_JOIN_LIMIT_SECONDS", float(SECONDS))
     with ThreadPoolExecutor(2) as pool:
         ranks = list(pool.map(lambda one: one.join().rank, [first, device.Device(make(1))]))
     assert ranks == [0, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,13 +29,6 @@ class Parameter:
         self.values = values
 
 
-@pytest.fixture(autouse=True)
-def mindspore(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """MindSpore's Tensor, as far as the memory needs it."""
-    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=lambda array: array))
-    yield
-
-
 @pytest.fixture
 def barriers() -> Any:
     weight, counter = Parameter([1.0, 2.0]), Parameter(numpy.int32(7))
@@ -44,7 +36,7 @@ def barriers() -> Any:
 
 
 def test_a_memory_error_takes_the_weights_and_says_how_many(barriers: Any) -> None:
-    memory = Memory(barriers)
+    memory = Memory(barriers, Parameter.set_data)
     assert barriers.on_raise({"text": UCE}) == {"parameters": 1}
     assert numpy.isnan(barriers.parameters[0][1].values).all()
     assert barriers.parameters[1][1].values == 7
@@ -52,21 +44,21 @@ def test_a_memory_error_takes_the_weights_and_says_how_many(barriers: Any) -> No
 
 
 def test_a_low_level_error_takes_nothing(barriers: Any) -> None:
-    memory = Memory(barriers)
+    memory = Memory(barriers, Parameter.set_data)
     assert memory.suffer({"text": UCE, "strategy": LOW_LEVEL}) == {"parameters": 0}
     assert list(barriers.parameters[0][1].values) == [1.0, 2.0]
     assert memory.strategy() == LOW_LEVEL
 
 
 def test_an_error_of_communication_is_none_of_the_memory(barriers: Any) -> None:
-    memory = Memory(barriers)
+    memory = Memory(barriers, Parameter.set_data)
     assert memory.suffer({"text": "HCCEError error occurs when execute, error_code=507904."}) == {}
     assert list(barriers.parameters[0][1].values) == [1.0, 2.0]
     assert memory.timestamps() == [0, 0, 0]
 
 
 def test_the_device_tells_when_the_error_came_and_when_the_update_began_and_ended(barriers: Any) -> None:
-    memory = Memory(barriers)
+    memory = Memory(barriers, Parameter.set_data)
     memory.update_begins()
     memory.update_ends()
     _, began, ended = memory.timestamps()
@@ -76,7 +68,7 @@ def test_the_device_tells_when_the_error_came_and_when_the_update_began_and_ende
 
 
 def test_an_error_raised_as_the_update_begins_is_of_its_first_access(barriers: Any) -> None:
-    memory = Memory(barriers)
+    memory = Memory(barriers, Parameter.set_data)
     memory.update_begins()
     memory.update_ends()
     before = memory.timestamps()[2]

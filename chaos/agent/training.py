@@ -1,0 +1,131 @@
+"""What the agent does at the points of a training, whatever the training runs on.
+
+This is the seam for every framework. MindSpore's hooks (:mod:`chaos.agent.hooks`) call these methods. A job on anything
+else has an extension of the agent do so: its ``install(agent)`` takes ``agent.training`` and binds it to the points of
+the job's own loop, in this order:
+
+- ``begin`` before the first step of each training, also of one that goes on after a repair within the process;
+  ``joins`` in its place where a process has no state yet, because it waits for that of a replica;
+- ``step_begin``, ``reach("forward")``, ``reach("allreduce.enter")``, ``reach("optimizer.update")``, ``step_end``;
+- ``saving`` round each checkpoint, ``wrote`` after each part of it, ``load`` for each that is read;
+- ``end`` after the last step.
+
+Handlers that are registered with ``mindio_ttp`` are recorded without any of this.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from time import perf_counter_ns
+from typing import Any, Callable
+
+from chaos.agent.barriers import Barriers
+from chaos.agent.digests import Digests
+from chaos.agent.record import Record, optional_step
+
+
+class Training:
+    """Records one process's training, digests its states and passes its barriers.
+
+    Parameters, outputs and batches are arrays of numpy, or tensors that become one by their method ``asnumpy``.
+    """
+
+    def __init__(self, record: Record, barriers: Barriers, digests: Digests) -> None:
+        self.reach = barriers.reach
+        self._record = record
+        self._barriers = barriers
+        self._digests = digests
+        self._write_begin = record.step_writer("step.begin")
+        self._write_end = record.step_writer("step.end")
+        self._spent_ns = 0
+        self._costs_us: list[float] = []
+        self._parameters: list[tuple[str, Any]] = []
+        self._end_of_life = False
+
+    def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]]) -> None:
+        """Training begins after ``initial_step``, counted over the whole job. ``parameters``: weights and all state of
+        the optimizer, by name; they are looked at again after every step."""
+        self._parameters = list(parameters)
+        self._barriers.parameters = self._parameters
+        self._record.write("train.begin", initial_step=initial_step)
+        self._digests.write_initial(self._parameters)
+
+    def joins(self) -> None:
+        """Training begins in a process whose state is still to come: whatever it does before it has it is no step."""
+        self._record.write("train.joins")
+
+    def step_begin(self, step: int) -> None:
+        """The step begins."""
+        began = perf_counter_ns()
+        self._barriers.step = step
+        self._write_begin(step)
+        self._spent_ns = perf_counter_ns() - began
+        self.reach("step.begin")
+
+    def step_end(self, outputs: Any, batch: Any) -> None:
+        """The step has ended. ``outputs`` is the loss or begins with it; ``batch`` is what was trained."""
+        began = perf_counter_ns()
+        step = self._barriers.step
+        self._write_end(step)
+        self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
+        self._digests.write(step, outputs=outputs, batch=batch, parameters=self._parameters)
+        self.reach("step.end")
+
+    def end(self) -> None:
+        """Training has come to its end."""
+        self._record.write("train.end")
+        self._record.write(
+            "agent.cost",
+            steps=len(self._costs_us),
+            hooks_us_median=_median(self._costs_us),
+            digest_us_median=_median(self._digests.costs_us),
+        )
+
+    @contextmanager
+    def saving(
+        self, path: str, *, end_of_life: bool, step: int | None = None, asynchronous: bool = False
+    ) -> Iterator[None]:
+        """Round the saving of one checkpoint file. ``step`` is by default the one that the rank is in.
+
+        The barriers of an end-of-life save are points of the SDK's handler, not of a step.
+        """
+        fields: dict[str, Any] = {
+            "kind": "end-of-life" if end_of_life else "periodic",
+            "path": path,
+            **optional_step(step if end_of_life or step is not None else self._barriers.step),
+        }
+        if asynchronous:
+            fields["asynchronous"] = True
+        before, self._end_of_life = self._end_of_life, end_of_life
+        try:
+            self._record.write("checkpoint.begin", **fields)
+            self._reach_in_save("checkpoint.begin")
+            yield
+            self._record.write("checkpoint.end", **fields)
+            self._reach_in_save("checkpoint.end")
+        finally:
+            self._end_of_life = before
+
+    def wrote(self) -> None:
+        """A part of a checkpoint has been written: the point in the middle of a file."""
+        self._reach_in_save("checkpoint.write")
+
+    def load(self, path: str, read: Callable[[], Any]) -> Any:
+        """Read a checkpoint: what ``read`` returns, which has a length."""
+        self._record.write("load.begin", path=path)
+        self._barriers.reach("checkpoint.load")
+        result = read()
+        self._record.write("load.end", path=path, parameters=len(result))
+        return result
+
+    def _reach_in_save(self, phase: str) -> None:
+        if self._end_of_life:
+            self._barriers.enter("save_ckpt", phase)
+        else:
+            self.reach(phase)
+
+
+def _median(values: list[float]) -> float | None:
+    return round(statistics.median(values), 2) if values else None

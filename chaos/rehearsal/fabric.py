@@ -1,0 +1,128 @@
+"""The fabric of a rehearsal: what joins one rank's device to the others, whatever framework trains on it.
+
+It says what a device says: a stopped collective, one that has waited too long, one that the watchdog has ended. The
+texts are those by which MindSpore 2.10 tells errors apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.generations import Generations
+from chaos.rehearsal.membership import Membership
+from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
+
+_COLLECTIVE_LIMIT_SECONDS = 120.0
+_JOIN_LIMIT_SECONDS = 60.0
+"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
+
+
+class Fabric:
+    """One rank's place among the others: collectives that can be stopped, resumed, and rebuilt with new processes."""
+
+    def __init__(self, agent: Agent) -> None:
+        assert agent.place.rank is not None and agent.place.ranks is not None and agent.record is not None
+        assert agent.barriers is not None and agent.configuration.socket is not None
+        self._agent = agent
+        self._record = agent.record
+        self._rank = agent.place.rank
+        self._ranks = agent.place.ranks
+        self._failure: str | None = None
+        agent.barriers.actions["link.down"] = lambda: self.join().sever()
+        self._generations = Generations(os.path.dirname(agent.configuration.socket), agent.configuration.attempt)
+        self._membership = Membership(self._generations, self._communicator_at, self._watch_link)
+
+    def reduce(self, array: Any, members: Collection[int] | None = None) -> Any:
+        """Sum over these ranks (default: all).
+
+        Raises RuntimeError with the text by which a stopped device is known.
+        """
+        try:
+            return self.join().all_reduce(array, members)
+        except CommunicationTimeout as error:
+            raise RuntimeError(
+                f"Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: {error}"
+            ) from error
+        except CommunicationAborted as error:
+            if self._failure is not None:
+                raise RuntimeError(f"Launch kernel failed: {self._failure}, found by the watchdog") from error
+            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
+
+    def awaited(self, array: Any, members: Collection[int] | None = None) -> list[Any]:
+        """What the others of these ranks give to their next sum, for an array like this. Raises RuntimeError as that
+        does."""
+        try:
+            return list(self.join().expected(array, members))
+        except CommunicationAborted as error:
+            raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
+
+    def join(self) -> Communicator:
+        """The communicator of all ranks; joined at the first call."""
+        return self._membership.join()
+
+    def stop(self) -> None:
+        """End whatever collective is under way, and refuse further ones. From any thread."""
+        self._membership.stop()
+
+    def resume(self) -> None:
+        """Join a new communicator of the same processes in place of the stopped one."""
+        self._membership.resume()
+
+    def leave(self) -> None:
+        """End the communicator, whose ranks may be gone."""
+        self._membership.leave()
+
+    def rebuild(self) -> None:
+        """Join a new communicator, in which others may be new processes."""
+        self._membership.rebuild()
+
+    def switch_network(self, ranks: list[int], use_backup: list[bool]) -> bool:
+        """Join a new communicator on the other network: other sockets in another directory. All ranks call this.
+
+        A communicator on one host has no network card; what is switched is the path that its messages take.
+        """
+        if not all(use_backup):
+            return False
+        self._generations.use_backup()
+        self.leave()
+        self.rebuild()
+        self._record.write("network.joined", network=self._generations.network, ranks=list(ranks))
+        return True
+
+    def _communicator_at(self, place: str) -> Communicator:
+        secret_file = self._agent.configuration.secret
+        assert secret_file is not None
+        with open(secret_file, "rb") as file:
+            secret = file.read().strip()
+        return Communicator(
+            self._rank,
+            range(self._ranks),
+            place,
+            secret,
+            limit_seconds=self._limit_seconds(),
+            on_stranger=self._record_stranger,
+            join_seconds=_JOIN_LIMIT_SECONDS,
+        )
+
+    def _limit_seconds(self) -> float:
+        """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
+        hccl = self._agent.configuration.settings.get("hccl")
+        return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
+
+    def _watch_link(self, communicator: Communicator) -> None:
+        hccl = self._agent.configuration.settings.get("hccl")
+        if hccl and hccl["watchdog"]:
+            poll = POLL_SECONDS * hccl["time_scale"]
+            start_watchdog(self._rank, poll, lambda: communicator.link_error, self._fail)
+
+    def _fail(self, text: str) -> None:
+        """End the collective that this rank waits in with an error; the watchdog calls it."""
+        self._failure = text
+        self.join().abort()
+
+    def _record_stranger(self, what: str) -> None:
+        self._record.write("stranger", channel="communicator", what=what)

@@ -1,0 +1,72 @@
+"""The seam for jobs without MindSpore: plain arrays, the same events, the same barriers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+
+from chaos.agent.barriers import Barriers
+from chaos.agent.digests import Digests, array_digest
+from chaos.agent.record import Record
+from chaos.agent.training import Training
+from tests.unit.agent.conftest import Events
+
+
+@pytest.fixture
+def training(record: Record) -> Training:
+    armed = [{"fault": "kill", "step": 6, "phase": "forward"}]
+    return Training(record, Barriers(record, None, armed), Digests(record, 1))
+
+
+def test_steps_of_plain_arrays_are_recorded_as_those_of_a_framework(training: Training, events: Events) -> None:
+    weight, batch = numpy.zeros(3, "float32"), [numpy.arange(4), numpy.ones(1)]
+    training.begin(5, [("weight", weight)])
+    for step in (6, 7):
+        training.step_begin(step)
+        training.reach("forward")
+        weight += step  # in place: what is recorded is what the arrays hold at the end of each step
+        training.step_end(numpy.float32(0.5), batch)
+    training.end()
+    names = [one.event for one in events() if one.event != "writer.start"]
+    first = ["step.begin", "barrier.reached", "barrier.released", "step.end", "digest"]
+    second = ["step.begin", "step.end", "digest"]
+    assert names == ["train.begin", "initial", *first, *second, "train.end", "agent.cost"]
+    assert events("train.begin")[0].data == {"initial_step": 5}
+    assert [one.data["parameters"]["weight"] for one in events("digest")] == [
+        array_digest(numpy.full(3, total, "float32")) for total in (6, 13)
+    ]
+    assert [one.data["loss"] for one in events("digest")] == [(0.5).hex()] * 2
+    assert events("digest")[0].data["batch"] == events("digest")[1].data["batch"] is not None
+
+
+def test_what_is_neither_array_nor_tensor_has_no_digest(training: Training, events: Events) -> None:
+    training.begin(0, [])
+    training.step_begin(1)
+    training.step_end(None, [b"raw", 7])
+    (digest,) = events("digest")
+    assert (digest.data["loss"], digest.data["batch"]) == (None, None)
+
+
+def test_a_load_is_recorded_round_its_reading(training: Training, events: Events, tmp_path: Path) -> None:
+    def read() -> dict[str, int]:
+        assert events("load.begin") and not events("load.end")
+        return {"weight": 1, "global_step": 5}
+
+    assert training.load(str(tmp_path), read) == {"weight": 1, "global_step": 5}
+    assert events("load.end")[0].data == {"path": str(tmp_path), "parameters": 2}
+
+
+def test_a_step_costs_no_more_through_the_seam_than_its_share_of_the_budget(training: Training) -> None:
+    """Recording and barriers of a step must fit into 20 µs; this is with warm caches, without digests."""
+    training = Training(training._record, training._barriers, Digests(training._record, 0))
+    training.begin(0, [])
+    costs = []
+    for step in range(10, 3000):
+        began = time.perf_counter_ns()
+        training.step_begin(step)
+        training.step_end(None, None)
+        costs.append(time.perf_counter_ns() - began)
+    assert sorted(costs)[len(costs) // 2] < 20_000
