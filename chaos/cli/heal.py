@@ -71,3 +71,5 @@ def _print(report: HealReport) -> None:
     for mark, texts in (("found", report.found), ("done", report.done), ("failed", report.failed)):
         for text in texts:
             click.echo(f"  {mark:<6}  {text}")
+    if report.failed:
+        click.echo(f"  {'next':<6}  mend what the lines above name, then: chaos heal {report.path}")

@@ -51,6 +51,13 @@ def mounts_at(point: Path, pid: int | str = "self", proc_root: Path = PROC) -> l
     return [mount for mount in found if mount.point == str(point)]
 
 
+def mounts_in(directory: Path, proc_root: Path = PROC) -> list[Mount]:
+    """What is mounted somewhere below ``directory`` (absolute, without links), in the order in which it was mounted."""
+    text = (proc_root / "self" / "mountinfo").read_text("utf-8", "surrogateescape")
+    found = (_parse(line) for line in text.splitlines())
+    return [mount for mount in found if directory in Path(mount.point).parents]
+
+
 def mount_memory(point: Path, source: str, size: int) -> None:
     """Mount an empty file system in memory, of at most ``size`` bytes. Raises OSError."""
     _mount(source, point, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=0755")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ RUN_FILE = "run.json"
 LEDGER_FILE = "undo.jsonl"
 _MAX_PRIVATE = 90
 """Bytes of the private directory's path that leave room for the name of a socket in it."""
+MEMORY = Path("/dev/shm")
+"""Where directories in memory are made: Linux has a file system without a disk there."""
 RUN_NAME = re.compile(r".+-\d{8}-\d{6}-[0-9a-f]{4}")
 _UNFINISHED = re.compile(r"^\..+\.[0-9a-f]{8}\.new$")
 
@@ -77,6 +81,7 @@ def create_run(
                 (path / "history").mkdir()
             except BaseException:
                 owned.lock.release()
+                shutil.rmtree(path, ignore_errors=True)
                 raise
     except OSError as error:
         raise RunDirectoryError(f"a run's directory cannot be made in {reports}: {error}") from error
@@ -127,8 +132,13 @@ def point_latest(reports: Path, run: str) -> None:
 def write_json(path: Path, value: object) -> None:
     """Replace ``path`` in one step: a reader sees the old content or the new one, also after a SIGKILL."""
     unfinished = _unfinished(path)
-    unfinished.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", "utf-8")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", "utf-8")
+        unfinished.replace(path)
+    except (Exception, KeyboardInterrupt):
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise
 
 
 def unfinished_files(directory: Path) -> list[Path]:
@@ -144,15 +154,24 @@ def make_private_directory(
     Its undo step ("remove-directory", id ``step``) is on disk before it is made. Paths of sockets are
     limited to 107 bytes, so its name is short, and it is made in /tmp where TMPDIR is too long for that.
     """
-    name = f"chaos-{token[-16:]}"
-    path = (parent or Path(tempfile.gettempdir())) / name
+    path = (parent or Path(tempfile.gettempdir())) / _private_name(token)
     if parent is None and len(os.fsencode(path)) > _MAX_PRIVATE:
-        path = Path("/tmp", name)
+        path = Path("/tmp", path.name)
     note = "remove the run's private directory"
     ledger.record(UndoStep(step, None, "remove-directory", {"path": str(path)}, note))
     path.mkdir(mode=0o700)
     (path / MARKER).write_text(token, "utf-8")
     return path
+
+
+def private_directories(token: str) -> list[Path]:
+    """Where the private directories of a run are, if it has any."""
+    parents = dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), MEMORY))
+    return [parent / _private_name(token) for parent in parents]
+
+
+def _private_name(token: str) -> str:
+    return f"chaos-{token[-16:]}"
 
 
 def _stem(scenario: str, cell: str) -> str:

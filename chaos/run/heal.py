@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
-from chaos.history.ledger import Ledger, LedgerError, UndoStep
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.find import find_run_processes, runs_alive
+from chaos.platforms.mounts import mounts_in
+from chaos.platforms.process import state
 from chaos.run.directory import (
     LEDGER_FILE,
     RUN_FILE,
     RUN_NAME,
     RunDirectoryError,
     creation_lock,
+    private_directories,
     read_run,
     unfinished_files,
 )
 from chaos.run.ownership import LOCK_NAME, RunIsLive, RunLock, is_live
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, undo_open_steps
+from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
+from chaos.run.undo_storage import take_away
 from chaos.run.wait import DeadlineExpired
+
+_UNRECORDED = "what was done is not on record, heal again when the reports directory can be written"
+
+_DAMAGED = (
+    "what is known to be the run's by itself was looked for; if its scenario changed anything else, put that back by "
+    "hand, then delete the run's directory"
+)
 
 Outcome = Literal["nothing", "healed", "failed", "live"]
 
 
 @dataclass
 class HealReport:
-    """What was found and done in one run. ``failed`` says what could not be put back, and why."""
+    """What was found and done in one run, in ``path``. ``failed`` says what could not be put back, and why."""
 
     run: str
+    path: Path
     found: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -63,16 +77,16 @@ def heal_run(
     ``history/heal-<pid>.jsonl``, only if there was something to do.
     """
     run_dir = run_dir.resolve()
-    report = HealReport(run_dir.name)
+    report = HealReport(run_dir.name, run_dir)
     if not run_dir.is_dir():
         report.failed.append(f"{run_dir}: there is no such run")
         return report
     try:
-        with creation_lock(run_dir.parent, clock=clock):
+        with _no_creation(run_dir.parent, clock):
             lock = RunLock.acquire(run_dir, clock=clock)
     except RunIsLive as error:
         report.live = True
-        report.found.append(str(error))
+        report.found.append(_live(error))
         return report
     except (DeadlineExpired, OSError) as error:
         report.failed.append(f"{run_dir}: cannot be locked: {error}")
@@ -108,61 +122,152 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
             report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
         return
-    report.failed += [
-        f"the undo ledger is damaged, look for what it may have held: {text}" for text in content.problems
-    ]
+    report.failed += [f"the undo ledger is damaged: {text}; {_DAMAGED}" for text in content.problems]
     processes = find_run_processes(token)
     report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
     report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
+    known = {step.arguments.get("path") for step in content.open}
+    report.found += [f"mounted at {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in known]
+    report.found += [f"private directory {one}" for one in _private(token) if str(one) not in known]
     leftovers = unfinished_files(run_dir)
     report.found += [f"unfinished file {path.name}" for path in leftovers]
     if not report.found:
         return
-    try:
-        (run_dir / "history").mkdir(exist_ok=True)
-        path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
-        with HistoryWriter(path, writer="heal", run=run_dir.name, clock=clock, resume=True) as history:
-            _undo(ledger, UndoContext(token, clock), actions, report, history)
-            for path in leftovers:
+    record = _Record(run_dir, report, clock)
+    with contextlib.closing(record):
+        context = UndoContext(token, clock)
+        _undo(ledger, context, actions, report, record)
+        _put_back_the_rest(run_dir, context, report)
+        for path in leftovers:
+            try:
                 path.unlink(missing_ok=True)
                 report.done.append(f"removed unfinished file {path.name}")
-            history.record("heal.end", found=report.found, done=report.done, failed=report.failed)
-    except (HistoryWriteError, LedgerError, OSError) as error:
-        report.failed.append(f"healing was cut off: {error}")
+            except OSError as error:
+                report.failed.append(f"unfinished file {path.name} cannot be removed: {error.strerror}")
+        record("heal.end", found=report.found, done=report.done, failed=report.failed)
+
+
+class _Record:
+    """The history of one heal. What cannot be recorded is done all the same, and the report says so once."""
+
+    def __init__(self, run_dir: Path, report: HealReport, clock: Clock) -> None:
+        self._report = report
+        self._history: HistoryWriter | None = None
+        path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            self._history = HistoryWriter(path, writer="heal", run=run_dir.name, clock=clock, resume=True)
+        except (HistoryWriteError, OSError) as error:
+            self.failed(error)
+
+    def __call__(self, event: str, **data: Any) -> None:
+        if self._history is None:
+            return
+        try:
+            self._history.record(event, **data)
+        except HistoryWriteError as error:
+            self.failed(error)
+            self.close()
+
+    def failed(self, error: Exception) -> None:
+        """Tell why something is not on record; the first reason is enough."""
+        if not any(text.startswith(_UNRECORDED) for text in self._report.failed):
+            self._report.failed.append(f"{_UNRECORDED}: {error}")
+
+    def close(self) -> None:
+        """End the file."""
+        if self._history is not None:
+            self._history.close()
+            self._history = None
 
 
 def _undo(
-    ledger: Ledger, context: UndoContext, actions: Mapping[str, UndoAction], report: HealReport, history: HistoryWriter
+    ledger: Ledger, context: UndoContext, actions: Mapping[str, UndoAction], report: HealReport, record: _Record
 ) -> None:
     for undone in undo_open_steps(ledger, actions, context):
         text = f"{undone.step.id}: {undone.how}"
         if undone.ok:
             report.done.append(text)
             if undone.step.fault is not None:
-                history.record("fault.healed", fault=undone.step.fault, how=undone.how)
+                record("fault.healed", fault=undone.step.fault, how=undone.how)
         else:
             report.failed.append(text)
-    # Whatever the ledger says, no process of the run may be left.
+        if undone.unrecorded is not None:
+            record.failed(undone.unrecorded)
+
+
+def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) -> None:
+    """Whatever the ledger says, nothing may be left that is known to be the run's by itself.
+
+    That is every process with its identity, every mount in its directory (nobody else mounts there), and its private
+    directories by their names and markers.
+    """
     if find_run_processes(context.token):
-        try:
-            report.done.append(end_job(UndoStep("processes", None, "end-job", {"run": context.token}), context))
-        except CannotUndo as error:
+        _try(lambda: end_job(UndoStep("processes", None, "end-job", {"run": context.token}), context), report)
+    for mount in reversed(mounts_in(run_dir)):
+        _try(functools.partial(take_away, Path(mount.point)), report)
+    for path in _private(context.token):
+        step = UndoStep("directory", None, "remove-directory", {"path": str(path)})
+        _try(functools.partial(remove_directory, step, context), report)
+
+
+def _try(act: Callable[[], str], report: HealReport) -> None:
+    try:
+        report.done.append(act())
+    except (CannotUndo, OSError) as error:
+        if str(error) not in " ".join(report.failed):  # its undo step may have said so before
             report.failed.append(str(error))
 
 
+def _private(token: str) -> list[Path]:
+    return [path for path in private_directories(token) if os.path.lexists(path)]
+
+
+def _live(error: RunIsLive) -> str:
+    if error.owner is None or state(error.owner) != "stopped":
+        return str(error)
+    pid = error.owner.pid
+    return f"{error}, which is stopped (SIGSTOP): `kill -CONT {pid}` lets it go on, `kill -KILL {pid}` ends it"
+
+
 def _tidy_reports(reports: Path, clock: Clock) -> list[Path]:
-    """The run directories, after removing what was cut off while it was being made."""
-    with creation_lock(reports, clock=clock):
+    """The run directories, after removing what was cut off while it was being made.
+
+    Where that cannot be done (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
+    """
+    with _no_creation(reports, clock) as locked:
+        if not locked:
+            return [one for one in _directories(reports) if (one / RUN_FILE).exists()]
         for path in unfinished_files(reports):
-            path.unlink(missing_ok=True)
-        directories = [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
         made = []
-        for directory in directories:
+        for directory in _directories(reports):
             if (directory / RUN_FILE).exists():
                 made.append(directory)
             elif not is_live(directory):
-                _remove_stillborn(directory)
+                with contextlib.suppress(OSError):
+                    _remove_stillborn(directory)
     return made
+
+
+@contextlib.contextmanager
+def _no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
+    """Keep directories from being made meanwhile; False where that lock cannot be had.
+
+    It protects what has no run.json yet. A run that has one is owned by its own lock, and is healed without this one.
+    """
+    try:
+        lock = creation_lock(reports, clock=clock)
+    except (OSError, DeadlineExpired):
+        yield False
+        return
+    with lock:
+        yield True
+
+
+def _directories(reports: Path) -> list[Path]:
+    return [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
 
 
 def _remove_stillborn(directory: Path) -> None:
@@ -177,9 +282,10 @@ def _remove_stillborn(directory: Path) -> None:
 
 def _has_left_something(run_dir: Path, carried: set[str]) -> bool:
     content = Ledger(run_dir / LEDGER_FILE).read()
-    if content.open or content.problems or unfinished_files(run_dir):
+    if content.open or content.problems or unfinished_files(run_dir) or mounts_in(run_dir.resolve()):
         return True
     try:
-        return read_run(run_dir)["token"] in carried
+        token = read_run(run_dir)["token"]
     except RunDirectoryError:
         return False
+    return token in carried or bool(_private(token))

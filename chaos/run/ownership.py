@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -14,6 +16,7 @@ from chaos.platforms.process import ProcessIdentity, alive, identify
 from chaos.run.wait import DeadlineExpired, wait_for
 
 LOCK_NAME = ".lock"
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _SETTLE_SECONDS = 5.0
 """A looker holds the lock for a moment, and a process that a killed harness was starting for a little longer."""
 
@@ -40,8 +43,17 @@ class FileLock:
 
     @classmethod
     def try_acquire(cls, path: Path) -> FileLock | None:
-        """Take the lock, or return None if another holder has it. The descriptor is closed on exec."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        """Take the lock, or return None if another holder has it. The descriptor is closed on exec.
+
+        On a file system that has become read-only a file that is there is locked all the same.
+        """
+        flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            if error.errno not in _NOT_WRITABLE:
+                raise
+            descriptor = os.open(path, flags | os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Locked, but is it still the file of that name?
@@ -56,9 +68,10 @@ class FileLock:
         return None
 
     def write(self, text: str) -> None:
-        """Replace what the file holds."""
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, text.encode(), 0)
+        """Replace what the file holds. Raises OSError."""
+        line = text.encode()
+        os.pwrite(self._descriptor, line, 0)
+        os.ftruncate(self._descriptor, len(line))
 
     def release(self) -> None:
         """Give the lock back; the file stays. A second call does nothing."""
@@ -96,7 +109,9 @@ class RunLock:
             lock = wait_for(f"lock of {run_dir.name}", taken, seconds=_SETTLE_SECONDS, clock=clock)
         except DeadlineExpired as error:
             raise RunIsLive(run_dir, read_owner(run_dir)) from error
-        lock.write(json.dumps(asdict(identify(os.getpid()))) + "\n")
+        # Who the owner is helps a reader only. On a full or read-only disk the lock counts without it.
+        with contextlib.suppress(OSError):
+            lock.write(json.dumps(asdict(identify(os.getpid()))) + "\n")
         return lock
 
 

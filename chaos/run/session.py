@@ -20,7 +20,7 @@ from chaos.plan.model import Plan
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
-from chaos.run.directory import RunDirectory, make_private_directory
+from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
@@ -29,8 +29,6 @@ from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
 
 _PORT_SECONDS = 1.0
-MEMORY = Path("/dev/shm")
-"""Where directories in memory are made: Linux has a file system without a disk there."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +110,13 @@ def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Cal
     context = UndoContext(owned.token, clock)
     unrecorded: list[LedgerError | HistoryWriteError] = []
     for step in filter(wanted, in_order(owned.ledger.open_steps())):
+        undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
+        if undone.unrecorded is not None:
+            unrecorded.append(undone.unrecorded)
         try:
-            undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
             if step.fault is not None and undone.ok:
                 history.record("fault.healed", fault=step.fault, how=undone.how)
-        except (LedgerError, HistoryWriteError) as error:
+        except HistoryWriteError as error:
             unrecorded.append(error)
     if unrecorded:
         raise unrecorded[0]

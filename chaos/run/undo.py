@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.faults.paused import paused_at
-from chaos.history.ledger import Ledger, UndoStep
+from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
@@ -34,11 +34,15 @@ __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", 
 
 @dataclass(frozen=True)
 class Undone:
-    """What became of one step. ``ok`` is False if it is still open."""
+    """What became of one step. ``ok`` is False if it was not undone.
+
+    ``unrecorded`` is why the ledger could not be told (a full disk): the step is undone, but stays open there.
+    """
 
     step: UndoStep
     ok: bool
     how: str
+    unrecorded: LedgerError | None = None
 
 
 def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
@@ -52,7 +56,7 @@ def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: 
 
 
 def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
-    """Undo one step and close it in the ledger."""
+    """Undo one step and close it in the ledger. Raises nothing: whatever goes wrong, the others have their turn."""
     action = actions.get(step.action)
     if action is None:
         return Undone(step, False, f"there is no undo action {step.action!r} in this version; {step.note}")
@@ -60,7 +64,12 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
         how = action(step, context)
     except (CannotUndo, OSError) as error:
         return Undone(step, False, str(error))
-    ledger.close(step.id, how)
+    except Exception as error:  # a defect of an action, or a record of the job that it cannot read
+        return Undone(step, False, f"{type(error).__name__}: {error}; {step.note}")
+    try:
+        ledger.close(step.id, how)
+    except LedgerError as error:
+        return Undone(step, True, how, error)
     return Undone(step, True, how)
 
 

@@ -15,19 +15,24 @@ from chaos.run.undo_base import CannotUndo, UndoContext
 
 
 def unmount_storage(step: UndoStep, context: UndoContext) -> str:
-    """Unmount the directory. Arguments: path, absolute, inside the run's directory.
+    """Unmount the directory. Arguments: path, absolute, inside the run's directory and without links or ``..``."""
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    if ".." in path.parts or path.parent.resolve() != path.parent or not _is_in_run(path, context.token):
+        raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
+    return take_away(path)
+
+
+def take_away(path: Path) -> str:
+    """Take away the topmost mount of a directory, and say what was done. Raises OSError.
 
     What is on a file system of the harness's own is copied first, then moved to the directory under it. Cut off in
     between, the rest is done by the next call: as long as it is mounted it is the truth, afterwards the copy is.
     """
-    path = Path(str(step.arguments.get("path", "")))
-    if not path.is_absolute():
-        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    if not _is_in_run(path, context.token):
-        raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
     kept = path.with_name(f".{path.name}.kept")
     mounts = mounts_at(path)
-    last = len(mounts) <= 1  # what lies under another mount is not at hand yet; its own step puts it back
+    last = len(mounts) <= 1  # what lies under another mount is not at hand yet; the next call puts it back
     if mounts and last and mounts[-1].source == SOURCE:
         _copy_afresh(path, kept)
     if mounts:

@@ -63,15 +63,14 @@ def test_a_name_that_is_taken_is_an_error_and_leaves_the_other_run_alone(reports
     assert read_run(first.path)["token"] == first.token
 
 
-def test_a_run_that_could_not_be_finished_is_not_owned(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_of_a_run_that_could_not_be_made(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path, value: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("chaos.run.directory.write_json", fail)
     with pytest.raises(RunDirectoryError, match="No space left"):
         create_run(reports, "a")
-    (directory,) = [path for path in reports.iterdir() if path.is_dir()]
-    assert not is_live(directory)
+    assert [path for path in reports.iterdir() if path.is_dir()] == []
 
 
 def test_run_json_is_completed_and_keeps_its_identity(run: RunDirectory) -> None:

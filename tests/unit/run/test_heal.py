@@ -211,6 +211,34 @@ def test_a_live_run_is_reported_and_not_touched(reports: Path, run: RunDirectory
     assert not list((run.path / "history").iterdir())
 
 
+def test_of_a_run_whose_harness_is_stopped_it_is_said_how_to_go_on(reports: Path) -> None:
+    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
+    code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(reports)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        name = harness.stdout.readline().strip()
+        identity = identify(harness.pid)
+        send_signal(identity, signal.SIGSTOP)
+        wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+        report = heal_run(reports / name)
+        assert report.live and f"`kill -CONT {harness.pid}` lets it go on" in report.found[0]
+        harness.kill()
+
+
+def test_what_a_damaged_ledger_does_not_tell_is_found_by_itself(
+    dead: RunDirectory, start: Start, reports: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    private = make_private_directory(dead.ledger, dead.token)
+    start("sleep", "1000", run=dead.token)
+    (dead.path / "undo.jsonl").unlink()
+    (report,) = heal_all(reports)
+    assert report.outcome == "healed"
+    assert f"private directory {private}" in report.found and f"removed {private}" in report.done
+    assert not private.exists() and find_run_processes(dead.token) == []
+
+
 def test_processes_are_ended_even_if_no_step_is_open(dead: RunDirectory, reports: Path, start: Start) -> None:
     start("sleep", "1000", run=dead.token)
     wait_for("it", lambda: find_run_processes(dead.token), seconds=20)
@@ -320,7 +348,8 @@ def test_a_heal_that_cannot_record_says_so(dead: RunDirectory, tmp_path: Path) -
     (dead.path / "history").write_text("in the way")
     report = heal_run(dead.path)
     assert report.outcome == "failed"
-    assert report.failed[0].startswith("healing was cut off")
+    assert report.failed[0].startswith("what was done is not on record, heal again when")
+    assert report.done == ["job: no process of the run was left"], "it is put back all the same"
 
 
 def test_a_directory_that_cannot_be_locked_is_reported(dead: RunDirectory) -> None:

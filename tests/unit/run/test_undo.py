@@ -57,19 +57,26 @@ def test_steps_are_undone_in_reverse_and_one_that_fails_stays_open(tmp_path: Pat
     def broken(undo: UndoStep, _: UndoContext) -> str:
         raise PermissionError(1, "Operation not permitted")
 
-    for key, action in (("a", "good"), ("b", "bad"), ("c", "missing"), ("d", "broken"), ("e", "good")):
+    def defective(undo: UndoStep, _: UndoContext) -> str:
+        raise KeyError("pid")
+
+    actions = {"good": good, "bad": bad, "broken": broken, "defective": defective}
+    keys = (("a", "good"), ("b", "bad"), ("c", "missing"), ("d", "broken"), ("e", "good"), ("f", "defective"))
+    for key, action in keys:
         ledger.record(UndoStep(key, None, action, {}, "by hand"))
-    undone = undo_open_steps(ledger, {"good": good, "bad": bad, "broken": broken}, context)
+    undone = undo_open_steps(ledger, actions, context)
     assert order == ["e", "b", "a"]
     assert [(item.step.id, item.ok) for item in undone] == [
+        ("f", False),
         ("e", True),
         ("d", False),
         ("c", False),
         ("b", False),
         ("a", True),
     ]
-    assert undone[2].how == "there is no undo action 'missing' in this version; by hand"
-    assert [open_step.id for open_step in ledger.open_steps()] == ["d", "c", "b"]
+    assert undone[0].how == "KeyError: 'pid'; by hand"
+    assert undone[3].how == "there is no undo action 'missing' in this version; by hand"
+    assert [open_step.id for open_step in ledger.open_steps()] == ["f", "d", "c", "b"]
     assert ledger.read().closed == {"e": "did e", "a": "did a"}
 
 
