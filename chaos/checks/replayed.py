@@ -8,7 +8,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, text_list
 from chaos.checks.parameters import is_replicated
 from chaos.checks.spans import Span
-from chaos.checks.twin import Twin, at_baseline, differing
+from chaos.checks.twin import Twin, at_baseline, differing, origin
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -64,7 +64,7 @@ def _judge_state(
     if not names:
         return 1
     seen = f"after recovery {span.number} rank {rank} held another state than that of step {span.step}"
-    seen = f"{seen}: {len(names)} differ: {text_list(names)}{_origin(twin, rank, names[0], ours, span.step)}"
+    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(twin, rank, names[0], ours, span.step)}"
     if plan.loss_tolerance > 0 and by_twin:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
@@ -95,12 +95,3 @@ def _of_group(
         for other in reversed([before for before in recorded if before.mono < min(initial.mono, span.begin)]):
             parameters = other.data.get("parameters") or {}
             yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source
-
-
-def _origin(twin: Twin, own: int, name: str, ours: dict[str, str], step: int) -> str:
-    """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank."""
-    for rank, by_step in sorted(twin.digests.items(), key=lambda item: item[0] != own):
-        for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):
-            if (other.data.get("parameters") or {}).get(name) == ours.get(name, ""):
-                return f" ({name} is rank {rank}'s of step {other_step})"
-    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -145,3 +146,15 @@ def differing(ours: object, theirs: object) -> list[str]:
     if not (isinstance(ours, dict) and isinstance(theirs, dict) and ours and theirs):
         return []
     return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name) and not is_flag(name))
+
+
+def origin(twin: Twin, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
+    """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
+
+    A text that begins with a space, or nothing.
+    """
+    for rank, by_step in sorted(twin.digests.items(), key=lambda item: item[0] != own):
+        for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):
+            if (other.data.get("parameters") or {}).get(name) == ours.get(name, ""):
+                return f" ({name} is rank {rank}'s of step {other_step})"
+    return ""

@@ -10,7 +10,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, digests, text_list
 from chaos.checks.parameters import MAY_BE_ADDED, is_appended, is_flag, is_optimizer_state
-from chaos.checks.twin import Twin, at_baseline
+from chaos.checks.twin import Twin, at_baseline, origin
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.layout import FoundCheckpoint
@@ -36,7 +36,7 @@ def judge_values(
         event = own.get(file.rank, {}).get(_step(state))
         if event is not None:
             compared += 1
-            _judge_equal(OWN, plan, artifacts, file, state, event, event.source, found)
+            _judge_equal(OWN, twin, file, state, event, event.source, found)
         elif not twin.wanted or (plan.comparable is not None and _step(state) > plan.comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
             found.unknown(OWN, seen, artifacts.relative(file.path))
@@ -69,7 +69,7 @@ def _judge_against_twin(
             seen = f"the baseline has no digests of rank {file.rank} at step {_step(state)}"
             found.unknown(EQUAL, seen, artifacts.relative(file.path))
         else:
-            _judge_equal(EQUAL, plan, artifacts, file, state, event, at_baseline(event), found)
+            _judge_equal(EQUAL, twin, file, state, event, at_baseline(event), found)
     found.settle(EQUAL, f"{len(states)} files compared by digest", *(artifacts.relative(one.path) for one in states))
 
 
@@ -119,15 +119,14 @@ def _judge_whole(
 
 def _judge_equal(
     expected: str,
-    plan: Plan,
-    artifacts: Artifacts,
+    twin: Twin,
     file: FoundCheckpoint,
     state: SavedState,
     event: Event,
     source: str,
     found: Collector,
 ) -> None:
-    where = artifacts.relative(file.path)
+    where = twin.artifacts.relative(file.path)
     theirs = _parameters(event)
     shared = [name for name in state.digests if name in theirs and not is_flag(name)]
     if not shared:
@@ -137,7 +136,8 @@ def _judge_equal(
     if not unequal:
         return
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
-    if plan.loss_tolerance > 0:
+    count += origin(twin, file.rank, unequal[0], state.digests, _step(state))
+    if twin.plan.loss_tolerance > 0:
         found.unknown(
             expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
         )

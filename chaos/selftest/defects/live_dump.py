@@ -1,0 +1,98 @@
+"""Defects of the end-of-life checkpoint, put into the processes that save it."""
+
+from __future__ import annotations
+
+from chaos.selftest.defect import Defect
+
+DEFECTS = (
+    Defect(
+        name="saved-under-step-before",
+        what="The controller has the state of the common step saved under the step before it.",
+        layer="SDK",
+        base="live-ttp",
+        check="checkpoint",
+        reason=("the directory's step is the stored one, 3", "it is 2"),
+        inside="chaos.selftest.live.dump:step_too_low",
+    ),
+    Defect(
+        name="saved-under-step-after",
+        what="The controller has the state of the common step saved under the step after it.",
+        layer="SDK",
+        base="live-ttp",
+        check="checkpoint",
+        reason=("the directory's step is the stored one, 3", "it is 4"),
+        inside="chaos.selftest.live.dump:step_too_high",
+    ),
+    Defect(
+        name="group-not-asked-to-save",
+        what="The controller asks all replica groups but the last one to save.",
+        layer="SDK",
+        base="live-ttp-groups",
+        check="checkpoint",
+        reason=("no checkpoint of replica group [1, 3]",),
+        inside="chaos.selftest.live.dump:group_left_out",
+    ),
+    Defect(
+        name="whole-group-saves",
+        what="The controller has every good rank save, not one of each group.",
+        layer="SDK",
+        base="live-ttp-groups",
+        check="checkpoint",
+        reason=("one checkpoint of replica group [0, 2]", "2 files"),
+        inside="chaos.selftest.live.dump:both_of_a_group",
+    ),
+    Defect(
+        name="broken-rank-saves",
+        what="The controller has the rank save that has lost its memory.",
+        layer="SDK",
+        base="live-uce-dump",
+        check="checkpoint",
+        reason=("rank 1 saved, which was not entitled to",),
+        inside="chaos.selftest.live.dump:not_entitled",
+    ),
+    Defect(
+        name="saved-twice",
+        what="The controller asks for the end-of-life save a second time.",
+        layer="SDK",
+        base="live-ttp",
+        check="mechanism",
+        reason=("rank 0 was told to save 2 times",),
+        inside="chaos.selftest.live.dump:saved_twice",
+    ),
+    Defect(
+        name="rename-forgotten",
+        what="A rank that is told to rename says that it has, and does not.",
+        layer="SDK",
+        base="live-ttp",
+        check="checkpoint",
+        reason=("_tmp is left",),
+        inside="chaos.selftest.live.dump:not_renamed",
+    ),
+    Defect(
+        name="moments-saved-as-zeros",
+        what="The optimizer's moments are zero in the end-of-life checkpoint.",
+        layer="device layer",
+        base="live-ttp",
+        check="checkpoint",
+        reason=("moments.",),
+        inside="chaos.selftest.live.dump:moments_zeroed",
+    ),
+    Defect(
+        name="state-of-step-before-saved",
+        what="The weights are saved as they were before the last update, under the number of the step after it.",
+        layer="device layer",
+        base="live-ttp",
+        check="checkpoint",
+        reason=("parameters of rank 0 differ", "is rank 0's of step 2"),
+        inside="chaos.selftest.live.dump:state_of_step_before",
+    ),
+    Defect(
+        name="exit-code-0-after-failure",
+        what="A rank that is told to exit because of a failure ends with code 0.",
+        layer="SDK",
+        base="live-ttp",
+        check="hygiene",
+        reason=("rank 0 of attempt train ends with exit code 1", "exit code 0"),
+        inside="chaos.selftest.live.dump:exits_with_zero",
+    ),
+)

@@ -1,0 +1,53 @@
+"""Defects of the replacement of lost ranks."""
+
+from __future__ import annotations
+
+from chaos.selftest.defect import Defect
+
+DEFECTS = (
+    Defect(
+        name="replacement-keeps-its-own-state",
+        what="The new process of a lost rank keeps the weights that it began with.",
+        layer="device layer",
+        base="live-arf",
+        check="resume",
+        reason=("rank 2 held another state than that of step 2",),
+        inside="chaos.selftest.live.repair:nothing_copied",
+    ),
+    Defect(
+        name="replacement-without-moments",
+        what="The new process of a lost rank gets the weights of its replica, and moments of zero.",
+        layer="device layer",
+        base="live-arf",
+        check="resume",
+        reason=("rank 2 held another state than that of step 2", "moments."),
+        inside="chaos.selftest.live.repair:moments_not_copied",
+    ),
+    Defect(
+        name="replacement-gets-stale-state",
+        what="The replica gives the new process its state as it was before its last update.",
+        layer="device layer",
+        base="live-arf",
+        check="resume",
+        reason=("rank 2 held another state than that of step 2",),
+        inside="chaos.selftest.live.repair:stale_copy",
+    ),
+    Defect(
+        name="survivor-restarted",
+        what="The cluster's agent takes a healthy rank for lost, and starts it again as well.",
+        layer="SDK",
+        base="live-arf",
+        check="mechanism",
+        reason=("rank 1 was replaced",),
+        inside="chaos.selftest.live.replacement:survivor_restarted",
+    ),
+    Defect(
+        name="replacement-downgraded",
+        what="A checkpoint is saved and the job ended, where the lost rank should have been replaced.",
+        layer="SDK",
+        base="live-arf",
+        check="mechanism",
+        reason=("it did not act",),
+        inside="chaos.selftest.live.replacement:restart_of_all",
+    ),
+)

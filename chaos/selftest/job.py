@@ -1,0 +1,72 @@
+"""The job kind ``defective``: the rehearsal with a seeded defect in the processes of every faulted launch.
+
+The stand-ins themselves know nothing of defects. The defect is named by ``--defect=package.module:function`` among the
+job's arguments, which the script never sees, and is put into each process by an extension of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
+from chaos.rehearsal.job import RehearsalJob
+from chaos.scenario.model import Scenario
+from chaos.selftest.live.install import VARIABLE
+
+ARGUMENT = "--defect="
+
+
+class DefectiveJob:
+    """Another job kind, with one defect in it.
+
+    A launch without faults has no defect: a baseline that is made of such a scenario is what it would be without one.
+    """
+
+    name = "defective"
+
+    def __init__(self, kind: JobKind) -> None:
+        self._kind = kind
+        self.traits = kind.traits
+        self.needs = kind.needs
+        self.ports = kind.ports
+        # After the device layer, so that a defect finds it in place.
+        self.extensions = (*kind.extensions, "chaos.selftest.live.install")
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """The kind's own, and the defect first: no such run may be mistaken for a real one."""
+        own = self._kind.simulated(_without_defect(scenario), sdk)
+        if not scenario.faults:
+            return own
+        return (Simulated(f"a seeded defect: {_defect_of(scenario)}", "every layer"), *own)
+
+    def prepare(self, launch: Launch) -> None:
+        """Make what the job reads."""
+        self._kind.prepare(replace(launch, scenario=_without_defect(launch.scenario)))
+
+    def command(self, launch: Launch) -> Command:
+        """How the kind starts it, with the defect's name in the environment. Raises JobError without a defect."""
+        command = self._kind.command(replace(launch, scenario=_without_defect(launch.scenario)))
+        if not launch.scenario.faults:
+            return command
+        return replace(command, environment={**command.environment, VARIABLE: _defect_of(launch.scenario)})
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """The kind's own: the baseline has no defect."""
+        return self._kind.fingerprint(_without_defect(scenario), scenario_directory)
+
+
+def _defect_of(scenario: Scenario) -> str:
+    named = [one for one in scenario.job.arguments if one.startswith(ARGUMENT)]
+    if len(named) != 1:
+        raise JobError(f"job.arguments: kind {DefectiveJob.name} wants {ARGUMENT}package.module:function once")
+    return named[0].removeprefix(ARGUMENT)
+
+
+def _without_defect(scenario: Scenario) -> Scenario:
+    arguments = tuple(one for one in scenario.job.arguments if not one.startswith(ARGUMENT))
+    return scenario.model_copy(update={"job": scenario.job.model_copy(update={"arguments": arguments})})
+
+
+KIND = DefectiveJob(RehearsalJob())

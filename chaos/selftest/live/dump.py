@@ -1,0 +1,130 @@
+"""Defects of the end-of-life checkpoint: what is saved, by whom, under which name (the SDK's part)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import is_moment, replaces, state_of
+
+_CONTROLLER = "chaos.rehearsal.ttp.controller"
+_REPLICAS = "chaos.rehearsal.ttp.replicas"
+
+
+def _locks_beside(agent: Agent, beside: int) -> None:
+    @replaces(agent, _CONTROLLER, "Controller._pre_lock")
+    def pre_lock(original: Any, *args: Any) -> Any:
+        return original(*args) + beside
+
+
+def step_too_low(agent: Agent) -> None:
+    """The controller has the state of the common step saved under the step before it."""
+    _locks_beside(agent, -1)
+
+
+def step_too_high(agent: Agent) -> None:
+    """The controller has it saved under the step after it."""
+    _locks_beside(agent, 1)
+
+
+def group_left_out(agent: Agent) -> None:
+    """The controller asks all replica groups but the last one to save."""
+
+    @replaces(agent, _REPLICAS, "Replicas.savers")
+    def savers(original: Any, *args: Any) -> Any:
+        chosen, without = original(*args)
+        return chosen[:-1], without
+
+
+def not_entitled(agent: Agent) -> None:
+    """The controller has the last rank of a group save, whether its state is whole or not."""
+
+    @replaces(agent, _REPLICAS, "Replicas.savers")
+    def savers(original: Any, self: Any, good: Any) -> Any:
+        return sorted({group[-1] for group in self.groups()}), original(self, good)[1]
+
+
+def both_of_a_group(agent: Agent) -> None:
+    """The controller has every good rank save, not one of each group."""
+
+    @replaces(agent, _REPLICAS, "Replicas.savers")
+    def savers(original: Any, self: Any, good: Any) -> Any:
+        return sorted(good), original(self, good)[1]
+
+
+def saved_twice(agent: Agent) -> None:
+    """The controller asks for the save a second time."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.roster", "Roster.ask")
+    def ask(original: Any, self: Any, members: Any, message: str, *args: Any, **fields: Any) -> Any:
+        if message == "dump":
+            original(self, members, message, *args, **fields)
+        return original(self, members, message, *args, **fields)
+
+
+def not_renamed(agent: Agent) -> None:
+    """A rank that is told to rename says that it has, and does not."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._call")
+    def call(original: Any, self: Any, name: str, *args: Any) -> Any:
+        return 0 if name == "rename" else original(self, name, *args)
+
+
+def _before_end_of_life_save(agent: Agent, spoil: Any) -> None:
+    @replaces(agent, "mindspore.train.serialization", "save_checkpoint")
+    def save(original: Any, save_obj: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        if "__exception_save__" in (kwargs.get("append_dict") or {}):
+            spoil()
+        return original(save_obj, path, *args, **kwargs)
+
+
+def _parameters(agent: Agent) -> Any:
+    assert agent.barriers is not None
+    return agent.barriers.parameters
+
+
+def moments_zeroed(agent: Agent) -> None:
+    """The optimizer's moments are saved as zeros."""
+    if agent.place.rank is None:
+        return
+
+    def zero() -> None:
+        from mindspore import Tensor
+
+        for name, parameter in _parameters(agent):
+            if is_moment(name):
+                parameter.set_data(Tensor(parameter.asnumpy() * 0))
+
+    _before_end_of_life_save(agent, zero)
+
+
+def state_of_step_before(agent: Agent) -> None:
+    """The weights are saved as they were before the last update, under the number of the step after it."""
+    if agent.place.rank is None:
+        return
+    before = {}
+
+    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    def update_begins(original: Any, self: Any) -> None:
+        before.update(state_of(agent))
+        original(self)
+
+    def go_back() -> None:
+        from mindspore import Tensor
+
+        for name, parameter in _parameters(agent):
+            if name != "global_step" and "tft_g_one_flag" not in name:
+                parameter.set_data(Tensor(before[name]))
+
+    _before_end_of_life_save(agent, go_back)
+
+
+def exits_with_zero(agent: Agent) -> None:
+    """A rank that is told to exit because of a failure ends with code 0."""
+
+    @replaces(agent, "chaos.rehearsal.ends", "note")
+    def note(original: Any, end: str, rank: int) -> None:
+        original(end, rank)
+        if end == "exiting":
+            os._exit(0)

@@ -1,0 +1,44 @@
+"""Defects of how processes end."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import RESUME, replaces
+
+_EXITING = "exiting"
+
+
+def orphan(agent: Agent) -> None:
+    """A rank that exits leaves a process behind, in a session of its own."""
+
+    @replaces(agent, "chaos.rehearsal.ends", "note")
+    def note(original: Any, end: str, rank: int) -> None:
+        original(end, rank)
+        if end == _EXITING:
+            subprocess.Popen(["sleep", "3600"], start_new_session=True)
+
+
+def hangs_at_exit(agent: Agent) -> None:
+    """A rank that is told to exit stays for ever."""
+
+    @replaces(agent, "chaos.rehearsal.ends", "note")
+    def note(original: Any, end: str, rank: int) -> None:
+        original(end, rank)
+        if end == _EXITING:
+            threading.Event().wait()
+
+
+def hangs_after_training(agent: Agent) -> None:
+    """The resumed job has trained to its last step, and rank 1 does not end."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, "chaos.rehearsal.ends", "note")
+    def note(original: Any, end: str, rank: int) -> None:
+        original(end, rank)
+        if end == "trained" and rank == 1:
+            threading.Event().wait()

@@ -1,0 +1,103 @@
+"""Defects of the fault itself: not made, made in another place, or again. The rank's own record is what tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import replaces
+
+_BARRIERS = "chaos.agent.barriers"
+_CHANNEL = "chaos.agent.channel"
+_RANK = 1
+"""The rank that the base scenarios hit."""
+
+
+def not_made(agent: Agent) -> None:
+    """The rank is told to raise an error, and does not."""
+
+    @replaces(agent, _CHANNEL, "Channel.ask")
+    def ask(original: Any, self: Any, message: Any) -> Any:
+        answer = original(self, message)
+        return {"message": "go"} if answer and answer.get("message") == "raise" else answer
+
+
+def one_step_late(agent: Agent) -> None:
+    """The rank says that it is at the barrier when it is at that of the next step."""
+    if agent.barriers is None:
+        return
+    barriers = agent.barriers
+    barriers._armed = {
+        (None if step is None else step + 1, phase): faults for (step, phase), faults in barriers._armed.items()
+    }
+
+    @replaces(agent, _CHANNEL, "Channel.ask")
+    def ask(original: Any, self: Any, message: Any) -> Any:
+        if message.get("message") == "barrier":
+            message = {**message, "step": message["step"] - 1}
+        return original(self, message)
+
+
+def wrong_rank(agent: Agent) -> None:
+    """The error is raised in rank 0, and not in the rank that was told to."""
+    if agent.barriers is None:
+        return
+    not_made(agent)
+    made: list[str] = []
+
+    @replaces(agent, _BARRIERS, "Barriers.reach")
+    def reach(original: Any, self: Any, phase: str) -> None:
+        original(self, phase)
+        if agent.place.rank != _RANK and (self.step, phase) == (3, "allreduce.enter") and not made:
+            made.append(phase)
+            _raise(self, {"fault": "uce", "text": "UCEError, a seeded defect"}, phase)
+
+
+def raised_again(agent: Agent) -> None:
+    """The error comes a second time when its step is trained again."""
+    orders: list[Any] = []
+
+    @replaces(agent, _CHANNEL, "Channel.ask")
+    def ask(original: Any, self: Any, message: Any) -> Any:
+        answer = original(self, message)
+        if answer and answer.get("message") == "raise":
+            orders.append((message["step"], message["phase"], {**answer, "fault": message["fault"]}))
+        return answer
+
+    @replaces(agent, _BARRIERS, "Barriers.reach")
+    def reach(original: Any, self: Any, phase: str) -> None:
+        if orders and orders[0][:2] == (self.step, phase):
+            _raise(self, orders.pop()[2], phase)
+        original(self, phase)
+
+
+def _raise(barriers: Any, order: Any, phase: str) -> None:
+    done = barriers.on_raise(order)
+    barriers._record.write(
+        "fault.raised", fault=order["fault"], step=barriers.step, phase=phase, text=order["text"], **done
+    )
+    raise RuntimeError(order["text"])
+
+
+def spike_too_small(agent: Agent) -> None:
+    """The gradients are scaled by half of what makes the norm that was asked for."""
+
+    @replaces(agent, "chaos.rehearsal.spikes", "_factor_for")
+    def factor_for(original: Any, *args: Any) -> float:
+        return float(original(*args)) / 2
+
+
+def spike_again(agent: Agent) -> None:
+    """The gradients are scaled a second time when the step is trained again."""
+
+    @replaces(agent, "chaos.agent.barriers", "Barriers.take_alterations")
+    def take(original: Any, self: Any) -> Any:
+        return [{**one, "repeat": 1} for one in original(self)]
+
+
+def memory_not_lost(agent: Agent) -> None:
+    """The memory error takes nothing from the rank: a repair would prove nothing."""
+
+    @replaces(agent, "chaos.rehearsal.memory", "Memory._lose")
+    def lose(original: Any, self: Any) -> int:
+        return 0

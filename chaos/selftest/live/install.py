@@ -1,0 +1,19 @@
+"""Puts the defect that the environment names into this process; an extension of the agent."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from chaos.agent.start import Agent
+
+VARIABLE = "CHAOS_SEEDED_DEFECT"
+"""Names the defect, ``package.module:function``. Without it nothing is changed."""
+
+
+def install(agent: Agent) -> None:
+    """Apply the defect; what cannot be found ends the process, since a run without its defect would prove nothing."""
+    name = os.environ.get(VARIABLE)
+    if name:
+        module, _, function = name.partition(":")
+        getattr(import_module(module), function)(agent)

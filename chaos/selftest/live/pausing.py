@@ -1,0 +1,78 @@
+"""Defects of a pause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import replaces
+
+_PAUSE = "chaos.rehearsal.ttp.pause"
+_SECONDS = 1.6
+
+
+def rank_skipped(agent: Agent) -> None:
+    """Rank 1 says that it is paused, and trains on."""
+    if agent.place.rank != 1:
+        return
+
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._pause")
+    def pause(original: Any, self: Any, step: int) -> None:
+        self.pause_point.release()
+        self._reply("pause", result=0)
+
+
+def too_short(agent: Agent) -> None:
+    """The ranks go on before they are told to."""
+
+    @replaces(agent, _PAUSE, "Pausing._wait")
+    def wait(original: Any, self: Any, deadline: float) -> Any:
+        self._closing.wait(_SECONDS)
+        self._go_on.set()
+        return original(self, deadline)
+
+
+def _while_paused(agent: Agent, spoil: Any) -> None:
+    """Spoil the parameters, ``name`` and array, while this rank is paused."""
+    if agent.place.rank is None:
+        return
+
+    @replaces(agent, _PAUSE, "PausePoint.release")
+    def release(original: Any, self: Any) -> None:
+        if self._blocked is not None:
+            from mindspore import Tensor
+
+            assert agent.barriers is not None
+            for name, parameter in agent.barriers.parameters:
+                array = parameter.asnumpy().copy()
+                spoil(name, array)
+                parameter.set_data(Tensor(array))
+        original(self)
+
+
+def counter_moved(agent: Agent) -> None:
+    """The optimizer's step counter is one ahead after the pause, so that the last step is left out."""
+
+    def spoil(name: str, array: Any) -> None:
+        if name == "global_step":
+            array += 1
+
+    _while_paused(agent, spoil)
+
+
+def weight_changed(agent: Agent) -> None:
+    """One bit of one weight of rank 1 changes during the pause."""
+
+    def spoil(name: str, array: Any) -> None:
+        if name == "layer3.weight" and agent.place.rank == 1:
+            array.reshape(-1).view("uint32")[7] ^= 1
+
+    _while_paused(agent, spoil)
+
+
+def downgraded(agent: Agent) -> None:
+    """Nobody is paused: the order is taken and forgotten."""
+
+    @replaces(agent, _PAUSE, "Pausing.request")
+    def request(original: Any, self: Any, seconds: float) -> None:
+        pass

@@ -1,0 +1,158 @@
+"""Defects of a repair: what is copied, from whom, when, and from which step training goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import is_moment, replaces, state_of
+
+_DEVICE = "chaos.rehearsal.device"
+_RETRY = "chaos.rehearsal.ttp.retry"
+
+
+def _after_copy(agent: Agent, spoil: Any) -> None:
+    """Spoil what a rank has got from another: ``spoil`` changes an array in place, by the parameter's name."""
+
+    @replaces(agent, _DEVICE, "Device._send_recv")
+    def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
+        done = original(self, parameters, source, target)
+        if agent.place.rank == target:
+            from mindspore import Tensor
+
+            for parameter in parameters:
+                array = parameter.asnumpy().copy()
+                spoil(parameter.name, array)
+                parameter.set_data(Tensor(array))
+        return done
+
+
+def moments_not_copied(agent: Agent) -> None:
+    """The rank that is repaired gets the weights of its replica, and moments of zero."""
+
+    def spoil(name: str, array: Any) -> None:
+        if is_moment(name):
+            array[...] = 0
+
+    _after_copy(agent, spoil)
+
+
+def bit_flipped(agent: Agent) -> None:
+    """One bit of one weight is flipped on its way from the replica."""
+
+    def spoil(name: str, array: Any) -> None:
+        if name.startswith("layer3") and array.ndim == 2:
+            array.reshape(-1).view("uint32")[7] ^= 1
+
+    _after_copy(agent, spoil)
+
+
+def global_step_not_copied(agent: Agent) -> None:
+    """The optimizer's step counter of the rank that is repaired is one step behind."""
+
+    def spoil(name: str, array: Any) -> None:
+        if name == "global_step":
+            array -= 1
+
+    _after_copy(agent, spoil)
+
+
+def stale_copy(agent: Agent) -> None:
+    """The replica gives its state as it was before its last update."""
+    if agent.place.rank is None:
+        return
+    before: dict[str, Any] = {}
+
+    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    def update_begins(original: Any, self: Any) -> None:
+        before.update(state_of(agent))
+        original(self)
+
+    class Before:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def asnumpy(self) -> Any:
+            return before[self.name]
+
+    @replaces(agent, _DEVICE, "Device._send_recv")
+    def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
+        if agent.place.rank == source:
+            parameters = [Before(parameter.name) for parameter in parameters]
+        return original(self, parameters, source, target)
+
+
+def nothing_copied(agent: Agent) -> None:
+    """The new process of a lost rank keeps the weights that it began with."""
+
+    @replaces(agent, _DEVICE, "Device._send_recv")
+    def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
+        own = [parameter.value().copy() for parameter in parameters] if agent.place.rank == target else []
+        done = original(self, parameters, source, target)
+        for parameter, value in zip(parameters, own):
+            if parameter.name != "global_step":  # with it the first step would be another, which is easier to see
+                parameter.set_data(value)
+        return done
+
+
+def wrong_group(agent: Agent) -> None:
+    """The rank that is repaired gets the state of a rank that holds other slices."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.replicas", "Replicas.groups")
+    def groups(original: Any, self: Any) -> Any:
+        ranks = sorted(rank for group in original(self) for rank in group)
+        return [tuple(ranks[at : at + 2]) for at in range(0, len(ranks), 2)]
+
+
+def mixed_up(agent: Agent) -> None:
+    """The rows of every weight arrive in reverse order, from the right rank by the right calls."""
+
+    def spoil(name: str, array: Any) -> None:
+        if array.ndim == 2 and not is_moment(name):
+            array[...] = array[::-1].copy()
+
+    _after_copy(agent, spoil)
+
+
+def repaired_twice(agent: Agent) -> None:
+    """The controller has the parameters copied a second time."""
+
+    @replaces(agent, _RETRY, "Retry._repair")
+    def repair(original: Any, self: Any, *args: Any) -> None:
+        original(self, *args)
+        original(self, *args)
+
+
+def healthy_repaired(agent: Agent) -> None:
+    """After an error of communication the controller has parameters copied, though no rank has lost any."""
+
+    @replaces(agent, _RETRY, "Retry.run")
+    def run(original: Any, self: Any, members: Any, step: int) -> None:
+        failed = [member for member in members if member.status]
+        for member in failed:
+            member.status = 1
+        original(self, members, step)
+
+
+def _goes_on_beside(agent: Agent, beside: int) -> None:
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._resume")
+    def resume(original: Any, self: Any, step: int) -> None:
+        original(self, step + beside)
+
+
+def step_skipped(agent: Agent) -> None:
+    """After the repair the ranks go on with the data of the step after the next one."""
+    _goes_on_beside(agent, 1)
+
+
+def step_twice(agent: Agent) -> None:
+    """After the repair the ranks go on with the data of the common step, which they have trained already."""
+    _goes_on_beside(agent, -1)
+
+
+def downgraded(agent: Agent) -> None:
+    """The controller has a checkpoint saved and the job ended, where a repair was promised."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.default")
+    def default(original: Any, self: Any) -> str:
+        return "dump" if self.dump else "exit"

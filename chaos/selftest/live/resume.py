@@ -1,0 +1,97 @@
+"""Defects of the job that is started again: what it does not restore, and from where it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import RESUME, is_moment, replaces
+
+_SERIALIZATION = "mindspore.train.serialization"
+
+
+def _without(agent: Agent, unwanted: Any) -> None:
+    """Load everything but the parameters whose name is unwanted."""
+
+    @replaces(agent, _SERIALIZATION, "load_param_into_net")
+    def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = {name: one for name, one in parameters.items() if not unwanted(name)}
+        return original(net, kept, *args, **kwargs)
+
+
+def global_step_lost(agent: Agent) -> None:
+    """The optimizer's step counter is not restored."""
+    if agent.configuration.attempt == RESUME:
+        _without(agent, lambda name: name == "global_step")
+
+
+def moments_lost(agent: Agent) -> None:
+    """The optimizer's moments are not restored."""
+    if agent.configuration.attempt == RESUME:
+        _without(agent, is_moment)
+
+
+def one_weight_lost(agent: Agent) -> None:
+    """Rank 1 alone does not restore one of its weights."""
+    if agent.configuration.attempt == RESUME and agent.place.rank == 1:
+        _without(agent, lambda name: name == "layer3.bias")
+
+
+def schedule_from_its_beginning(agent: Agent) -> None:
+    """The learning rate falls from its first value again, though the step counter is restored."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, "mindspore.nn.optim.optimizer", "_IteratorLearningRate.construct")
+    def construct(original: Any, self: Any, step: Any) -> Any:
+        if not hasattr(self, "first_step"):
+            self.first_step = step.asnumpy().copy()
+        from mindspore import Tensor
+
+        return original(self, step - Tensor(self.first_step))
+
+
+def _data_beside(agent: Agent, place: Any) -> None:
+    @replaces(agent, "mindspore.dataset.engine.datasets", "Dataset.set_init_step")
+    def set_init_step(original: Any, self: Any, step: int) -> None:
+        original(self, place(step))
+
+
+def data_from_its_beginning(agent: Agent) -> None:
+    """The data is read from its first batch again."""
+    if agent.configuration.attempt == RESUME:
+        _data_beside(agent, lambda step: 0)
+
+
+def batch_skipped(agent: Agent) -> None:
+    """The first batch after the resume is left out."""
+    if agent.configuration.attempt == RESUME:
+        _data_beside(agent, lambda step: step + 1)
+
+
+def batch_twice(agent: Agent) -> None:
+    """The last batch before the resume is trained a second time."""
+    if agent.configuration.attempt == RESUME:
+        _data_beside(agent, lambda step: step - 1)
+
+
+def older_checkpoint(agent: Agent) -> None:
+    """A job that goes on from periodic checkpoints takes the newest for unreadable."""
+    if agent.place.rank is None:
+        return
+
+    @replaces(agent, _SERIALIZATION, "load_checkpoint")
+    def load(original: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        if str(path).endswith("_4.ckpt"):
+            raise ValueError("a seeded defect")
+        return original(path, *args, **kwargs)
+
+
+def from_the_beginning(agent: Agent) -> None:
+    """A job that goes on from periodic checkpoints takes all of them for unreadable, and trains from the start."""
+    if agent.place.rank is None:
+        return
+
+    @replaces(agent, _SERIALIZATION, "load_checkpoint")
+    def load(original: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError("a seeded defect")

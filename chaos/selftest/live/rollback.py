@@ -1,0 +1,91 @@
+"""Defects of a rollback after an abnormal norm, and of a restart from periodic checkpoints (the job's part)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import is_moment, replaces
+
+_NORM = "global_norm"
+
+
+def one_checkpoint_too_far(agent: Agent) -> None:
+    """The ranks go back to the checkpoint before the newest one."""
+
+    @replaces(agent, _NORM, "newest_checkpoint")
+    def newest(original: Any, directory: str) -> Any:
+        def load() -> Any:
+            files = sorted(
+                (os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".ckpt")),
+                key=lambda path: os.stat(path).st_mtime_ns,
+            )
+            os.utime(files[-2])
+            return original(directory)()
+
+        return load
+
+
+def moments_not_rolled_back(agent: Agent) -> None:
+    """The weights go back, the optimizer's moments do not."""
+
+    @replaces(agent, "mindspore.train.serialization", "load_param_into_net")
+    def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = {name: one for name, one in parameters.items() if not is_moment(name)}
+        return original(net, kept, *args, **kwargs)
+
+
+def data_not_rolled_back(agent: Agent) -> None:
+    """The data goes on behind the abnormal step, as if nothing was trained again."""
+
+    @replaces(agent, "mindspore.dataset.engine.datasets", "Dataset.set_init_step")
+    def set_init_step(original: Any, self: Any, step: int) -> None:
+        original(self, step + 1)
+
+
+def record_not_written(agent: Agent) -> None:
+    """Rank 0 keeps no abnormal_global_norm.json."""
+
+    @replaces(agent, _NORM, "GlobalNormMonitor._write")
+    def write(original: Any, self: Any) -> None:
+        pass
+
+
+def record_stale(agent: Agent) -> None:
+    """abnormal_global_norm.json is that of another step."""
+
+    @replaces(agent, _NORM, "GlobalNormMonitor._write")
+    def write(original: Any, self: Any) -> None:
+        norms = self._norms
+        self._norms = {str(int(step) - 1): value for step, value in norms.items()}
+        original(self)
+        self._norms = norms
+
+
+def rolled_back_twice(agent: Agent) -> None:
+    """A second rollback follows the first one, without an abnormal norm."""
+    left = [2]
+
+    @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
+    def on_train_step_end(original: Any, self: Any, run_context: Any) -> None:
+        step = int(self._optimizer.global_step.asnumpy().reshape(-1)[0])
+        if left == [2] and step == 6:
+            left[0] = 1
+        elif left == [1] and step == 6:
+            left[0] = 0
+            self._norms.clear()
+            threshold, self._threshold = self._threshold, 0.0
+            try:
+                original(self, run_context)
+            finally:
+                self._threshold = threshold
+        original(self, run_context)
+
+
+def threshold_ignored(agent: Agent) -> None:
+    """The monitor does not see the norm: training goes on from the abnormal step."""
+
+    @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
+    def on_train_step_end(original: Any, self: Any, run_context: Any) -> None:
+        pass

@@ -1,0 +1,36 @@
+"""Defects of time: a phase of the recovery is over its budget by a little."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import replaces
+
+_BUDGET_SECONDS = 8.0
+"""That of the base scenario live-uce, for each of these phases."""
+_OVER_SECONDS = 0.05
+
+
+def late_detection(agent: Agent) -> None:
+    """The controller believes what the ranks report 50 ms after the budget is over."""
+    first: list[float] = []
+
+    @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
+    def abnormal(original: Any, self: Any) -> bool:
+        if not self._abnormal_members():
+            return False
+        first.append(time.monotonic())
+        self._closing.wait(first[0] + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic())
+        return bool(original(self))
+
+
+def late_repair(agent: Agent) -> None:
+    """The controller lets the ranks go on 50 ms after the budget of the repair is over."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.retry", "Retry._repair")
+    def repair(original: Any, self: Any, *args: Any) -> None:
+        began = time.monotonic()
+        original(self, *args)
+        time.sleep(max(0.0, began + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic()))
