@@ -24,6 +24,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a scenario.",
     "analyze": "Judge a run again from its files.",
     "soak": "Run scenarios many times and add up the verdicts.",
+    "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Two runs side by side: which phase shrank.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",

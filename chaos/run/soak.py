@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,10 +79,15 @@ def _parsed(line: str) -> SoakRun | None:
     return run if run.verdict is None or run.verdict in VERDICTS else None
 
 
-def code_key(scenario_text: str, package: Path) -> str:
-    """What makes two runs comparable: the text of the scenario and the harness's own code."""
+def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:
+    """What makes two runs comparable: the text of the scenario and the harness's own code.
+
+    ``without`` names rooms of the package that have no part in what is compared.
+    """
     digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
     for file in sorted(package.rglob("*.py")):
+        if file.relative_to(package).parts[0] in without:
+            continue
         digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

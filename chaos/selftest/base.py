@@ -1,0 +1,188 @@
+"""Good runs to be spoilt: each is really made once, and kept for as long as the code that made it is the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from chaos.checks.judge import judge
+from chaos.run.directory import write_json
+from chaos.run.ownership import LOCK_NAME, FileLock
+from chaos.run.soak import code_key
+from chaos.run.wait import wait_for
+from chaos.selftest.launcher import Launcher, RunFailed
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+_PACKAGE = Path(__file__).parents[1]
+_JUDGING = ("checks", "cli", "report", "selftest")
+"""Rooms that have no part in how a run is made: the base is judged anew each time."""
+
+_RUN, _MANIFEST = "run", "manifest.json"
+_MAKING, _OWNER = ".making-", ".owner"
+_KEPT = 3
+"""Runs of one scenario that the cache keeps, the newest, for several versions of the code side by side."""
+
+_WAIT_SECONDS = 1800.0
+
+
+class BaseUnusable(Exception):
+    """There is no good run of this scenario to spoil. The text says why."""
+
+
+class BaseRuns:
+    """The cache of good runs. It is the user's own directory, and an entry is locked while it is made or copied.
+
+    ``making`` is where runs are made, beside one another, so that those of the same job share their baseline.
+    """
+
+    def __init__(self, cache: Path, making: Path, launcher: Launcher, versions: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._making = making
+        self._launcher = launcher
+        self._versions = dict(versions)
+
+    def take(self, name: str, target: Path, *, cores: int, note: Callable[[str], None]) -> Path:
+        """Copy the run of scenario ``name`` to ``target`` and return that, making the run first if need be.
+
+        An entry that is not, byte for byte, what was once kept is not served: it is thrown away and made again.
+        Raises BaseUnusable when the run cannot be made, or is not green.
+        """
+        scenario = SCENARIOS / f"{name}.yaml"
+        key = code_key(scenario.read_text("utf-8") + json.dumps(self._versions), _PACKAGE, without=_JUDGING)
+        entry = self._cache / f"{name}-{key}"
+        with _locked(self._cache / f"{name}-{key}.lock"):
+            why = damage(entry) if entry.exists() else "it was never made"
+            if why is not None:
+                note(f"base {name}: making the run" + ("" if why == "it was never made" else f" again, since {why}"))
+                self._make(scenario, entry, cores)
+                self._forget_older(name, entry)
+            shutil.copytree(entry / _RUN, target, symlinks=True)
+        judgement = judge(target)
+        if judgement.verdict != "pass":
+            worst = next(one for one in judgement.findings if one.verdict == judgement.verdict)
+            # Kept for nobody: the next call makes it again.
+            shutil.rmtree(entry, ignore_errors=True)
+            said = f"{worst.check}: {worst.expected} | {worst.seen}"
+            raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {said}")
+        return target
+
+    def _make(self, scenario: Path, entry: Path, cores: int) -> None:
+        shutil.rmtree(entry, ignore_errors=True)
+        try:
+            ran = self._launcher.run(scenario, self._making, cores=cores)
+        except RunFailed as error:
+            raise BaseUnusable(f"base {scenario.stem} cannot be run: {error}") from error
+        unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=self._cache))
+        try:
+            shutil.copytree(ran.directory, unfinished / _RUN, symlinks=True)
+            write_json(unfinished / _MANIFEST, manifest(unfinished / _RUN))
+            unfinished.rename(entry)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+    def _forget_older(self, name: str, entry: Path) -> None:
+        others = [one for one in self._cache.glob(f"{name}-*") if one.is_dir() and one != entry]
+        others.sort(key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        for old in others[_KEPT - 1 :]:
+            lock = FileLock.try_acquire(old.with_name(f"{old.name}.lock"))
+            if lock is not None:  # nobody copies it
+                with lock:
+                    shutil.rmtree(old, ignore_errors=True)
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """The user's own cache, ``$XDG_CACHE_HOME/chaos/selftest``, made with rights for nobody else.
+
+    Raises BaseUnusable when it belongs to somebody else, is a link, or others may write there.
+    """
+    home = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "/tmp"), ".cache"))
+    path = Path(home, "chaos", "selftest")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise BaseUnusable(f"no cache of good runs can be made in {path}: {error.strerror}") from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise BaseUnusable(f"{path} is not a directory of this user alone: remove it, or set XDG_CACHE_HOME")
+    return path
+
+
+def manifest(run_dir: Path) -> dict[str, list[object]]:
+    """Size and digest of every file of a run, by its path in it."""
+    found: dict[str, list[object]] = {}
+    for directory, subdirectories, files in os.walk(run_dir, followlinks=False):
+        subdirectories.sort()
+        for name in sorted(files):
+            path = Path(directory, name)
+            if path.is_symlink() or not path.is_file():
+                found[path.relative_to(run_dir).as_posix()] = [-1, "not a plain file"]
+                continue
+            found[path.relative_to(run_dir).as_posix()] = [path.stat().st_size, _digest(path)]
+    return found
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def damage(entry: Path) -> str | None:
+    """Why an entry of the cache is not what was once kept; None when it is."""
+    try:
+        kept = json.loads((entry / _MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return "the kept one has no list of its files"
+    there = manifest(entry / _RUN)
+    if not there or not isinstance(kept, dict):
+        return "the kept one is empty"
+    wrong = sorted(name for name in {*kept, *there} if kept.get(name) != there.get(name))
+    return f"the kept one is damaged: {wrong[0]}" if wrong else None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of an entry; another selftest may be making the same one meanwhile."""
+    detail = "another selftest makes it"
+    with wait_for(f"lock of {path.stem}", lambda: FileLock.try_acquire(path), seconds=_WAIT_SECONDS, detail=detail):
+        yield
+
+
+@contextmanager
+def place_to_make(cache: Path) -> Iterator[Path]:
+    """A directory in the cache in which runs are made, removed at the end.
+
+    Those that a killed selftest has left are removed first, unless a run goes on in one of them.
+    """
+    for left in cache.glob(f"{_MAKING}*"):
+        if not any(_is_held(lock) for lock in (left / _OWNER, *left.glob(f"*/{LOCK_NAME}"))):
+            shutil.rmtree(left, ignore_errors=True)
+    path = Path(tempfile.mkdtemp(prefix=_MAKING, dir=cache))
+    owner = FileLock.try_acquire(path / _OWNER)
+    assert owner is not None, f"{path} was made a moment ago"
+    with owner:
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        lock = FileLock.try_acquire(path)
+    except OSError:
+        return True
+    if lock is not None:
+        lock.release()
+    return lock is None

@@ -1,0 +1,97 @@
+"""Puts each defect of a catalogue into a run and gathers what the checks say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from chaos.selftest.base import BaseUnusable
+from chaos.selftest.defect import FILES, Defect, Row
+from chaos.selftest.spoilt import judge_spoilt
+
+
+class Watcher(Protocol):
+    """Is told what goes on, by any thread."""
+
+    def note(self, text: str) -> None:
+        """Something that a watcher wants to know."""
+
+    def row(self, row: Row) -> None:
+        """A defect is done with."""
+
+
+TakeBase = Callable[[str, Path], Path]
+"""Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""
+
+RunLive = Callable[[Defect, Path], Row]
+"""Runs a scenario with a defect in its processes, in a directory of its own."""
+
+_Rest = Callable[[], Iterator[Row]]
+"""What is left to do in the main thread once a run is there."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What a selftest works with: ``jobs`` runs go on at the same time, while finished ones are spoilt and judged.
+
+    ``place`` holds everything that is made; with ``keep`` the spoilt runs stay there. ``clock`` is in seconds and only
+    measures. ``stop`` ends every run that goes on. ``on_base`` is called with every good run before it is spoilt.
+    """
+
+    take_base: TakeBase
+    run_live: RunLive
+    stop: Callable[[], None]
+    place: Path
+    jobs: int
+    clock: Callable[[], float]
+    watcher: Watcher
+    on_base: Callable[[str, Path], None]
+    keep: bool = False
+
+    def run(self, defects: Sequence[Defect]) -> list[Row]:
+        """A row for each defect, in their order.
+
+        Whatever ends it early, Ctrl-C too, ends the runs that go on first.
+        """
+        rows: dict[str, Row] = {}
+        bases = dict.fromkeys(one.base for one in defects if one.layer == FILES)
+        own = {name: [one for one in defects if (one.layer, one.base) == (FILES, name)] for name in bases}
+        pool = ThreadPoolExecutor(self.jobs)
+        try:
+            waiting: set[Future[_Rest]] = {pool.submit(self._take, name, own[name]) for name in bases}
+            waiting |= {pool.submit(self._live, one) for one in defects if one.layer != FILES}
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    for row in future.result()():
+                        rows[row.defect.name] = row
+                        self.watcher.row(row)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self.stop()
+            raise
+        finally:
+            pool.shutdown(wait=True)
+        return [rows[one.name] for one in defects]
+
+    def _live(self, defect: Defect) -> _Rest:
+        row = self.run_live(defect, self.place)
+        return lambda: iter([row])
+
+    def _take(self, name: str, defects: Sequence[Defect]) -> _Rest:
+        try:
+            base = self.take_base(name, self.place / "bases" / name)
+        except BaseUnusable as error:
+            self.watcher.note(str(error))
+            unusable = [Row(one, "not run", 0.0, str(error)) for one in defects]
+            return lambda: iter(unusable)
+        return partial(self._spoil, name, base, defects)
+
+    def _spoil(self, name: str, base: Path, defects: Sequence[Defect]) -> Iterator[Row]:
+        self.on_base(name, base)
+        for one in defects:
+            yield judge_spoilt(one, base, self.place / "spoilt", self.clock, keep=self.keep)

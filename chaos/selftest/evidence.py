@@ -1,0 +1,179 @@
+"""No check passes when its evidence is missing: what the checks have looked at in a good run is taken away, bit by bit.
+
+Events are left out one group at a time, a kind of one rank in one launch, as if nobody had recorded them: then the run
+must not be green. Files are removed from a copy: then no check that rests on them may say pass.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.finding import Finding, Verdict, worst
+from chaos.checks.judge import judge
+from chaos.checks.registry import BUILT_IN
+from chaos.history.event import Event
+from chaos.history.reader import History, read_history
+from chaos.plan.io import loads
+from chaos.plan.model import Plan
+
+EXCUSED: Mapping[str, str] = {
+    "attempt.end": "how the processes ended is in the records of their exits",
+    "checkpoint.begin": "of a save its end is what counts; a beginning alone is what a broken-off save leaves",
+    "checkpoint.end": "what was saved is in the file, and what was loaded is compared with it",
+    "checkpoint.read": "a job whose storage nobody watches has none, and nothing is claimed about it",
+    "handler.enter": "of a pause the handler's return is the proof; of a save the file and the record of its end",
+    "initial": "the states after every step before the fault are compared, too",
+    "launcher.exit": "of a launch that must fail the ranks' own exits count",
+    "launcher.found": "a rank is known by its identification and by its agent; a launcher can only be mistaken for one",
+    "pause.enter": "only where a pause is planned it is one",
+    "pause.exit": "only where a pause is planned it is one",
+    "rank.found": "of a launch that no rank trained in",
+    "train.begin": "of the first launch: its steps begin with 1",
+}
+"""Kinds of events without which a run may still be green, and why."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Evidence that was taken away from a good run. ``green`` names the checks that passed all the same."""
+
+    base: str
+    evidence: str
+    green: tuple[str, ...]
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing passed that should not."""
+        return not self.green
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"base": self.base, "evidence": self.evidence, "held": self.held, "green": list(self.green)}
+
+
+@dataclass(frozen=True)
+class _Watched(History):
+    """A history that notes which kinds of events it was asked for by name."""
+
+    asked: set[str] = field(default_factory=set)
+
+    def select(self, event: str | None = None, /, **match: Any) -> list[Event]:
+        if event is not None:
+            self.asked.add(event)
+        return super().select(event, **match)
+
+
+def sweep(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
+    """Take away everything that the checks look at in the good run ``run_dir``. Copies are made in ``place``."""
+    yield from _without_events(base, run_dir)
+    yield from _without_files(base, run_dir, place)
+
+
+def _without_events(base: str, run_dir: Path) -> Iterator[Removal]:
+    plan = loads((run_dir / "plan.json").read_bytes())
+    own, twin = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
+    watched, watched_twin = (_Watched(one.events, one.problems) for one in (own, twin))
+    artifacts = Artifacts(run_dir, watched_twin)
+    _verdict(plan, watched, artifacts)
+    artifacts.baseline = twin
+    for group, left in _groups(own, watched.asked):
+        yield Removal(base, group, _green(_verdict(plan, left, artifacts)))
+    for group, left in _groups(twin, watched_twin.asked):
+        artifacts.baseline = left
+        yield Removal(base, f"the baseline's {group}", _green(_verdict(plan, own, artifacts)))
+
+
+def _groups(history: History, asked: set[str]) -> Iterator[tuple[str, History]]:
+    """Every kind of event of a rank and launch that was asked for, in words, and the history without it."""
+    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked - EXCUSED.keys()}
+    for group in sorted(groups, key=str):
+        event, attempt, rank = group
+        of = "" if rank is None else f" of rank {rank}"
+        where = "" if attempt is None else f" in attempt {attempt}"
+        left = tuple(one for one in history.events if (one.event, one.attempt, one.rank) != group)
+        yield f"{event}{of}{where}", History(left, history.problems)
+
+
+def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
+    """The verdict of all checks; ``unknown`` as soon as one is not green, since no more is asked."""
+    for check in BUILT_IN.values():
+        try:
+            found = check(plan, history, artifacts)
+        except Exception:  # as chaos.checks.judge has it: a check that crashes is unknown
+            return "unknown"
+        if found and worst([one.verdict for one in found]) != "pass":
+            return "unknown"
+    return "pass"
+
+
+def _green(verdict: Verdict) -> tuple[str, ...]:
+    return ("the run",) if verdict == "pass" else ()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Files of a run, by a pattern, and the checks that rest on them where they are there."""
+
+    name: str
+    pattern: str
+    checks: tuple[str, ...]
+    where: Callable[[Plan], bool] = lambda plan: True
+
+
+_SOURCES: Sequence[_Source] = (
+    _Source(
+        "the history of the ranks",
+        "history/*-rank_*.jsonl",
+        ("history", "injection", "mechanism", "resume", "loss", "consistency"),
+    ),
+    _Source("the history of the ranks", "history/*-rank_*.jsonl", ("checkpoint",), lambda plan: bool(plan.checkpoint)),
+    _Source("the history of the harness", "history/harness.jsonl", ("history", "run", "injection", "hygiene")),
+    _Source(
+        "the history of the harness",
+        "history/harness.jsonl",
+        ("mechanism", "resume", "recovery"),
+        lambda plan: bool(plan.recoveries),
+    ),
+    _Source("the baseline", "baseline", ("loss", "resume")),
+    _Source("the baseline", "baseline", ("checkpoint",), lambda plan: bool(plan.checkpoint)),
+    _Source("the end-of-life checkpoints", "job/checkpoints/ttp_saved*", ("checkpoint", "resume", "loss")),
+    _Source("the periodic checkpoints", "job/checkpoints/rank_*", ("resume", "loss"), lambda plan: bool(plan.restore)),
+    _Source(
+        "the SDK's log", "logs/train/ttp", ("recovery",), lambda plan: plan.mechanism in ("TTP", "UCE", "HCCE", "ARF")
+    ),
+    _Source("the ranks' logs", "logs/train/worker_*.log", ("mechanism",), lambda plan: plan.mechanism == "TRE"),
+    _Source("the undo ledger", "undo.jsonl", ("hygiene",)),
+    _Source("group_info.pb", "job/checkpoints/rank_*/group_info.pb", ("consistency",), lambda plan: plan.group_info),
+    _Source("the record of norms", "job/**/abnormal_global_norm.json", ("mechanism",), lambda plan: bool(plan.watch)),
+)
+
+
+def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
+    plan = loads((run_dir / "plan.json").read_bytes())
+    for source in _SOURCES:
+        if source.where(plan) and any(run_dir.glob(source.pattern)):
+            findings = _judged_without(run_dir, place, source.pattern)
+            yield Removal(base, source.name, _passing(findings, source.checks))
+    for path in sorted(run_dir.glob("history/*-rank_*.jsonl")):
+        name = path.relative_to(run_dir).as_posix()
+        yield Removal(base, name, _passing(_judged_without(run_dir, place, name), ("history",)))
+
+
+def _judged_without(run_dir: Path, place: Path, pattern: str) -> Sequence[Finding]:
+    copy = shutil.copytree(run_dir, place / run_dir.name, symlinks=True)
+    try:
+        for path in sorted(copy.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return judge(copy).findings
+    finally:
+        shutil.rmtree(copy)
+
+
+def _passing(findings: Sequence[Finding], checks: Sequence[str]) -> tuple[str, ...]:
+    """Which of the checks say nothing but pass."""
+    return tuple(name for name in checks if all(one.verdict == "pass" for one in findings if one.check == name))

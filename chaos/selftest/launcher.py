@@ -1,0 +1,76 @@
+"""Runs scenarios as ``chaos run`` does for a user, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SEED = 1
+"""Seed of whatever a scenario draws: the same run each time."""
+
+
+class RunFailed(Exception):
+    """``chaos run`` came to no result. The text says what it said."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that was made: its directory and its verdict."""
+
+    directory: Path
+    verdict: str
+
+
+class Launcher:
+    """Starts ``chaos run``. Safe to share between threads."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        self._python = python
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = threading.Event()
+
+    def run(self, scenario: Path, reports: Path, *, cores: int, options: Sequence[str] = ()) -> Ran:
+        """Run a scenario of one cell to its end, with the stand-in for the SDK.
+
+        Raises RunFailed when there is no result: the scenario or the machine is refused, the harness fails, or
+        :meth:`stop` was called.
+        """
+        command = [self._python, "-m", "chaos", "run", str(scenario), "--json", "--reports", str(reports)]
+        command += ["--cores", str(cores), "--seed", str(SEED), "--sdk", "standin", *options]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is handed on, once
+        )
+        self._running.add(process)
+        if self._stopped.is_set():  # it was started while the others were told
+            process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate()
+        self._running.discard(process)
+        return _read(process.returncode, output, errors)
+
+    def stop(self) -> None:
+        """Have every run end now, as Ctrl-C does: each puts back what it has done. Later ones end at once."""
+        self._stopped.set()
+        for process in list(self._running):
+            process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
+
+
+def _read(code: int, output: str, errors: str) -> Ran:
+    try:
+        (cell,) = json.loads(output)["cells"]
+        if cell["directory"] is not None and cell["verdict"] is not None:
+            return Ran(Path(cell["directory"]), cell["verdict"])
+    except (ValueError, KeyError, TypeError):
+        pass  # it was refused or interrupted, and says so below
+    last = " / ".join(errors.strip().splitlines()[-3:]) or "it said nothing"
+    raise RunFailed(f"chaos run ended with {code}: {last}")

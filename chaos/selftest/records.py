@@ -1,0 +1,125 @@
+"""Changes the history of a finished run by hand: what a defect does to the record, or to what it tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from chaos.selftest.defect import Spoil, Unspoilt
+
+Record = dict[str, Any]
+"""One event as it stands in its line."""
+
+
+class Records:
+    """The events of a run's history, or of its baseline's, open to change until :meth:`save`.
+
+    A file's events keep their order; ``seq`` is given anew, so that only what was meant to be seen is.
+    """
+
+    def __init__(self, run_dir: Path, *, baseline: bool = False) -> None:
+        self._directory = run_dir / "baseline" / "history" if baseline else run_dir / "history"
+        self.files: dict[str, list[Record]] = {}
+        for path in sorted(self._directory.glob("*.jsonl")):
+            lines = path.read_bytes().rstrip(b"\0").splitlines()
+            self.files[path.name] = [json.loads(line) for line in lines]
+        self._before = json.dumps(self.files)
+
+    def all(self, event: str = "", /, **match: Any) -> list[Record]:
+        """Events of that name (of every name where it is empty) with these values, in order of time.
+
+        The records themselves: what is changed in them is changed in the file. Raises Unspoilt when there is none.
+        """
+        found = [one for own in self.files.values() for one in own if _matches(one, event, match)]
+        if not found:
+            raise Unspoilt(f"no {event or 'event'} with {match}")
+        return sorted(found, key=lambda one: int(one["mono"]))
+
+    def first(self, event: str, /, **match: Any) -> Record:
+        """The earliest of them."""
+        return self.all(event, **match)[0]
+
+    def last(self, event: str, /, **match: Any) -> Record:
+        """The latest of them."""
+        return self.all(event, **match)[-1]
+
+    def digest(self, rank: int, step: int, attempt: str = "train") -> Record:
+        """The rank's last digest of a step."""
+        return self.last("digest", rank=rank, step=step, attempt=attempt)
+
+    def drop(self, unwanted: list[Record]) -> None:
+        """Remove these events, as if they had never been recorded."""
+        gone = {id(one) for one in unwanted}
+        for name, own in self.files.items():
+            self.files[name] = [one for one in own if id(one) not in gone]
+
+    def drop_file(self, pattern: str) -> None:
+        """Remove the files whose names begin so. Raises Unspoilt when there is none."""
+        names = [name for name in self.files if name.startswith(pattern)]
+        if not names:
+            raise Unspoilt(f"no history file {pattern}*")
+        for name in names:
+            del self.files[name]
+
+    def insert(self, after: Record, **values: Any) -> Record:
+        """Put a copy of an event with other values behind it, a microsecond later. Returns the new one."""
+        new = {**json.loads(json.dumps(after)), "mono": after["mono"] + 1000, "wall": after["wall"] + 1000, **values}
+        for own in self.files.values():
+            for index, one in enumerate(own):
+                if one is after:
+                    own.insert(index + 1, new)
+                    return new
+        raise Unspoilt(f"{after['event']} is not of this history")
+
+    def delay(self, since: int, nanoseconds: int, *, keep: Callable[[Record], bool] = lambda one: False) -> None:
+        """Let everything that was recorded at or after ``since`` happen later by so much, as if time had been lost.
+
+        Events for which ``keep`` holds stay where they are.
+        """
+        for own in self.files.values():
+            for one in own:
+                if one["mono"] >= since and not keep(one):
+                    one["mono"] += nanoseconds
+                    one["wall"] += nanoseconds
+
+    def save(self, *, renumber: bool = True) -> None:
+        """Write the files. Raises Unspoilt when nothing is changed."""
+        if json.dumps(self.files) == self._before:
+            raise Unspoilt("the history is as it was")
+        for path in self._directory.glob("*.jsonl"):
+            if path.name not in self.files:
+                path.unlink()
+        for name, own in self.files.items():
+            numbered = [{**one, "seq": number} for number, one in enumerate(own)] if renumber else own
+            text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in numbered)
+            (self._directory / name).write_text(text, "utf-8")
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.all())
+
+
+def _matches(one: Record, event: str, match: dict[str, Any]) -> bool:
+    return (not event or one["event"] == event) and all(one.get(key) == value for key, value in match.items())
+
+
+def recorded(change: Callable[[Records], object], *, renumber: bool = True, baseline: bool = False) -> Spoil:
+    """A spoil that changes the history. Without ``renumber`` a line that is taken away leaves a gap in ``seq``."""
+
+    def spoil(run_dir: Path) -> None:
+        records = Records(run_dir, baseline=baseline)
+        change(records)
+        records.save(renumber=renumber)
+
+    return spoil
+
+
+def chain(*spoils: Spoil) -> Spoil:
+    """Several spoils that are one defect, one after the other."""
+
+    def spoil(run_dir: Path) -> None:
+        for one in spoils:
+            one(run_dir)
+
+    return spoil

@@ -1,0 +1,117 @@
+"""One call of the selftest: its places, its processes, and what it comes to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.run.driver import versions
+from chaos.selftest.base import BaseRuns, cache_directory, place_to_make
+from chaos.selftest.defect import Defect, Row
+from chaos.selftest.engine import Engine, Watcher
+from chaos.selftest.evidence import Removal, sweep
+from chaos.selftest.launcher import Launcher
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a selftest comes to. ``seconds`` is the time that it took in all."""
+
+    rows: tuple[Row, ...]
+    removals: tuple[Removal, ...]
+    seconds: float
+
+    @property
+    def caught(self) -> int:
+        """Defects that were caught for the right reason."""
+        return sum(row.caught for row in self.rows)
+
+    @property
+    def passed(self) -> tuple[Removal, ...]:
+        """Evidence without which something passed all the same."""
+        return tuple(one for one in self.removals if not one.held)
+
+    @property
+    def not_run(self) -> bool:
+        """Whether a defect could not be put into a run."""
+        return any(row.outcome == "not run" for row in self.rows)
+
+    @property
+    def good(self) -> bool:
+        """Whether every defect was caught, and nothing passed without its evidence."""
+        return self.caught == len(self.rows) and not self.passed
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "total": len(self.rows),
+            "caught": self.caught,
+            "seconds": round(self.seconds, 3),
+            "evidence": {"total": len(self.removals), "held": len(self.removals) - len(self.passed)},
+            "rows": [row.to_json() for row in self.rows],
+            "passed_without": [one.to_json() for one in self.passed],
+        }
+
+
+def run_selftest(
+    defects: Sequence[Defect],
+    *,
+    jobs: int,
+    keep: Path | None,
+    evidence: bool,
+    watcher: Watcher,
+    environment: Mapping[str, str] = os.environ,
+) -> Result:
+    """Put each defect into a run and judge it; with ``evidence`` also take it away from every good run that was used.
+
+    ``jobs`` runs go on at the same time. Spoilt runs are left in ``keep``. Raises BaseUnusable when there is no place
+    for good runs; KeyboardInterrupt passes through once every process is gone.
+    """
+    began = time.monotonic()
+    removals: list[Removal] = []
+    cores = max(1, len(os.sched_getaffinity(0)) // jobs)
+    cache = cache_directory(environment)
+    launcher = Launcher()
+    with _place(keep) as place, place_to_make(cache) as making:
+        bases = BaseRuns(cache, making, launcher, versions())
+
+        def on_base(name: str, run: Path) -> None:
+            if evidence:
+                own = list(sweep(name, run, place / "evidence"))
+                removals.extend(own)
+                watcher.note(f"base {name}: {len(own)} pieces of evidence taken away, one at a time")
+
+        engine = Engine(
+            take_base=lambda name, target: bases.take(name, target, cores=cores, note=watcher.note),
+            run_live=lambda defect, _: Row(defect, "not run", 0.0, "no defect can be put into a live run"),
+            stop=launcher.stop,
+            place=place,
+            jobs=jobs,
+            clock=time.monotonic,
+            watcher=watcher,
+            on_base=on_base,
+            keep=keep is not None,
+        )
+        rows = engine.run(defects)
+    return Result(tuple(rows), tuple(removals), time.monotonic() - began)
+
+
+@contextmanager
+def _place(keep: Path | None) -> Iterator[Path]:
+    """Where runs are spoilt: the directory that the user gave, or one that is removed at the end."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+        return
+    path = Path(tempfile.mkdtemp(prefix="chaos-selftest-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,39 @@
+"""Judges the copy of a good run into which a defect of its files was put."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from chaos.checks.judge import RunUnreadable, judge
+from chaos.selftest.defect import Defect, Outcome, Row, Unspoilt, outcome_of
+
+
+def judge_spoilt(defect: Defect, base: Path, place: Path, clock: Callable[[], float], *, keep: bool = False) -> Row:
+    """Copy ``base`` into ``place``, spoil the copy, and say whether the checks catch it.
+
+    ``clock`` is in seconds. The copy is removed afterwards, unless it is to be kept.
+    """
+    began = clock()
+    own = place / defect.name
+    copy = shutil.copytree(base, own / base.name, symlinks=True)
+    try:
+        outcome, seen = _judge(defect, copy)
+    finally:
+        if not keep:
+            shutil.rmtree(own, ignore_errors=True)
+    return Row(defect, outcome, clock() - began, seen)
+
+
+def _judge(defect: Defect, copy: Path) -> tuple[Outcome, str]:
+    assert defect.spoil is not None, defect.name
+    try:
+        defect.spoil(copy)
+    except Unspoilt as error:
+        return "not run", f"the run could not be spoilt: {error}"
+    try:
+        judgement = judge(copy)
+    except RunUnreadable as error:
+        return "wrong reason", f"the run cannot be judged: {error}"
+    return outcome_of(defect, judgement.findings, judgement.verdict)

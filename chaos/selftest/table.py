@@ -1,0 +1,50 @@
+"""The result of a selftest on a terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from chaos.selftest.defect import Outcome
+from chaos.selftest.session import Result
+
+STYLE: dict[Outcome, str] = {
+    "caught": "green",
+    "wrong reason": "bold red",
+    "missed": "bold red",
+    "not run": "yellow",
+}
+
+
+def print_selftest(result: Result, console: Console) -> None:
+    """Print a row for each defect, then at length what was not caught, then the figures."""
+    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+    for column in ("defect", "layer", "base", "check", "outcome"):
+        table.add_column(column, overflow="fold")
+    table.add_column("seconds", justify="right", no_wrap=True)
+    for row in result.rows:
+        one = row.defect
+        outcome = Text(row.outcome, STYLE[row.outcome])
+        table.add_row(one.name, one.layer, one.base, one.check, outcome, f"{row.seconds:.2f}")
+    console.print(table)
+    for row in result.rows:
+        if not row.caught:
+            one = row.defect
+            console.print(Text(f"{one.name}: ").append(row.outcome, STYLE[row.outcome]), soft_wrap=True)
+            _say(console, "what", one.what)
+            _say(console, "wanted", f"{one.check} {one.verdict}: {' … '.join(one.reason)}")
+            _say(console, "seen", row.seen)
+    for removal in result.passed:
+        names = ", ".join(removal.green)
+        console.print(f"{removal.base} without {escape(removal.evidence)}: {names} passed", soft_wrap=True)
+    caught = f"{result.caught} of {len(result.rows)} defects caught for the right reason"
+    held = f"; {len(result.removals) - len(result.passed)} of {len(result.removals)} times nothing passed"
+    told = f"{held} without its evidence" if result.removals else ""
+    console.print(f"{caught}{told}; {result.seconds:.1f} s", soft_wrap=True, highlight=False)
+
+
+def _say(console: Console, what: str, text: str) -> None:
+    console.print(f"  {what:<8}{escape(text)}", soft_wrap=True, highlight=False)
