@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.run.driver import versions
+from chaos.run.versions import versions
 from chaos.selftest.base import BaseRuns, cache_directory, place_to_make
 from chaos.selftest.defect import Defect, Row
 from chaos.selftest.engine import Engine, Watcher
