@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from typing import Any
 
 _CONNECT_SECONDS = 10.0
+_AGAIN_SECONDS = 0.01
 
 
 class Channel:
@@ -19,19 +21,17 @@ class Channel:
 
     def __init__(self, path: str, secret: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(_CONNECT_SECONDS)
-        self._socket.connect(path)
-        self._socket.settimeout(None)
+        _connect(self._socket, path)
         self._secret = secret
         self._lock = threading.Lock()
         self._input = self._socket.makefile("r", encoding="utf-8", newline="\n")
 
-    def hello(self, *, run: str, attempt: str, rank: int, pid: int) -> list[dict[str, Any]]:
-        """Introduce this rank. Returns the armed faults, ``[{fault, step, phase}, …]``, none if refused."""
+    def hello(self, *, run: str, attempt: str, rank: int, pid: int) -> list[dict[str, Any]] | None:
+        """Introduce this rank. Returns the armed faults, ``[{fault, step, phase}, …]``, None if it is refused."""
         answer = self.ask(
             {"message": "hello", "secret": self._secret, "run": run, "attempt": attempt, "rank": rank, "pid": pid}
         )
-        return list(answer["armed"]) if answer and answer.get("message") == "welcome" else []
+        return list(answer["armed"]) if answer and answer.get("message") == "welcome" else None
 
     def introduce(self, *, desk: str, run: str, attempt: str, rank: int | None, pid: int) -> bool:
         """Introduce a desk: a part of the job that does what the harness tells it. False if it is refused."""
@@ -68,3 +68,19 @@ class Channel:
         except OSError:
             return None
         return json.loads(line) if line.endswith("\n") else None
+
+
+def _connect(to_harness: socket.socket, path: str) -> None:
+    """Connect, again while more callers wait there than the kernel keeps. Raises OSError when nobody listens."""
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    to_harness.settimeout(_CONNECT_SECONDS)
+    while True:
+        try:
+            to_harness.connect(path)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            to_harness.settimeout(None)
+            return

@@ -73,4 +73,8 @@ def _join(configuration: Configuration, rank: int, record: Record) -> tuple[Chan
     except OSError as error:
         record.write("agent.alone", reason=str(error))
         return None, []
-    return channel, channel.hello(run=configuration.run, attempt=configuration.attempt, rank=rank, pid=os.getpid())
+    armed = channel.hello(run=configuration.run, attempt=configuration.attempt, rank=rank, pid=os.getpid())
+    if armed is None:
+        record.write("agent.alone", reason="the harness has refused this process, or has gone")
+        return None, []
+    return channel, armed

@@ -6,6 +6,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, places, processes, signal_number
 from chaos.checks.finding import Finding
+from chaos.checks.strangers import judge_strangers
 from chaos.history.event import Event
 from chaos.history.reader import History, Problem
 from chaos.plan.io import fingerprint
@@ -26,6 +27,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_boots(history, found)
     _judge_run(plan, history, found)
     _judge_plan(history, artifacts, found)
+    judge_strangers(history, artifacts, found)
     if artifacts.baseline is not None:
         for problem in artifacts.baseline.problems:
             found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")

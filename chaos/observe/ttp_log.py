@@ -45,6 +45,7 @@ _CONTROLLER = (
         r"selected error ranks: (?P<ranks>\[[\d, ]*\]), step: (?P<step>-?\d+)",
     ),
     known("ttp.prelocked", "controller prelock step", r"prelock step: (?P<step>-?\d+) try times: (?P<tries>\d+)"),
+    known("ttp.registration_refused", "a registration was", r"a registration was ignored: (?P<why_text>.{0,200})"),
     known(
         "ttp.switches",
         "retrySwitch_",

@@ -38,6 +38,8 @@ _GROUP_SHIFT = 32
 _GROUP_MASK = 0x7FFFFFFF
 """Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
 _JOIN_POLL_SECONDS = 0.01
+_MOST_CALLERS = 256
+"""Connections that may be silent at a time; of more, the oldest is a stranger."""
 
 
 class CommunicationAborted(RuntimeError):
@@ -347,7 +349,11 @@ class _Callers:
                 connection, _ = self._listener.accept()
                 self._selector.register(connection, selectors.EVENT_READ)
                 self._said[connection] = b""
-            else:
+                if len(self._said) > _MOST_CALLERS:
+                    oldest = next(iter(self._said))
+                    self._selector.unregister(oldest)
+                    done.append((oldest, self._said.pop(oldest)))
+            elif key.fileobj in self._said:
                 done += self._hear(key.fileobj)
         return done
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
+import os
 import queue
 import socket
 import struct
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from chaos.agent.unproven import Unproven, callers
 
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
@@ -93,55 +96,68 @@ class Connection:
 
 
 class Channel:
-    """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``."""
+    """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``.
 
-    def __init__(self, path: Path, *, run: str, secret: str) -> None:
+    Who has not introduced itself after ``hello_seconds`` is a stranger.
+    """
+
+    def __init__(self, path: Path, *, run: str, secret: str, hello_seconds: float = _HELLO_SECONDS) -> None:
         self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._run = run
         self._secret = secret
         self._connections: set[Connection] = set()
-        self._closed = False
+        self._closing = threading.Event()
+        self._unproven = Unproven(seconds=hello_seconds)
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         path.chmod(0o600)
         self._listener.listen(_BACKLOG)
-        threading.Thread(target=self._accept, name="channel", daemon=True).start()
+        self._acceptor = threading.Thread(target=self._accept, name="channel", daemon=True)
+        self._acceptor.start()
 
     def close(self) -> None:
         """Stop listening and let every held rank go."""
+        self._closing.set()
         # Closing alone would not wake the thread that accepts.
         with contextlib.suppress(OSError):  # nothing to shut down
             self._listener.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join()
         self._listener.close()
         with self._lock:
-            self._closed = True
             for connection in self._connections:
                 connection.close()
 
-    def _accept(self) -> None:
+    def strangers(self) -> Iterator[Stranger]:
+        """Those of ``messages`` that nobody has taken: who called while no job was followed."""
         while True:
             try:
-                peer, _ = self._listener.accept()
-            except OSError:
+                message = self.messages.get_nowait()
+            except queue.Empty:
                 return
+            if isinstance(message, Stranger):
+                yield message
+
+    def _accept(self) -> None:
+        for peer in callers(self._listener, self._unproven, self._closing):
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer: socket.socket) -> None:
-        pid, _, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        pid, uid, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
         connection = Connection(peer)
         with self._lock:
-            if self._closed:
+            if self._closing.is_set():
                 connection.close()
                 return
             self._connections.add(connection)
         with peer.makefile("rb") as lines:
-            peer.settimeout(_HELLO_SECONDS)
-            hello = self._greet(connection, pid, next(_messages(lines.readline), None))
-            if hello is None:
-                self.messages.put(Stranger(pid, "a connection did not show this run's secret; ignored"))
+            first = next(_messages(lines.readline), None)
+            self._unproven.leave(peer)
+            refusal = "said nothing that can be read" if first is None else self._refusal(first, uid)
+            if first is None or refusal is not None:
+                self.messages.put(Stranger(pid, f"a connection {refusal}; ignored"))
             else:
-                peer.settimeout(None)
+                hello = _introduction(connection, pid, first)
                 self.messages.put(hello)
                 for message in _messages(lines.readline):
                     self.messages.put(_at_barrier(hello, message))
@@ -150,32 +166,41 @@ class Channel:
             self._connections.discard(connection)
         connection.close()
 
-    def _greet(self, connection: Connection, pid: int, message: dict[str, Any] | None) -> Hello | DeskHello | None:
-        match message:
-            case {
-                "message": "hello",
-                "secret": str(secret),
-                "run": self._run,
-                "attempt": str(attempt),
-                "desk": "controller" | "worker" as desk,
-                "rank": int() | None as rank,
-            } if secret.isascii() and hmac.compare_digest(secret, self._secret):
-                return DeskHello(connection, attempt, desk, rank, pid)
-            case {
-                "message": "hello",
-                "secret": str(secret),
-                "run": self._run,
-                "attempt": str(attempt),
-                "rank": int(rank),
-            } if (
-                message is not None
-                and "desk" not in message
-                and secret.isascii()
-                and hmac.compare_digest(secret, self._secret)
-            ):
-                return Hello(connection, attempt, rank, pid)
-            case _:
-                return None
+    def _refusal(self, message: dict[str, Any], uid: int) -> str | None:
+        """Why a first message proves nothing; None when it does. Nothing of what it said is repeated in the reason."""
+        if uid != os.geteuid():
+            return f"is of user {uid}"
+        if not _introduces(message):
+            return "did not introduce itself as an agent does"
+        if message["run"] != self._run:
+            return "is of another run"
+        secret = message["secret"]
+        if not secret.isascii() or not hmac.compare_digest(secret, self._secret):
+            return "did not show this run's secret"
+        return None
+
+
+def _introduces(message: dict[str, Any]) -> bool:
+    match message:
+        case {
+            "message": "hello",
+            "secret": str(),
+            "run": str(),
+            "attempt": str(),
+            "desk": "controller" | "worker",
+            "rank": int() | None,
+        }:
+            return True
+        case {"message": "hello", "secret": str(), "run": str(), "attempt": str(), "rank": int()}:
+            return "desk" not in message
+        case _:
+            return False
+
+
+def _introduction(connection: Connection, pid: int, message: dict[str, Any]) -> Hello | DeskHello:
+    if "desk" in message:
+        return DeskHello(connection, message["attempt"], message["desk"], message["rank"], pid)
+    return Hello(connection, message["attempt"], message["rank"], pid)
 
 
 def _at_barrier(hello: Hello | DeskHello, message: dict[str, Any] | None) -> Message:

@@ -85,7 +85,11 @@ def open_session(
         with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
             place = (channel, private, ports, cores)
             who = (scenario, scenario_directory, plan, owned, history)
-            yield Session(*who, *place, progress, clock, deadline, memory)
+            try:
+                yield Session(*who, *place, progress, clock, deadline, memory)
+            finally:
+                for stranger in channel.strangers():
+                    history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what)
     finally:
         with uninterrupted():
             _undo(owned, history, clock, lambda step: True)

@@ -6,7 +6,8 @@ import socket
 import time
 from typing import Callable
 
-from chaos.rehearsal.ttp.wire import Link, proof
+from chaos.rehearsal.ttp.trust import Stranger, Trust
+from chaos.rehearsal.ttp.wire import Link
 
 _POLL_SECONDS = 0.05
 
@@ -43,11 +44,14 @@ def register(
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(answer_seconds)
         link, asked = Link(connection), time.monotonic()
-        link.send({"message": "register", "rank": rank, "proof": proof(secret, run, rank)})
-        answer = link.receive()
-        if answer is None or answer.get("message") != "registered":
+        stranger = False
+        try:
+            answer = Trust(run, secret).register(link, rank)
+        except Stranger:
+            answer, stranger = None, True
+        if answer is None:
             link.close()
-            if answer is None and time.monotonic() - asked >= answer_seconds:
+            if not stranger and time.monotonic() - asked >= answer_seconds:
                 raise ConnectionError(
                     f"rank {rank}: the controller at {host}:{port} took the connection and did not answer for "
                     f"{answer_seconds:g} s; see the log of the process that hosts it"

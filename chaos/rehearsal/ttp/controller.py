@@ -8,10 +8,12 @@ checkpoint. Where an agent of the cluster has registered, that one chooses.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import socket
 import threading
 import time
 
+from chaos.agent.unproven import Unproven, callers
 from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.dump import Dump
@@ -24,7 +26,8 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import FAULT_PROCESS, NORMAL, ONLINE, fault_of, in_log, run_status
 from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
-from chaos.rehearsal.ttp.wire import Link, proves
+from chaos.rehearsal.ttp.trust import Stranger, Trust
+from chaos.rehearsal.ttp.wire import Link
 
 _PRE_LOCK_TRIES = 3
 _PORTS = range(1024, 65536)
@@ -50,8 +53,8 @@ class Controller:
     ) -> None:
         self._rank = rank
         self._world_size = world_size
-        self._run = run
-        self._secret = secret
+        self._trust = Trust(run, secret)
+        self._unproven = Unproven()
         self._timings = timings
         self._log = log
         self._roster = Roster(timings)
@@ -79,7 +82,7 @@ class Controller:
 
     def start(self, address: str, port: int) -> None:
         """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range."""
-        if not address.startswith("127."):
+        if not _is_loopback(address):
             raise ValueError(f"the stand-in's controller listens on the loopback only, not on {address}")
         if port not in _PORTS:
             raise ValueError(f"port {port} is not one of {_PORTS[0]} to {_PORTS[-1]}")
@@ -103,24 +106,24 @@ class Controller:
     # Receiving: one thread for a connection.
 
     def _accept(self) -> None:
-        while not self._closing.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(Link(connection),), daemon=True).start()
+        for connection in callers(self._listener, self._unproven, self._closing):
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, link: Link) -> None:
-        first = link.receive()
-        if first is None or first.get("message") != "register" or not proves(first, self._secret, self._run):
-            self._log.warning("TTP controller.cpp:1590", "a registration without this run's secret was ignored")
+    def _serve(self, connection: socket.socket) -> None:
+        link = Link(connection)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            rank = self._trust.challenge(link)
+        except (Stranger, OSError) as stranger:
+            self._log.warning("TTP controller.cpp:1590", f"a registration was ignored: {stranger}")
             link.close()
             return
+        finally:
+            self._unproven.leave(connection)
         # A process that comes before the death of the one before it was noticed is an ordinary rank, as with the
         # vendor's: nobody repairs it.
-        reboot = self._arf and first["rank"] in self._faults
-        member = self._roster.add(first["rank"], link, reboot=reboot)
+        reboot = self._arf and rank in self._faults
+        member = self._roster.add(rank, link, reboot=reboot)
         link.send({"message": "registered", "reboot": reboot})
         while (message := link.receive()) is not None:
             if message["message"] == "replicas":
@@ -313,3 +316,11 @@ class Controller:
 
     def _enter(self, state: str) -> None:
         self._log.info("TTP controller_state_machine.cpp:115", f"nextState: {state}")
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether it is a number, not a name, of this host alone: what a name stands for is not for others to say."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import socket
 import struct
@@ -12,6 +11,8 @@ from typing import Any
 
 _LENGTH = struct.Struct(">I")
 _MAX_MESSAGE = 1 << 20
+MAX_UNPROVEN = 1 << 10
+"""Bytes of a message from somebody who has proved nothing yet."""
 
 Message = dict[str, Any]
 
@@ -33,13 +34,16 @@ class Link:
             return False
         return True
 
-    def receive(self) -> Message | None:
-        """Wait for a message. None when the other side has gone or sends what no party of this protocol would."""
+    def receive(self, most: int = _MAX_MESSAGE) -> Message | None:
+        """Wait for a message of up to ``most`` bytes.
+
+        None when the other side has gone or sends what no party of this protocol would.
+        """
         head = self._receive(_LENGTH.size)
         if head is None:
             return None
         (length,) = _LENGTH.unpack(head)
-        body = self._receive(length) if length <= _MAX_MESSAGE else None
+        body = self._receive(length) if length <= most else None
         if body is None:
             return None
         try:
@@ -65,16 +69,3 @@ class Link:
                 return None
             data += chunk
         return data
-
-
-def proof(secret: bytes, run: str, rank: int) -> str:
-    """What a processor of ``rank`` in ``run`` shows to the controller."""
-    return hmac.new(secret, f"processor {run} {rank}".encode(), "sha256").hexdigest()
-
-
-def proves(message: Message, secret: bytes, run: str) -> bool:
-    """Whether a registration comes from a rank of this run."""
-    rank, shown = message.get("rank"), message.get("proof")
-    if not isinstance(rank, int) or not isinstance(shown, str) or not shown.isascii():
-        return False
-    return hmac.compare_digest(shown, proof(secret, run, rank))

@@ -36,7 +36,7 @@ def connect(tmp_path: Path, harness: HarnessChannel) -> Callable[[], Channel]:
         channel = Channel(str(tmp_path / "agents"), "s3cret")
         armed: list[object] = []
         waiting = threading.Thread(
-            target=lambda: armed.extend(channel.hello(run="run-1", attempt="train", rank=3, pid=1))
+            target=lambda: armed.extend(channel.hello(run="run-1", attempt="train", rank=3, pid=1) or [])
         )
         waiting.start()
         hello = harness.messages.get(timeout=SECONDS)
@@ -142,4 +142,4 @@ def test_who_does_not_know_the_secret_or_the_run_gets_no_arms(
     tmp_path: Path, harness: HarnessChannel, secret: str, run: str
 ) -> None:
     channel = Channel(str(tmp_path / "agents"), secret)
-    assert channel.hello(run=run, attempt="train", rank=3, pid=1) == []
+    assert channel.hello(run=run, attempt="train", rank=3, pid=1) is None

@@ -17,6 +17,7 @@ from chaos.rehearsal.ttp import connect
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Processor
 from chaos.rehearsal.ttp.timings import PROFILES
+from chaos.rehearsal.ttp.trust import Trust
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Start
 
@@ -91,7 +92,7 @@ def test_another_program_on_the_port_is_not_taken_for_it(serve: Serve, words: by
 def test_a_controller_that_never_takes_the_replica_groups_is_named(serve: Serve) -> None:
     def answer(connection: socket.socket) -> None:
         link = Link(connection)
-        link.receive()
+        Trust("r", SECRET).challenge(link)
         link.send({"message": "registered"})
 
     address = serve(answer)

@@ -24,7 +24,7 @@ from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.roster import Roster
 from chaos.rehearsal.ttp.timings import PROFILES
-from chaos.rehearsal.ttp.wire import Link, proof, proves
+from chaos.rehearsal.ttp.wire import Link
 from chaos.run.wait import wait_for
 from tests.unit.rehearsal.conftest import SDK
 
@@ -212,21 +212,6 @@ def test_closing_wakes_who_receives() -> None:
     receiver.join(SECONDS)
     assert got == [None]
     other.close()
-
-
-def test_a_proof_is_of_one_rank_in_one_run_with_one_secret() -> None:
-    shown = proof(b"secret", "run-1", 2)
-    assert proves({"rank": 2, "proof": shown}, b"secret", "run-1")
-    for other in (
-        proves({"rank": 3, "proof": shown}, b"secret", "run-1"),
-        proves({"rank": 2, "proof": shown}, b"other", "run-1"),
-        proves({"rank": 2, "proof": shown}, b"secret", "run-2"),
-        proves({"rank": 2, "proof": shown + "0"}, b"secret", "run-1"),
-        proves({"rank": 2, "proof": "é" * 64}, b"secret", "run-1"),
-        proves({"rank": "2", "proof": shown}, b"secret", "run-1"),
-        proves({}, b"secret", "run-1"),
-    ):
-        assert not other
 
 
 # Processor and controller in one process.

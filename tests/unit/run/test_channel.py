@@ -10,13 +10,13 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaos.run import channel as channel_module
 from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.setup import write_secret
@@ -94,30 +94,38 @@ def test_the_pid_is_that_of_the_process_that_connected(channel: Channel, tmp_pat
     assert process.wait(SECONDS) == 0
 
 
+SECRETLESS = "did not show this run's secret"
+UNINTRODUCED = "did not introduce itself as an agent does"
+UNREADABLE = "said nothing that can be read"
+
+
 @pytest.mark.parametrize(
-    "data",
+    ("data", "why"),
     [
-        line({**HELLO, "secret": "wrong"}),
-        line({**HELLO, "secret": SECRET[:-1]}),
-        line({**HELLO, "secret": "é" * 64}),
-        b'{"message":"hello","secret":"\\ud800","run":"run-1","attempt":"train","rank":2}\n',
-        line({**HELLO, "run": "run-2"}),
-        line({key: value for key, value in HELLO.items() if key != "secret"}),
-        line({**HELLO, "secret": None}),
-        line({**HELLO, "rank": "2"}),
-        line(BARRIER),
-        line([HELLO]),
-        b"\x00\xff\xfe garbage \x80\n",
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"[" * 60_000 + b"\n",
-        b'{"message":' + b"9" * 60_000 + b"}\n",
-        b"\n",
+        (line({**HELLO, "secret": "wrong"}), SECRETLESS),
+        (line({**HELLO, "secret": SECRET[:-1]}), SECRETLESS),
+        (line({**HELLO, "secret": "é" * 64}), SECRETLESS),
+        (b'{"message":"hello","secret":"\\ud800","run":"run-1","attempt":"train","rank":2}\n', SECRETLESS),
+        (line({**HELLO, "run": "run-2"}), "is of another run"),
+        (line({**HELLO, "run": "run-2", "secret": "wrong"}), "is of another run"),
+        (line({key: value for key, value in HELLO.items() if key != "secret"}), UNINTRODUCED),
+        (line({**HELLO, "secret": None}), UNINTRODUCED),
+        (line({**HELLO, "rank": "2"}), UNINTRODUCED),
+        (line(BARRIER), UNINTRODUCED),
+        (line([HELLO]), UNREADABLE),
+        (b"\x00\xff\xfe garbage \x80\n", UNREADABLE),
+        (b"GET / HTTP/1.1\r\n\r\n", UNREADABLE),
+        (b"[" * 60_000 + b"\n", UNREADABLE),
+        (b'{"message":' + b"9" * 60_000 + b"}\n", UNREADABLE),
+        (b"\n", UNREADABLE),
     ],
-    ids=lambda data: repr(data[:40]),
+    ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else "",
 )
-def test_a_stranger_is_recorded_and_never_answered(channel: Channel, call: Caller, data: bytes) -> None:
+def test_a_stranger_is_recorded_and_never_answered(channel: Channel, call: Caller, data: bytes, why: str) -> None:
     stranger = call(data)
-    assert take(channel) == Stranger(os.getpid(), "a connection did not show this run's secret; ignored")
+    stranger_was = take(channel)
+    assert isinstance(stranger_was, Stranger)
+    assert (stranger_was.pid, stranger_was.what) == (os.getpid(), f"a connection {why}; ignored")
     with contextlib.suppress(ConnectionResetError):  # closed before all that it had sent was read
         assert stranger.recv(1000) == b""
     an_agent_is_still_heard(channel, call)
@@ -146,27 +154,38 @@ def test_who_hangs_up_before_the_end_of_its_hello_is_a_stranger(channel: Channel
     an_agent_is_still_heard(channel, call)
 
 
-def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(
-    channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(channel_module, "_HELLO_SECONDS", 0.05)
-        silent = call()
-        assert isinstance(take(channel), Stranger)
+@pytest.fixture
+def hasty(tmp_path: Path, channel: Channel) -> Iterator[Channel]:
+    """A channel that waits for introductions for a twentieth of a second."""
+    (tmp_path / "agents").unlink()
+    hasty = Channel(tmp_path / "agents", run="run-1", secret=SECRET, hello_seconds=0.05)
+    yield hasty
+    hasty.close()
+
+
+def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(hasty: Channel, call: Caller) -> None:
+    silent = call()
+    assert take(hasty) == Stranger(os.getpid(), "a connection said nothing that can be read; ignored")
     assert silent.recv(1) == b""
-    an_agent_is_still_heard(channel, call)
+    an_agent_is_still_heard(hasty, call)
 
 
-def test_an_agent_may_be_silent_for_long_once_it_is_known(
-    channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(channel_module, "_HELLO_SECONDS", 0.5)
+def test_who_introduces_itself_byte_by_byte_has_no_more_time_than_others(hasty: Channel, call: Caller) -> None:
+    slow = call()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        for _ in range(10_000):
+            slow.send(b" ")
+            time.sleep(0.001)
+    assert isinstance(take(hasty), Stranger)
+
+
+def test_an_agent_may_be_silent_for_long_once_it_is_known(hasty: Channel, call: Caller) -> None:
     agent = call(line(HELLO))
-    assert isinstance(take(channel), Hello)
+    assert isinstance(take(hasty), Hello)
     with pytest.raises(queue.Empty):
-        channel.messages.get(timeout=0.7)
+        hasty.messages.get(timeout=0.7)
     agent.sendall(line(BARRIER))
-    assert isinstance(take(channel), AtBarrier)
+    assert isinstance(take(hasty), AtBarrier)
 
 
 def test_a_rank_at_its_barrier_waits_for_the_answer(channel: Channel, call: Caller) -> None:
@@ -210,6 +229,44 @@ def test_strangers_in_crowds_do_not_keep_an_agent_out(channel: Channel, call: Ca
     for stranger in crowd:
         stranger.close()
     assert [isinstance(take(channel), Stranger) for _ in crowd] == [True] * 60
+
+
+def test_more_silent_callers_than_there_is_room_for_are_cut_off_the_oldest_first(
+    channel: Channel, call: Caller
+) -> None:
+    def one_more() -> socket.socket | None:
+        try:
+            return call()
+        except BlockingIOError:  # the kernel keeps only so many waiting
+            return None
+
+    crowd = [wait_for("room in the backlog", one_more, seconds=SECONDS) for _ in range(300)]
+    assert isinstance(take(channel), Stranger)
+    assert crowd[0].recv(1) == b""
+    an_agent_is_still_heard_among_strangers(channel, call)
+
+
+def an_agent_is_still_heard_among_strangers(channel: Channel, call: Caller) -> None:
+    agent = call(line(HELLO))
+    while not isinstance(hello := take(channel), Hello):
+        pass
+    hello.connection.answer({"message": "welcome", "armed": []})
+    assert agent.recv(1000) == line({"message": "welcome", "armed": []})
+
+
+def test_of_another_user_nobody_is_heard_not_even_with_the_secret(
+    channel: Channel, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    call(line(HELLO))
+    assert take(channel) == Stranger(os.getpid(), f"a connection is of user {os.getuid()}; ignored")
+
+
+def test_who_called_while_nobody_looked_is_still_told(channel: Channel, call: Caller) -> None:
+    call(line({**HELLO, "run": "run-2"}))
+    call(line(HELLO))
+    wait_for("both", lambda: channel.messages.qsize() == 2, seconds=SECONDS)
+    assert list(channel.strangers()) == [Stranger(os.getpid(), "a connection is of another run; ignored")]
 
 
 def test_closing_lets_everybody_go_and_ends_every_thread(channel: Channel, call: Caller, tmp_path: Path) -> None:

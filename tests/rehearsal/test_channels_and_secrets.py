@@ -1,0 +1,126 @@
+"""A real run listens for its own processes only, refuses everybody else and says so; nobody reads its secret."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from chaos.platforms.find import find_run_processes
+from chaos.rehearsal.ttp.wire import Link
+from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run, checks_of
+
+CANARY = "canary-7f3a9c-of-the-environment"
+LOOPBACK = ("127.", "::1")
+
+
+@dataclass
+class Seen:
+    """What was seen of a run from outside while it went on."""
+
+    secret: str = ""
+    listening: set[tuple[str, int]] = field(default_factory=set)
+    told: list[str] = field(default_factory=list)
+
+
+def watch(run: Run, harness: int, seen: Seen) -> None:
+    """Note every listening socket and every command line of the run's processes, and environments with the secret."""
+    own = [one.pid for one in find_run_processes(run.token)]
+    for pid in [harness, *own]:
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            seen.listening |= {
+                (one.laddr.ip, one.laddr.port)
+                for one in process.net_connections("inet")
+                if one.status == psutil.CONN_LISTEN or one.type == socket.SOCK_DGRAM
+            }
+            seen.told += [" ".join(process.cmdline()), *process.environ().values()]
+
+
+def modes(private: Path) -> Iterator[tuple[str, int]]:
+    for path in (private, *private.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            yield path.name, stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> None:
+    harness = chaos.start(
+        *("run", "kill-rank.yaml", "--cores", "1", "--reports", chaos.reports),
+        env={"CHAOS_TEST_TOKEN": CANARY},
+    )
+    run = harness.run()
+    seen = Seen()
+    harness.until("the secret", lambda: (run.private / "secret").is_file())
+    seen.secret = (run.private / "secret").read_text()
+    assert len(seen.secret) == 64
+    harness.event(run, "rank.found", rank=0)
+
+    # Strangers at the channel: without the secret, and of another run.
+    for words in ({"secret": "0" * 64, "run": run.token}, {"secret": seen.secret, "run": "another"}):
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.settimeout(WAIT_SECONDS)
+            caller.connect(str(run.private / "agents"))
+            hello = {"message": "hello", "attempt": "train", "rank": 1, "pid": 1, **words}
+            caller.sendall((json.dumps(hello) + "\n").encode())
+            assert caller.recv(100) == b""
+
+    # A stranger at the controller.
+    def controller() -> int | None:
+        watch(run, harness.process.pid, seen)
+        return next((port for _, port in seen.listening), None)
+
+    with socket.create_connection(("127.0.0.1", harness.until("a listening controller", controller))) as caller:
+        caller.settimeout(WAIT_SECONDS)
+        link = Link(caller)
+        link.send({"message": "register", "rank": 1, "run": run.token, "nonce": "n"})
+        assert (link.receive() or {}).get("message") == "challenge"
+        link.send({"message": "proof", "proof": "0" * 64})
+        assert link.receive() is None
+
+    open_to_others = []
+    while harness.process.poll() is None:
+        watch(run, harness.process.pid, seen)
+        open_to_others += [
+            (name, oct(mode)) for name, mode in modes(run.private) if name.startswith("chaos-") and mode & 0o77
+        ]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            harness.process.wait(0.5)
+    done = harness.end()
+
+    assert done.code == 0, done.errors + done.output
+    assert seen.listening
+    assert [one for one in seen.listening if not one[0].startswith(LOOPBACK)] == []
+    assert open_to_others == []
+
+    # The refusals are in the record, and in the report.
+    told = [(one.data["channel"], one.data["what"]) for one in run.history.select("stranger")]
+    assert ("agents", "a connection did not show this run's secret; ignored") in told
+    assert ("agents", "a connection is of another run; ignored") in told
+    (refused,) = [
+        one for one in checks_of(run.result, "pass") if one["expected"].startswith("who is not of this run is")
+    ]
+    assert "did not show this run's secret" in refused["seen"]
+    assert "controller: a registration was ignored: it did not prove that it knows this run's secret" in refused["seen"]
+
+    # The secret, and whatever else the harness was given, is nowhere.
+    files = [path for path in chaos.reports.rglob("*") if path.is_file()]
+    assert {"result.json", "junit.xml", "run.json", "plan.json", "undo.jsonl"} <= {path.name for path in files}
+    for path in files:
+        content = path.read_bytes()
+        assert seen.secret.encode() not in content, path
+        assert CANARY.encode() not in content, path
+    again = chaos("analyze", run.path, "--json")
+    for text in (done.output, done.errors, again.output, again.errors, *seen.told):
+        assert seen.secret not in text
+    assert any(CANARY in text for text in seen.told)  # what was looked at are the real environments
+    assert not run.private.exists()
+    assert run.left() == []
+    assert os.path.lexists(run.path)

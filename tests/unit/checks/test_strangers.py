@@ -1,0 +1,45 @@
+"""Who was refused is told, never held against the run; a rank that was refused and trained is doubted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun
+
+EXPECTED = "who is not of this run is refused wherever the run listens"
+
+
+def refuse(run: GoodRun, **data: Any) -> None:
+    """Record a refusal by the harness in the middle of the first launch."""
+    (name,) = (name for name in run.files if name.startswith("harness"))
+    records = run.files[name]
+    at = next(index for index, one in enumerate(records) if one["event"] == "fault.landed")
+    refusal = {**records[at], "event": "stranger", "attempt": "train", "rank": None, "channel": "agents", **data}
+    for key in ("fault", "evidence", "step", "phase", "ranks"):
+        refusal.pop(key, None)
+    records.insert(at, refusal)
+    for index, one in enumerate(records):
+        one["seq"] = index
+
+
+def test_where_nobody_was_refused_the_report_says_so(run: GoodRun, judged: Judge) -> None:
+    (one,) = said(judged(run), "history", "pass", EXPECTED)
+    assert one.seen == "nobody was refused"
+
+
+def test_a_stranger_is_told_and_harms_nobody(run: GoodRun, judged: Judge) -> None:
+    refuse(run, pid=4711, what="a connection is of another run; ignored")
+    judgement = judged(run)
+    (one,) = said(judgement, "history", "pass", EXPECTED)
+    assert one.seen == "refused were agents: process 4711: a connection is of another run; ignored"
+    assert one.where[0].startswith("history/harness")
+    assert judgement.verdict == "pass"
+
+
+def test_a_rank_that_trains_though_it_was_refused_is_unknown(run: GoodRun, judged: Judge) -> None:
+    refuse(run, pid=run.one("rank.found", attempt="resume", rank=1)["pid"], what="is not rank 1 of this job")
+    judgement = judged(run)
+    (one,) = said(judgement, "history", "unknown", "every rank that trains is known to the harness")
+    assert "trains as rank 1, and was refused: is not rank 1 of this job" in one.seen
+    assert judgement.verdict == "unknown"
