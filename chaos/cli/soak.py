@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from chaos.cli import codes
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
 from chaos.cli.scenarios import load, pick_cells
+from chaos.cli.tied import command_of
 from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
 from chaos.scenario.pairs import pairs as compared
 
@@ -35,6 +35,8 @@ _PACKAGE = Path(__file__).parents[1]
 @click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each cell in all.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
+@click.option("--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, look what is left.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of those moments, as an earlier call printed it.")
 @set_option
 @cell_option
 @reports_option
@@ -44,6 +46,8 @@ def command(
     times: int,
     jobs: int,
     keep: str,
+    kill: bool,
+    seed: int | None,
     settings: dict[str, str],
     cells: tuple[str, ...],
     reports: Path,
@@ -55,17 +59,28 @@ def command(
     goes on with what is left; runs of other code or of a changed scenario do not count. A cell whose runs do not agree
     is flaky.
 
+    With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
+    and done again), then a search for processes, mounts, directories, locks and histories that cannot be read. Each
+    kill is a line of REPORTS/kills.jsonl, which is gone on with in the same way; runs that left something are kept.
+
     \b
     Examples:
       chaos soak scenarios/*.yaml --times 10 --jobs 2
       chaos soak kill-rank.yaml --times 50 --reports soak/
+      chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
 
     \b
     Exit codes: 0 every run has passed (or failed, where the scenario names a
-    finding), 1 one failed, 2 one is unknown, 3 the harness failed, 130 interrupted.
+    finding), 1 one failed, 2 one is unknown, 3 the harness failed (with --kill: something
+    was left), 130 interrupted.
     """
     pairs = pick_cells([load(text, settings) for text in scenarios], cells)
     reports.mkdir(parents=True, exist_ok=True)
+    if kill:
+        from chaos.cli.soak_kills import soak_kills
+
+        with ended_like_ctrl_c():
+            return soak_kills(pairs, reports, times=times, jobs=jobs, settings=settings, seed=seed, as_json=as_json)
     soak = _Soak(pairs, reports, times, jobs, keep == "all", settings)
     with ended_like_ctrl_c():
         interrupted = soak.run()
@@ -150,12 +165,12 @@ class _Soak:
         if self._stopped.is_set():
             return None
         loaded, cells = self._cells[name]
-        command = [sys.executable, "-m", "chaos", "run", str(loaded.path), "--json", "--reports", str(self._reports)]
+        command = command_of(os.getpid(), ["run", str(loaded.path), "--json", "--reports", str(self._reports)])
         command += [part for cell in cells if cell.name for part in ("--cell", cell.name)]
         command += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
         if self._jobs > 1:
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
-        started = time.time()
+        started, since = time.time(), time.monotonic()
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -172,7 +187,7 @@ class _Soak:
         if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
             return None
         verdict, runs = _read(output)
-        seconds = round(time.time() - started, 1)
+        seconds = round(time.monotonic() - since, 1)
         if verdict == "pass" and not self._keep_all:
             for run in runs:
                 shutil.rmtree(self._reports / run, ignore_errors=True)

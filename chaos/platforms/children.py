@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.procfs import PROC, Stat, read_stat
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 
@@ -58,6 +59,16 @@ def subreaper() -> Iterator[None]:
         _set_subreaper(before)
         if ignored:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def end_with_parent(parent: int, signum: int) -> bool:
+    """Let the kernel send this process ``signum`` when the thread that has started it ends, however it ends.
+
+    False when ``parent``, the PID of that thread's process, is not the parent any more: then it has ended already, and
+    no signal will come.
+    """
+    _prctl(_PR_SET_PDEATHSIG, signum)
+    return os.getppid() == parent
 
 
 def collect(identity: ProcessIdentity) -> ExitStatus | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from chaos.run.json_lines import JsonLines
 
 VERDICTS = ("pass", "fail", "unknown")
 
@@ -40,41 +40,24 @@ class SoakRun:
 
 
 class SoakRecord:
-    """The file of a soak: one line a run. Lines of another code, or that a kill has torn, do not count."""
+    """The file of a soak: one line a run. Lines that say something else do not count."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._lines = JsonLines(path)
 
     def append(self, run: SoakRun) -> None:
-        """Add a run, in one write to the disk: a kill loses at most the line that is being written."""
-        line = (json.dumps(asdict(run)) + "\n").encode()
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            if self._is_torn():
-                line = b"\n" + line
-            os.write(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        """Add a run: a kill loses at most the line that is being written."""
+        self._lines.append(asdict(run))
 
     def runs(self) -> list[SoakRun]:
         """Every run that the file tells of, in order."""
-        try:
-            text = self._path.read_text("utf-8", errors="replace")
-        except FileNotFoundError:
-            return []
-        return [run for line in text.splitlines() if (run := _parsed(line)) is not None]
-
-    def _is_torn(self) -> bool:
-        with self._path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            return size > 0 and (file.seek(size - 1), file.read(1))[1] != b"\n"
+        return [run for record in self._lines.read() if (run := _parsed(record)) is not None]
 
 
-def _parsed(line: str) -> SoakRun | None:
+def _parsed(record: dict[str, Any]) -> SoakRun | None:
     try:
-        run = SoakRun(**json.loads(line))
-    except (ValueError, TypeError):
+        run = SoakRun(**record)
+    except TypeError:
         return None
     return run if run.verdict is None or run.verdict in VERDICTS else None
 

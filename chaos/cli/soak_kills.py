@@ -1,0 +1,306 @@
+"""``chaos soak --kill``: kill the harness at random moments, heal, and look for what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.options import echo_json
+from chaos.cli.tied import command_of
+from chaos.history.reader import read_history
+from chaos.run.directory import RUN_FILE
+from chaos.run.heal import heal_all
+from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
+from chaos.run.leftovers import leftovers
+from chaos.run.soak import Cell as CellName
+from chaos.run.soak import code_key
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+_PACKAGE = Path(__file__).parents[1]
+_LOOK_SECONDS = 0.01
+
+
+class _Interrupted(Exception):
+    """The soak is being ended."""
+
+
+def soak_kills(
+    pairs: list[tuple[LoadedScenario, Cell]],
+    reports: Path,
+    *,
+    times: int,
+    jobs: int,
+    settings: dict[str, str],
+    seed: int | None,
+    as_json: bool,
+) -> int:
+    """Make the kills that are left, print what they came to, and return the exit code."""
+    soak = KillSoak(pairs, reports, times, jobs, settings, seed)
+    interrupted = soak.run()
+    tallies = soak.tallies()
+    if as_json:
+        bad = [{"number": kill.number, "moment": kill.moment, "left": kill.left} for kill in soak.kills() if kill.left]
+        cells = [one.to_json() for one in tallies]
+        echo_json({"times": times, "interrupted": interrupted, "cells": cells, "left": bad})
+    else:
+        _print(tallies, times, reports)
+    if interrupted:
+        return codes.INTERRUPTED
+    return codes.HARNESS if any(one.left for one in tallies) else codes.PASS
+
+
+class KillSoak:
+    """The kills that are left to make. Each run has a reports directory of its own, so its leftovers are its alone."""
+
+    def __init__(
+        self,
+        pairs: list[tuple[LoadedScenario, Cell]],
+        reports: Path,
+        times: int,
+        jobs: int,
+        settings: dict[str, str],
+        seed: int | None,
+    ) -> None:
+        self._cells = {(cell.scenario.name, cell.name): loaded for loaded, cell in pairs}
+        given = json.dumps(settings, sort_keys=True)
+        self._codes = {name: code_key(loaded.text + given, _PACKAGE) for name, loaded in self._cells.items()}
+        self._places = reports / "kills"
+        self._times = times
+        self._jobs = jobs
+        self._settings = settings
+        self._seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+        self._record = KillRecord(reports / "kills.jsonl")
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = threading.Event()
+        self._measuring = threading.Lock()
+        self._counted = Counter(kill.of for kill in self.kills() if kill.killed)
+        self._numbers = Counter(kill.of for kill in self._record.kills())  # of any code, or places were used twice
+
+    def kills(self) -> list[Kill]:
+        """Those of the present code, also those that came too late."""
+        return [kill for kill in self._record.kills() if self._codes.get(kill.of) == kill.code]
+
+    def tallies(self) -> list[KillTally]:
+        """What each cell came to."""
+        kills = self.kills()
+        return [tally(name, kills) for name in self._cells]
+
+    def run(self) -> bool:
+        """Make the kills that are left; True when Ctrl-C has ended it."""
+        click.echo(f"seed {self._seed}; {sum(self._counted.values())} kills are recorded", err=True)
+        self._tidy()
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                for future in [pool.submit(self._work) for _ in range(self._jobs)]:
+                    future.result()
+            except KeyboardInterrupt:
+                return True
+            finally:
+                self._stop()
+        return False
+
+    # The work of one thread.
+
+    def _work(self) -> None:
+        try:
+            while (name := self._next()) is not None:
+                whole = self._whole(name)
+                if self._one(name, whole):
+                    continue
+                with self._lock:
+                    self._counted[name] -= 1  # it came too late, so another one has to be made
+        except _Interrupted:
+            return
+        except BaseException:
+            self._stop()  # the others need not go on
+            raise
+
+    def _next(self) -> CellName | None:
+        """The cell with the fewest kills, counted as if this one were made; None when all have enough."""
+        with self._lock:
+            name = min(self._cells, key=lambda one: self._counted[one])
+            if self._counted[name] >= self._times:
+                return None
+            self._counted[name] += 1
+            return name
+
+    def _whole(self, name: CellName) -> Whole:
+        """How long a run takes that nobody kills, measured once."""
+        with self._measuring:
+            known = [one for one in self._record.wholes() if (one.of, one.code) == (name, self._codes[name])]
+            if known:
+                return known[0]
+            place = self._make_place(name, "whole")
+            started = time.monotonic()
+            process = self._start(place, self._run_of(name), subprocess.PIPE)
+            _, errors = process.communicate()
+            self._end(process)
+            if process.returncode not in (codes.PASS, codes.FAIL, codes.UNKNOWN):
+                said = errors.decode("utf-8", "replace")
+                raise click.ClickException(
+                    f"a run of {name[0]} that nobody kills ends with {process.returncode}: {said}"
+                )
+            whole = Whole(*name, self._codes[name], round(time.monotonic() - started, 3), _lines(place))
+            self._record.append(whole)
+            shutil.rmtree(place)
+            return whole
+
+    def _one(self, name: CellName, whole: Whole) -> bool:
+        """Kill one run, heal it, and record what was left; False when it had ended before."""
+        with self._lock:
+            self._numbers[name] += 1
+            number = self._numbers[name]
+        moment = draw(self._seed, name, number, whole)
+        place = self._make_place(name, f"{number:04d}")
+        started = time.monotonic()
+        try:
+            harness = self._start(place, self._run_of(name))
+            killed = self._kill(harness, moment, lambda: _lines(place))
+            reached = _reached(place)
+            if moment.heal is not None:
+                self._kill(self._start(place, ["heal"]), Moment(moment.heal, None, None), lambda: 0)
+            done, failed = self._heal(place)
+        except _Interrupted:
+            _heal_and_remove(place)
+            raise
+        left = [*failed, *leftovers(place, harness.pid)]
+        seconds = round(time.monotonic() - started, 1)
+        head = (*name, self._codes[name], number, self._seed, str(moment))
+        self._record.append(Kill(*head, killed, reached, seconds, done, left))
+        click.echo(f"{'LEFT' if left else 'clean' if killed else 'late':<5}  {number:4}  {name[0]}: {moment}", err=True)
+        if not left:
+            shutil.rmtree(place)
+        return killed
+
+    def _kill(self, process: subprocess.Popen[bytes], moment: Moment, lines: Callable[[], int]) -> bool:
+        """Wait for the moment and send SIGKILL; False when the process has ended before."""
+        while moment.line is not None and lines() < moment.line and process.poll() is None:
+            time.sleep(_LOOK_SECONDS)
+        try:
+            process.wait(moment.seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        self._end(process)
+        return process.returncode == -signal.SIGKILL
+
+    def _heal(self, place: Path) -> tuple[list[str], list[str]]:
+        """Heal twice: what the first has done, and what is wrong with either."""
+        done: list[str] = []
+        wrong: list[str] = []
+        for again in (False, True):
+            process = self._start(place, ["heal", "--json"], subprocess.PIPE)
+            output, errors = process.communicate()
+            self._end(process)
+            try:
+                runs = json.loads(output)["runs"]
+            except ValueError:
+                wrong.append(f"heal ended with {process.returncode}: {errors.decode('utf-8', 'replace')}")
+                continue
+            wrong += [f"heal: {one['run']}: {text}" for one in runs for text in one["failed"]]
+            wrong += [f"heal: {one['run']} is {one['outcome']}" for one in runs if again or one["outcome"] == "live"]
+            done += [f"{one['run']}: {text}" for one in runs for text in one["done"] if not again]
+        return done, wrong
+
+    # Processes and places.
+
+    def _run_of(self, name: CellName) -> list[str]:
+        arguments = ["run", str(self._cells[name].path.resolve()), *(("--cell", name[1]) if name[1] else ())]
+        arguments += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
+        if self._jobs > 1:
+            arguments += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
+        return arguments
+
+    def _start(self, place: Path, arguments: list[str], out: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+        with self._lock:  # no process is started after the others were told to end
+            if self._stopped.is_set():
+                raise _Interrupted
+            process = subprocess.Popen(
+                command_of(os.getpid(), [*arguments, "--reports", str(place)]),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.DEVNULL if out == subprocess.DEVNULL else subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is handed on, once
+            )
+            self._running.add(process)
+        return process
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        self._running.discard(process)
+        if self._stopped.is_set():
+            raise _Interrupted
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            running = list(self._running)
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+
+    def _place(self, name: CellName, number: str) -> Path:
+        stem = re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(filter(None, name)))
+        return self._places / f"{stem}-{number}"
+
+    def _make_place(self, name: CellName, number: str) -> Path:
+        place = self._place(name, number)
+        place.mkdir(parents=True)
+        return place
+
+    def _tidy(self) -> None:
+        """Put back what a soak has left that was itself broken off. Directories with findings are kept."""
+        kept = {self._place(kill.of, f"{kill.number:04d}") for kill in self._record.kills() if kill.left}
+        for place in sorted(self._places.glob("*")):
+            if place not in kept:
+                _heal_and_remove(place)
+
+
+def _heal_and_remove(place: Path) -> None:
+    reports = heal_all(place)
+    if all(report.ok for report in reports):
+        shutil.rmtree(place)
+    for text in (text for report in reports for text in report.failed):
+        click.echo(f"{place}: {text}", err=True)
+
+
+def _histories(place: Path) -> list[bytes]:
+    """What the harness has recorded in its runs, the baseline's first."""
+    paths = sorted(place.glob(f"*/{RUN_FILE}"), key=lambda path: path.stat().st_mtime_ns)
+    files = [path.parent / "history" / "harness.jsonl" for path in paths if not path.parent.is_symlink()]
+    return [file.read_bytes() for file in files if file.exists()]
+
+
+def _lines(place: Path) -> int:
+    return sum(text.count(b"\n") for text in _histories(place))
+
+
+def _reached(place: Path) -> str:
+    runs = [path.parent for path in place.glob(f"*/{RUN_FILE}") if not path.parent.is_symlink()]
+    events = [event for run in runs for event in read_history(run / "history").select(writer="harness")]
+    last = max(events, key=lambda event: event.mono, default=None)
+    return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
+
+
+def _print(tallies: list[KillTally], times: int, reports: Path) -> None:
+    for one in tallies:
+        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
+        counts = f"{one.killed} of {times} killed, {one.healed} with something to heal, {one.left} left something"
+        click.echo(f"{'bad' if one.left else 'good' if one.killed >= times else 'open':<6}  {name}: {counts}")
+    click.echo(f"the kills are in {reports / 'kills.jsonl'}, and what was left in {reports / 'kills'}")

@@ -1,0 +1,84 @@
+"""What a killed harness may leave, looked for by other ways than those of the run itself and of ``heal``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from chaos.checks.judge import judge
+from chaos.history.ledger import Ledger
+from chaos.history.reader import read_history
+from chaos.platforms.find import find_run_processes
+from chaos.platforms.mounts import mounts_in
+from chaos.platforms.procfs import PROC, all_pids
+from chaos.run.directory import (
+    LEDGER_FILE,
+    RUN_FILE,
+    RUN_NAME,
+    RunDirectoryError,
+    private_directories,
+    read_run,
+    unfinished_files,
+)
+
+
+def leftovers(reports: Path, harness: int) -> list[str]:
+    """What is left of the runs in ``reports``, in words. ``harness`` is the PID of the harness that was killed.
+
+    Processes, by their identity and by the directory in their environment or arguments; mounts, private directories,
+    locks (leases, ownership), open undo steps, files and directories that were never finished, histories that cannot be
+    read, and a verdict *pass* of a run that was broken off.
+    """
+    reports = reports.resolve()
+    found = [f"process {pid} names {reports}" for pid in _naming(reports)]
+    found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(reports)]
+    found += [f"lock {lock} of process {harness}" for lock in _locks_of(harness)]
+    found += [f"unfinished file {path.name}" for path in unfinished_files(reports)]
+    for directory in sorted(path for path in reports.iterdir() if path.is_dir() and not path.is_symlink()):
+        if (directory / RUN_FILE).exists():
+            found += [f"{directory.name}: {text}" for text in _of_run(directory)]
+        elif RUN_NAME.fullmatch(directory.name):
+            found.append(f"{directory.name}: its making was cut off")
+    return found
+
+
+def _of_run(run_dir: Path) -> list[str]:
+    try:
+        token = read_run(run_dir)["token"]
+    except RunDirectoryError as error:
+        return [str(error)]
+    ledger = Ledger(run_dir / LEDGER_FILE).read()
+    found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(token)]
+    found += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
+    found += [f"open undo step {step.id}" for step in ledger.open]
+    found += list(ledger.problems)
+    found += [f"unfinished file {path.name}" for path in unfinished_files(run_dir)]
+    found += [f"files left aside: {path}" for path in (run_dir / "job").glob(".*.kept*")]
+    history = read_history(run_dir / "history")
+    found += [str(problem) for problem in history.problems if problem.kind != "torn-last-line"]
+    ended = history.first("run.end") is not None
+    if not ended and (run_dir / "plan.json").exists() and (verdict := judge(run_dir).verdict) != "unknown":
+        found.append(f"it was broken off and is judged {verdict}")
+    return found
+
+
+def _naming(directory: Path) -> list[int]:
+    """Processes that have the directory in their environment or arguments, or work in it; this process excepted."""
+    wanted = os.fsencode(directory)
+    found = []
+    for pid in all_pids():
+        place = PROC / str(pid)
+        try:
+            texts = [(place / name).read_bytes() for name in ("environ", "cmdline")]
+            seen = b"".join([*texts, os.fsencode((place / "cwd").readlink())])
+        except OSError:
+            continue
+        if wanted in seen and pid != os.getpid():
+            found.append(pid)
+    return found
+
+
+def _locks_of(pid: int) -> list[str]:
+    """Locks that a process has taken and that still count, by the kernel's list (proc(5))."""
+    lines = (PROC / "locks").read_text("ascii").splitlines()
+    return [" ".join(fields[5:6]) for line in lines if len(fields := line.split()) > 5 and fields[4] == str(pid)]

@@ -1,0 +1,76 @@
+"""A soak of kills kills, heals, looks, counts, keeps what left something, and goes on where it was broken off."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.cli import codes, soak_kills
+from chaos.cli.scenarios import load, pick_cells
+from chaos.run.kills import KillRecord
+
+FAKE = """
+import os, sys, time
+from pathlib import Path
+reports = Path(sys.argv[sys.argv.index("--reports") + 1])
+if sys.argv[1] == "heal":
+    if LEAVES:
+        (reports / ".latest.00000000.new").write_text("")
+    print('{"runs": []}')
+    sys.exit()
+history = reports / "kill-rank-20260101-000000-00a0" / "history"
+history.mkdir(parents=True)
+(history.parent / "run.json").write_text('{"run": "r", "token": "a-token-of-nobody"}')
+for number in range(4):
+    with (history / "harness.jsonl").open("a") as file:
+        frame = f'"seq": {number}, "mono": {number}, "wall": 1'
+        file.write(f'{{"event": "{"writer.start" if number == 0 else "tick"}", {frame}}}\\n')
+    time.sleep(0.02)
+"""
+
+
+def soak(reports: Path, monkeypatch: pytest.MonkeyPatch, *, leaves: bool = False, times: int = 2) -> int:
+    fake = FAKE.replace("LEAVES", str(leaves))
+    monkeypatch.setattr(soak_kills, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
+    pairs = pick_cells([load("kill-rank.yaml", {})], ())
+    return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, seed=4, as_json=False)
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    path = tmp_path / "reports"
+    path.mkdir()
+    return path
+
+
+def test_kills_are_counted_and_what_was_clean_is_removed(
+    reports: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert soak(reports, monkeypatch) == codes.PASS
+    kills = [kill for kill in KillRecord(reports / "kills.jsonl").kills() if kill.killed]
+    assert len(kills) == 2 and all(kill.left == [] for kill in kills)
+    assert list((reports / "kills").iterdir()) == []
+    assert "good    kill-rank: 2 of 2 killed, 0 with something to heal, 0 left something" in capsys.readouterr().out
+
+
+def test_a_soak_goes_on_where_it_was_broken_off(
+    reports: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soak(reports, monkeypatch, times=1)
+    first = KillRecord(reports / "kills.jsonl").kills()
+    (reports / "kills" / "kill-rank-0099").mkdir()  # it was killed itself in the middle of one
+    soak(reports, monkeypatch, times=2)
+    kills = KillRecord(reports / "kills.jsonl").kills()
+    assert kills[: len(first)] == first and sum(kill.killed for kill in kills) == 2
+    assert len({kill.number for kill in kills}) == len(kills), "no moment is drawn twice"
+    assert "1 kills are recorded" in capsys.readouterr().err
+    assert list((reports / "kills").iterdir()) == []
+
+
+def test_a_run_that_left_something_is_kept_and_fails_the_soak(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert soak(reports, monkeypatch, leaves=True, times=3) == codes.HARNESS
+    bad = [kill for kill in KillRecord(reports / "kills.jsonl").kills() if kill.left]
+    assert len(bad) >= 3 and all(kill.left == ["unfinished file .latest.00000000.new"] for kill in bad)
+    assert {path.name for path in (reports / "kills").iterdir()} == {f"kill-rank-{kill.number:04d}" for kill in bad}

@@ -1,0 +1,56 @@
+"""A soak of kills can be resumed and added up, and its moments can be had again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from chaos.run.kills import Kill, KillRecord, Whole, draw, tally
+
+WHOLE = Whole("kill-rank", "", "c0de", 20.0, 40)
+KILL = Kill(
+    "kill-rank", "", "c0de", 1, 7, "1.000 s after the start", True, "train: fault.landed", 9.5, ["job: ended"], []
+)
+
+
+def test_a_seed_gives_its_moments_again_and_they_are_spread_over_time_and_history() -> None:
+    moments = [draw(7, WHOLE.of, number, WHOLE) for number in range(200)]
+    assert moments == [draw(7, WHOLE.of, number, WHOLE) for number in range(200)]
+    assert moments != [draw(8, WHOLE.of, number, WHOLE) for number in range(200)]
+    in_time = [one.seconds for one in moments if one.line is None]
+    assert 60 < len(in_time) < 140 and min(in_time) < 1 and max(in_time) > 19
+    assert {one.line for one in moments if one.line is not None} > set(range(5, 36, 10))
+    assert all(one.seconds <= 0.2 for one in moments if one.line is not None)
+    assert 25 < sum(one.heal is not None for one in moments) < 75
+
+
+def test_a_run_without_a_history_is_killed_by_time() -> None:
+    assert {draw(7, WHOLE.of, number, replace(WHOLE, lines=0)).line for number in range(20)} == {None}
+
+
+def test_what_was_recorded_is_read_back_and_other_lines_do_not_count(tmp_path: Path) -> None:
+    record = KillRecord(tmp_path / "kills.jsonl")
+    record.append(WHOLE)
+    record.append(KILL)
+    with (tmp_path / "kills.jsonl").open("a") as file:
+        file.write('{"record": "kill", "scenario": 1}\n[]\n{"record": "kill", "scen')
+    record.append(replace(KILL, number=2, left=["process 5"]))
+    assert record.wholes() == [WHOLE]
+    assert record.kills() == [KILL, replace(KILL, number=2, left=["process 5"])]
+
+
+def test_only_runs_that_were_killed_count() -> None:
+    kills = [
+        KILL,
+        replace(KILL, killed=False),
+        replace(KILL, done=[]),
+        replace(KILL, left=["x"]),
+        replace(KILL, cell="a"),
+    ]
+    assert tally(WHOLE.of, kills).to_json() == {
+        "scenario": "kill-rank",
+        "cell": "",
+        "killed": 3,
+        "healed": 2,
+        "left": 1,
+    }

@@ -1,0 +1,96 @@
+"""Whatever a killed harness leaves is found, and a run that was put back shows nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
+from chaos.history.writer import HistoryWriter
+from chaos.platforms.procfs import environment
+from chaos.run.directory import RunDirectory, make_private_directory
+from chaos.run.leftovers import leftovers
+from chaos.run.ownership import FileLock
+from chaos.run.wait import wait_for
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+NOBODY = 2**22 + 1
+"""A PID that Linux never gives."""
+
+
+def with_history(run: RunDirectory) -> Path:
+    path = run.path / "history" / "harness.jsonl"
+    with HistoryWriter(path, writer="harness", run=run.token, clock=SYSTEM_CLOCK) as history:
+        history.record("run.start")
+    return path
+
+
+def test_a_run_that_was_put_back_shows_nothing(dead: RunDirectory, reports: Path) -> None:
+    with_history(dead)
+    (reports / "latest").symlink_to(dead.run)
+    (dead.path / "history" / "train-rank_0-1.jsonl").write_bytes(b'{"seq": 0, "mo')  # a killed writer's
+    assert leftovers(reports, NOBODY) == []
+
+
+def test_every_kind_of_leftover_is_found(
+    dead: RunDirectory, reports: Path, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    private = make_private_directory(dead.ledger, dead.token)
+    history = with_history(dead)
+    history.write_bytes(history.read_bytes() + b"garbage\n")
+    child = start("sleep", "1000", run=dead.token)
+    wait_for("its program", lambda: (environment(child.pid) or {}).get("CHAOS_RUN") == dead.token, seconds=20)
+    (dead.path / ".run.json.0000abcd.new").write_text("{")
+    (dead.path / "job" / ".checkpoints.kept").mkdir(parents=True)
+    (reports / "kill-rank-20260101-000000-00a0").mkdir()
+    (reports / ".latest.00000000.new").symlink_to("nowhere")
+    found = "\n".join(leftovers(reports, NOBODY))
+    for text in (
+        f"process {child.pid}: sleep 1000",
+        f"private directory {private}",
+        "open undo step private-directory",
+        "harness.jsonl:3",
+        "unfinished file .run.json.0000abcd.new",
+        "unfinished file .latest.00000000.new",
+        ".checkpoints.kept",
+        "kill-rank-20260101-000000-00a0: its making was cut off",
+    ):
+        assert text in found
+
+
+def test_a_process_that_only_works_in_the_directory_is_found(dead: RunDirectory, reports: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, cwd=reports) as child:
+        assert leftovers(reports, NOBODY) == [f"process {child.pid} names {reports.resolve()}"]
+
+
+def test_a_lock_that_outlives_its_holder_is_found(dead: RunDirectory, reports: Path) -> None:
+    lock = FileLock.try_acquire(dead.path / ".lock")
+    assert lock is not None
+    with lock:
+        assert any("lock" in text for text in leftovers(reports, os.getpid()))
+    assert leftovers(reports, NOBODY) == []
+
+
+def test_a_run_that_was_broken_off_is_never_judged_a_pass(
+    dead: RunDirectory, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Passed:
+        verdict = "pass"
+
+    with_history(dead)
+    (dead.path / "plan.json").write_text("{}")
+    monkeypatch.setattr("chaos.run.leftovers.judge", lambda _: Passed)
+    assert leftovers(reports, NOBODY) == [f"{dead.run}: it was broken off and is judged pass"]
+
+
+def test_an_open_step_is_found_by_its_id(dead: RunDirectory, reports: Path) -> None:
+    with_history(dead)
+    dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}))
+    assert leftovers(reports, NOBODY) == [f"{dead.run}: open undo step job"]
