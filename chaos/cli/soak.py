@@ -11,16 +11,19 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from chaos.cli import codes
+from chaos.cli.drawn import Drawn, draw_scenarios, print_summary, summarise
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
+from chaos.run.recoveries import MECHANISMS
 from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
 from chaos.scenario.pairs import pairs as compared
 
@@ -31,19 +34,27 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 @click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
-@click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each cell in all.")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@click.option("--times", type=click.IntRange(min=1), help="Runs of each cell in all.  [default: 10; 1 with --random]")
+@click.option("--random", "number", type=click.IntRange(min=1), help="Draw so many good recoveries and run those.")
+@click.option("--kind", "kinds", multiple=True, help="Kind of the drawn jobs; may be repeated.  [default: rehearsal]")
+@click.option(
+    "--mechanism", "mechanisms", multiple=True, type=click.Choice(MECHANISMS), help="Draw these only; may be repeated."
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
 @click.option("--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, look what is left.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of those moments, as an earlier call printed it.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of those moments, or of what is drawn (1).")
 @set_option
 @cell_option
 @reports_option
 @json_option
 def command(
     scenarios: tuple[str, ...],
-    times: int,
+    times: int | None,
+    number: int | None,
+    kinds: tuple[str, ...],
+    mechanisms: tuple[str, ...],
     jobs: int,
     keep: str,
     kill: bool,
@@ -63,19 +74,35 @@ def command(
     and done again), then a search for processes, mounts, directories, locks and histories that cannot be read. Each
     kill is a line of REPORTS/kills.jsonl, which is gone on with in the same way; runs that left something are kept.
 
+    With --random the scenarios are drawn: recoveries that the plan says are good, so none of them may be blamed. The
+    seed gives the same ones again; each is kept in REPORTS/random/ and can be run by itself.
+
     \b
     Examples:
       chaos soak scenarios/*.yaml --times 10 --jobs 2
       chaos soak kill-rank.yaml --times 50 --reports soak/
       chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
+      chaos soak --random 60 --seed 7 --reports soak/
 
     \b
     Exit codes: 0 every run has passed (or failed, where the scenario names a
     finding), 1 one failed, 2 one is unknown, 3 the harness failed (with --kill: something
     was left), 130 interrupted.
     """
-    pairs = pick_cells([load(text, settings) for text in scenarios], cells)
+    if (number is None) == (not scenarios):
+        raise click.UsageError("give scenarios, or --random for drawn ones")
     reports.mkdir(parents=True, exist_ok=True)
+    drawn: list[Drawn] = []
+    drawn_by = 1 if seed is None else seed
+    if number is None:
+        pairs = pick_cells([load(text, settings) for text in scenarios], cells)
+    else:
+        if settings or cells:
+            raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
+        draw = partial(draw_scenarios, kinds=kinds or ("rehearsal",), mechanisms=mechanisms)
+        drawn = draw(number, drawn_by, directory=reports / "random")
+        pairs = [(one.loaded, one.cell) for one in drawn]
+    times = times or (10 if number is None else 1)
     if kill:
         from chaos.cli.soak_kills import soak_kills
 
@@ -85,8 +112,12 @@ def command(
     with ended_like_ctrl_c():
         interrupted = soak.run()
     tallies = soak.tallies()
+    summary = summarise(drawn, soak.runs(), soak.other_runs(), reports) if drawn else None
     if as_json:
-        echo_json({"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]})
+        told = {"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]}
+        echo_json(told if summary is None else {**told, "random": {"seed": drawn_by, **summary}})
+    elif summary is not None:
+        print_summary(summary)
     else:
         _print(tallies, times, reports)
     return codes.INTERRUPTED if interrupted else _exit_code(tallies)
@@ -122,6 +153,10 @@ class _Soak:
     def runs(self) -> list[SoakRun]:
         """The runs that count."""
         return [run for run in self._record.runs() if self._codes.get(run.of) == run.code]
+
+    def other_runs(self) -> list[SoakRun]:
+        """The runs of these cells that do not count: other code, or another text of the scenario."""
+        return [run for run in self._record.runs() if self._codes.get(run.of, run.code) != run.code]
 
     def tallies(self) -> list[Tally]:
         """What each cell came to."""

@@ -1,0 +1,114 @@
+"""What ``chaos soak --random`` draws are good recoveries, the same ones by the same seed; what they came to adds up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from chaos.cli.drawn import Drawn, draw_scenarios, summarise
+from chaos.plan.model import Plan
+from chaos.run.prepare import plan_cell
+from chaos.run.recoveries import MECHANISMS, PHASES
+from chaos.run.soak import SoakRun
+from chaos.scenario.load import load_scenario
+from tests.unit.cli.kit import Ended
+
+COUNT = 42
+
+
+def draw(directory: Path, *, seed: int = 3, number: int = COUNT) -> list[Drawn]:
+    return draw_scenarios(number, seed, kinds=("rehearsal",), mechanisms=(), directory=directory)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Drawn]:
+    return draw(tmp_path_factory.mktemp("drawn"))
+
+
+def planned(one: Drawn) -> Plan:
+    return plan_cell(one.loaded, one.cell)
+
+
+def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
+    for one in drawn:
+        plan = planned(one)
+        assert plan.mechanism not in (None, "none"), one.loaded.path
+        assert plan.goes_on or plan.resumes, one.loaded.path
+        assert not (plan.mechanism == "TTP" and plan.checkpoint is None), one.loaded.path
+
+
+def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
+    plans = [planned(one) for one in drawn]
+    faults = [fault for plan in plans for fault in plan.faults]
+    assert {plan.mechanism for plan in plans} >= set(MECHANISMS) - {"mixed"}
+    assert len({one.acting for one in drawn}) >= 10
+    assert {plan.ranks for plan in plans} >= {2, 4}
+    assert {fault.trigger.get("phase") for fault in faults} >= set(PHASES)
+    assert {len(plan.faults) for plan in plans} >= {1, 2, 3}
+
+
+def test_the_seed_and_the_number_give_a_scenario_again(drawn: list[Drawn], tmp_path: Path) -> None:
+    texts = [one.loaded.text for one in drawn]
+    assert [one.loaded.text for one in draw(tmp_path / "again", number=5)] == texts[:5]
+    assert [one.loaded.text for one in draw(tmp_path / "other", seed=4, number=5)] != texts[:5]
+
+
+def test_each_is_kept_as_a_file_that_can_be_run_by_itself(drawn: list[Drawn]) -> None:
+    assert len({one.loaded.path for one in drawn}) == COUNT
+    last = drawn[-1]
+    assert load_scenario(last.loaded.path).cells[0].scenario == last.cell.scenario
+
+
+def test_only_what_was_asked_for_is_drawn(tmp_path: Path) -> None:
+    drawn = draw_scenarios(4, 1, kinds=("rehearsal",), mechanisms=("TRE",), directory=tmp_path)
+    assert {one.acting for one in drawn} == {"TRE"}
+
+
+def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaos.cli.drawn._TRIES", 5)
+    with pytest.raises(click.UsageError, match="no good recovery of TTP could be drawn for jobs of kind absent"):
+        draw_scenarios(1, 1, kinds=("absent",), mechanisms=("TTP",), directory=tmp_path)
+
+
+def run(drawn: Drawn, verdict: str | None, *, directory: str | None = None, load: float = 2.0) -> SoakRun:
+    return SoakRun(drawn.cell.scenario.name, "", "key", verdict, directory, 0.0, 10.0, load)
+
+
+def test_a_summary_counts_by_mechanism_and_says_why_one_did_not_pass(drawn: list[Drawn], tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    bad = {"verdict": "unknown", "name": "loss", "expected": "a loss of every step", "seen": "none of step 3"}
+    good = {**bad, "verdict": "pass"}
+    (tmp_path / "run-1" / "result.json").write_text(json.dumps({"checks": [good, bad]}))
+    first, second, third = drawn[:3]
+    runs = [run(first, "pass"), run(second, "unknown", directory="run-1", load=8.0), run(third, None)]
+    summary = summarise(drawn, runs, [run(first, "fail")], tmp_path)
+    assert (summary["drawn"], summary["runs"]) == (COUNT, 3)
+    assert summary["verdicts"] == {"pass": 1, "unknown": 1, "harness failed": 1}
+    assert sum(one["runs"] for one in summary["by_mechanism"]) == 3
+    assert summary["load"] == {"mean": 4.0, "max": 8.0}
+    assert [one["reasons"] for one in summary["not_passed"]] == [
+        ["unknown loss: a loss of every step | none of step 3"],
+        ["there is no result"],
+    ]
+    assert summary["by_earlier_code"] == {"fail": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give scenarios, or --random for drawn ones"),
+        (("kill-rank", "--random", "3"), "give scenarios, or --random for drawn ones"),
+        (("--random", "3", "--set", "a=1"), "leave --set and --cell out"),
+        (("--random", "0"), "Invalid value for '--random'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    chaos: Callable[..., Ended], place: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = chaos("soak", *arguments)
+    assert ended.code == 64
+    assert words in ended.err
