@@ -1,17 +1,20 @@
-"""What a kind of job cannot train: sizes of parallelism that it does not know, refused by name before the start."""
+"""What a kind of job cannot do, refused by name before the start: sizes of parallelism, mechanisms, aids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from typing import get_args
 
 from chaos.plan.constraints import Violation
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 from chaos.topology.layout import Layout
 
 
 def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Iterator[Violation]:
-    """Sizes of the layout that this kind of job does not support. A script of the scenario slices as it likes."""
+    """What the scenario asks for and this kind of job does not support. A script of the scenario slices as it likes."""
     kind = f"job kind {scenario.job.kind!r}"
     if traits.most_stages is not None and layout.stages > traits.most_stages:
         yield Violation(
@@ -20,6 +23,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             text=str(layout.stages),
             hint=f"use pipeline_stage: {traits.most_stages}, or run the scenario on a job kind that has stages",
         )
+    yield from _not_done(scenario, traits, kind)
     if scenario.job.script is not None:
         return
     for key, size, known in (
@@ -34,3 +38,21 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
                 text=str(size),
                 hint=f"use one of {sizes}, or name a script of your own (job.script)",
             )
+
+
+def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:
+    """Mechanisms and aids that the scenario asks for and this kind of job does not have."""
+    if traits.mechanisms is not None:
+        for mechanism in scenario.job.protection:
+            if mechanism not in traits.mechanisms:
+                known = ", ".join(one for one in get_args(Mechanism) if one in traits.mechanisms)
+                yield Violation(
+                    "job.protection",
+                    f"{kind} does not take part in {mechanism}",
+                    text=mechanism,
+                    hint=f"it knows {known}; run the scenario on another job kind, such as rehearsal",
+                )
+    for key, why in traits.lacks.items():
+        value: object = reduce(getattr, key.split("."), scenario)
+        if value not in (None, False):
+            yield Violation(key, f"{kind} {why}", text=str(value), hint=f"leave {key} out, or use another job kind")

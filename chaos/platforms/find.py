@@ -15,6 +15,9 @@ from chaos.platforms.procfs import PROC, Stat, all_pids, command_line, environme
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
 
+LAUNCHERS = frozenset({"msrun", "plainrun.py"})
+"""Programs that start ranks."""
+
 Role = Literal["rank", "scheduler", "launcher", "other"]
 
 
@@ -119,7 +122,7 @@ def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
     cmdline = command_line(pid, proc_root)
     role, rank = seen.claim
     # A shell's own RANK_ID reaches the launcher too, so what it is counts for more than that.
-    if "MS_ROLE" not in variables and any(PurePath(argument).name == "msrun" for argument in cmdline[:3]):
+    if "MS_ROLE" not in variables and any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         role, rank = "launcher", None
     attempt = variables.get(ATTEMPT_VARIABLE)
     return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
-from chaos.jobs.msrun import msrun_argv, tft_switches
-from chaos.plan.mechanism import NEEDS
+from chaos.jobs.msrun import msrun_argv
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
-from chaos.rehearsal.taskd import settings
+from chaos.rehearsal.protection import (
+    protection_environment,
+    protection_path,
+    room_digest,
+    simulated_protection,
+    steps_per_epoch,
+    with_controller,
+)
 from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
@@ -55,22 +61,14 @@ class RehearsalJob:
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))
         if scenario.job.tre is not None:
             parts.append(Simulated("watch over the global norm, in place of MindFormers' TrainingStateMonitor", "job"))
-        if sdk == "standin" and needs_sdk(scenario.job):
-            parts.append(Simulated(f"mindio_ttp, timings {scenario.job.timings}", "SDK"))
-        parts.extend(_simulated_faults(scenario))
-        if scenario.job.agent:
-            parts.append(Simulated(f"taskd and its manager, timings {scenario.job.timings}", "cluster agent"))
-        elif needs_sdk(scenario.job) and scenario.job.controller == "outside":
-            parts.append(Simulated("host of the SDK's controller outside the ranks", "cluster agent"))
-        if scenario.cluster.nodes > 1:
-            parts.append(Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform"))
+        parts.extend(simulated_protection(scenario, sdk))
         parts.extend(simulated_aids(scenario.job))
         return tuple(parts)
 
     def prepare(self, launch: Launch) -> None:
         """Make the training data: as many pictures as one epoch of all data-parallel ranks reads."""
         job = launch.scenario.job
-        images = _steps_per_epoch(job) * _BATCH_SIZE * layout_of(launch.scenario.cluster).data
+        images = steps_per_epoch(job) * _BATCH_SIZE * layout_of(launch.scenario.cluster).data
         write_mnist(str(launch.directory / "data"), images=images, seed=job.seed)
         _write_stale_record(job, launch.directory / "checkpoints")
 
@@ -83,7 +81,7 @@ class RehearsalJob:
             f"--data={launch.directory / 'data'}",
             f"--output={launch.directory / _CHECKPOINTS}",
             f"--steps={job.steps}",
-            f"--steps-per-epoch={_steps_per_epoch(job)}",
+            f"--steps-per-epoch={steps_per_epoch(job)}",
             f"--batch-size={_BATCH_SIZE}",
             f"--checkpoint-interval={job.checkpoint_interval or 0}",
             f"--seed={job.seed}",
@@ -95,74 +93,18 @@ class RehearsalJob:
             *job.arguments,
         )
         environment = {
-            "OMP_NUM_THREADS": "1",
-            "TTP_LOG_PATH": str(launch.logs / "ttp"),
+            **protection_environment(launch, controller_port),
             **aid_environment(job, launch.directory),
         }
-        sdk = needs_sdk(job)
-        if job.protection:
-            environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
-        if sdk:
-            environment |= {
-                "MINDIO_FOR_MINDSPORE": "1",
-                "MS_TFT_IP": "127.0.0.1",
-                "MS_TFT_PORT": str(controller_port),
-            }
-        if sdk and job.controller == "outside":
-            environment["MINDX_TASK_ID"] = "rehearsal"  # MindSpore starts no controller in rank 0 then
-        # A job that protects itself without the SDK finds none: that it needs none is shown, not assumed.
-        standin = (_ROOM / "sdk",) if launch.sdk == "standin" and sdk else ()
-        path = (*standin, *aid_path(job))
-        if job.agent:
-            environment |= _agent_environment(launch)
-            path = (*path, _ROOM / "taskd" / "site")
+        path = (*protection_path(launch), *aid_path(job))
         script = _script(launch.scenario, launch.scenario_directory)
         argv = msrun_argv(launch, script, arguments, master_port=master_port)
-        if "MINDX_TASK_ID" in environment and not job.agent:
-            ranks = launch.scenario.cluster.ranks
-            outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), "127.0.0.1", str(controller_port))
-            argv = (str(launch.python), *outside, *argv)
-        return Command(argv, environment, path)
+        return Command(with_controller(launch, argv, controller_port), environment, path)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The script and everything in this room: any of it may change a loss."""
         script = _script(scenario, scenario_directory)
-        room = hashlib.sha256()
-        for file in sorted(_ROOM.rglob("*.py")):
-            room.update(str(file.relative_to(_ROOM)).encode() + b"\0" + file.read_bytes())
-        return {"script": hashlib.sha256(script.read_bytes()).hexdigest(), "rehearsal": room.hexdigest()}
-
-
-def _agent_environment(launch: Launch) -> dict[str, str]:
-    """What the cluster agent is told: in production by the cluster's manager, here by variables."""
-    scenario = launch.scenario
-    return {
-        settings.STRATEGIES: ",".join(scenario.job.strategies),
-        settings.RESTART_LIMIT: str(scenario.job.restart_limit),
-        settings.RANKS: str(scenario.cluster.ranks),
-        settings.NODES: str(scenario.cluster.nodes),
-        settings.TIMINGS: scenario.job.timings,
-        settings.LOGS: str(launch.logs),
-    }
-
-
-def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
-    """What a fault needs that only a device or a cluster has."""
-    kinds = {fault.kind for fault in scenario.faults}
-    if kinds & {"uce", "ecc"}:
-        yield Simulated("loss of device memory, its strategy and the times of error and update", "device layer")
-    if "pause" in kinds:
-        yield Simulated("the cluster's orders to pause, to switch the network and to go on", "cluster agent")
-    if any(fault.kind == "pause" and fault.parameters.get("switch") for fault in scenario.faults):
-        yield Simulated("networks: two paths of the communicator's sockets on one host", "device layer")
-
-
-def needs_sdk(job: Job) -> bool:
-    """Whether a mechanism of the vendor's SDK is on, or an agent that hosts its controller.
-
-    By the document's table TRE needs none.
-    """
-    return job.agent or any(mechanism in NEEDS["MindIO"] for mechanism in job.protection)
+        return {"script": hashlib.sha256(script.read_bytes()).hexdigest(), "rehearsal": room_digest()}
 
 
 def _norm_arguments(job: Job) -> tuple[str, ...]:
@@ -181,10 +123,6 @@ def _write_stale_record(job: Job, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     record = {str(step): [job.tre.threshold] for step in job.tre.recorded}
     (output / "abnormal_global_norm.json").write_text(json.dumps(record), "utf-8")
-
-
-def _steps_per_epoch(job: Job) -> int:
-    return job.steps_per_epoch or job.steps
 
 
 def _slicing(scenario: Scenario) -> tuple[str, ...]:

@@ -1,0 +1,127 @@
+"""The job's checkpoints: names and places are those of MindSpore's own savings, end-of-life and periodic."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from typing import Any
+
+import numpy
+
+from chaos.agent.training import Training
+from chaos.rehearsal.plain.ckpt import read_ckpt, write_ckpt
+from chaos.rehearsal.plain.mesh import Mesh
+from chaos.rehearsal.plain.state import State
+
+_KEPT = 10
+
+
+class Checkpoints:
+    """Saves and loads the state of one rank below ``output``.
+
+    ``interval`` is the number of steps between two periodic ones, 0 for none; the last of ``steps`` is saved, too.
+    """
+
+    def __init__(
+        self, output: str, state: State, mesh: Mesh, training: Training, *, per_epoch: int, interval: int, steps: int
+    ) -> None:
+        self._output = output
+        self._state = state
+        self._mesh = mesh
+        self._training = training
+        self.per_epoch = per_epoch
+        self._interval = interval
+        self._steps = steps
+        self._periodic: list[str] = []
+
+    def save_end_of_life(self, step: int) -> None:
+        """Save what this rank holds for the step that the SDK names, in a directory that is not renamed yet."""
+        if not self._state.consistent:
+            raise RuntimeError("Can't save parameters, because they are left in inconsistent state!")
+        epoch, place = self._counted()
+        rank = self._mesh.rank
+        directory = os.path.join(self._end_of_life(step) + "_tmp", f"rank_{rank}")
+        os.makedirs(directory, exist_ok=True)
+        path = os.path.join(directory, f"ttp_rank_{rank}-{epoch}_{place}.ckpt")
+        appended = {
+            "epoch_num": epoch,
+            "step_num": self._state.steps,
+            "cur_rank": rank,
+            "batch_num": self.per_epoch,
+        }
+        self._save(path, appended, end_of_life=True)
+
+    def rename(self, step: int) -> None:
+        """All that had to save have saved: the directory gets its name."""
+        os.rename(self._end_of_life(step) + "_tmp", self._end_of_life(step))
+
+    def save_if_due(self) -> None:
+        """Save a periodic checkpoint after a step at which one is due."""
+        step = self._state.steps
+        if not self._interval or (step % self._interval and step != self._steps):
+            return
+        epoch, place = self._counted()
+        os.makedirs(self._own, exist_ok=True)
+        path = os.path.join(self._own, f"plain-{epoch}_{place}.ckpt")
+        self._save(path, {"epoch_num": epoch, "step_num": step}, end_of_life=False)
+        self._periodic = [*(one for one in self._periodic if one != path), path]
+        if len(self._periodic) > _KEPT:
+            os.unlink(self._periodic.pop(0))
+
+    def load_end_of_life(self) -> int:
+        """Load the newest finished one of a rank of this rank's replica group. Returns its step.
+
+        Raises FileNotFoundError where there is none.
+        """
+        finished = {
+            int(match[1]): directory
+            for directory in glob.glob(self._end_of_life("*"))
+            if (match := re.search(r"step_(\d+)$", directory))
+        }
+        if finished:
+            for rank in self._mesh.replicas:
+                for path in glob.glob(os.path.join(finished[max(finished)], f"rank_{rank}", "*.ckpt")):
+                    return self._load(path)
+        raise FileNotFoundError(f"no finished end-of-life checkpoint of ranks {self._mesh.replicas} in {self._output}")
+
+    def load_newest_periodic(self) -> int:
+        """Load the newest periodic one that every replica group has. Returns its step, 0 where there is none."""
+        steps = [self._periodic_steps(range(model, self._mesh.ranks, self._mesh.model_size)) for model in self._models]
+        common = set(steps[0]).intersection(*steps[1:])
+        return self._load(steps[self._mesh.model][max(common)]) if common else 0
+
+    @property
+    def _models(self) -> range:
+        return range(self._mesh.model_size)
+
+    @property
+    def _own(self) -> str:
+        return os.path.join(self._output, f"rank_{self._mesh.rank}")
+
+    def _periodic_steps(self, ranks: range) -> dict[int, str]:
+        """Finished periodic files of these ranks by the step in their names."""
+        found: dict[int, str] = {}
+        for rank in ranks:
+            for path in glob.glob(os.path.join(self._output, f"rank_{rank}", "plain-*.ckpt")):
+                epoch, _, place = os.path.basename(path)[len("plain-") : -len(".ckpt")].partition("_")
+                found.setdefault((int(epoch) - 1) * self.per_epoch + int(place), path)
+        return found
+
+    def _end_of_life(self, step: int | str) -> str:
+        return os.path.join(self._output, f"ttp_saved_checkpoints-step_{step}")
+
+    def _counted(self) -> tuple[int, int]:
+        """Epoch and place in it of the last step, both from 1."""
+        epoch, place = divmod(self._state.steps - 1, self.per_epoch)
+        return epoch + 1, place + 1
+
+    def _save(self, path: str, appended: dict[str, int], *, end_of_life: bool) -> None:
+        values = {**self._state.parameters, **{name: numpy.int64(value) for name, value in appended.items()}}
+        with self._training.saving(path, end_of_life=end_of_life, step=self._state.steps):
+            write_ckpt(path, values, self._training.wrote)
+
+    def _load(self, path: str) -> int:
+        saved: dict[str, Any] = self._training.load(path, lambda: read_ckpt(path))
+        self._state.load(saved)
+        return int(saved["step_num"])

@@ -1,0 +1,95 @@
+"""MindSpore's ``.ckpt`` format, as far as this job needs it: written and read by itself, for it has no framework.
+
+A file is a sequence of records, each a protobuf ``Value {tag = 1, tensor = 2 {dims = 1, tensor_type = 2,
+tensor_content = 3}}`` behind the byte 0x0A and its length.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import numpy
+
+_TYPES = {"float32": "Float32", "int32": "Int32", "int64": "Int64", "uint64": "UInt64"}
+_DTYPES = {name: dtype for dtype, name in _TYPES.items()}
+_RECORD, _TAG, _TENSOR = 0x0A, 0x0A, 0x12
+_DIMS, _TYPE, _CONTENT = 0x08, 0x12, 0x1A
+
+
+def write_ckpt(path: str, values: dict[str, Any], wrote: Callable[[], None]) -> None:
+    """Write arrays by name, and call ``wrote`` after each. The file has its name only once it is complete.
+
+    Raises OSError where that cannot be done; what was written until then is left, with the ending ``.tmp``.
+    """
+    unfinished = f"{os.path.splitext(path)[0]}.tmp"
+    with open(unfinished, "wb") as file:
+        for name, array in values.items():
+            file.write(_record(name, numpy.asarray(array)))
+            file.flush()
+            wrote()
+    os.replace(unfinished, path)
+
+
+def read_ckpt(path: str) -> dict[str, Any]:
+    """Arrays by name. Raises ValueError for a file that is not one of :func:`write_ckpt`, or not all of one."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    found = {}
+    for number, record in _fields(raw, path):
+        if number != _RECORD:
+            raise ValueError(f"{path}: not a checkpoint")
+        parts = dict(_fields(record, path))
+        tensor = list(_fields(parts[_TENSOR], path))
+        named = dict(tensor)
+        dtype = numpy.dtype(_DTYPES[named[_TYPE].decode()])
+        shape = tuple(value for key, value in tensor if key == _DIMS)
+        found[parts[_TAG].decode()] = numpy.frombuffer(named[_CONTENT], dtype).reshape(shape)
+    if not found:
+        raise ValueError(f"{path}: holds nothing")
+    return found
+
+
+def _record(name: str, array: Any) -> bytes:
+    tensor = b"".join(bytes([_DIMS]) + _number(dim) for dim in array.shape)
+    tensor += _text(_TYPE, _TYPES[array.dtype.name].encode()) + _text(_CONTENT, array.tobytes())
+    return _text(_RECORD, _text(_TAG, name.encode()) + _text(_TENSOR, tensor))
+
+
+def _text(key: int, content: bytes) -> bytes:
+    return bytes([key]) + _number(len(content)) + content
+
+
+def _number(value: int) -> bytes:
+    digits = bytearray()
+    while value > 0x7F:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*digits, value])
+
+
+def _fields(raw: bytes, path: str) -> Iterator[tuple[int, Any]]:
+    """The fields of a message: numbers, or bytes of exactly their length."""
+    at = 0
+    while at < len(raw):
+        key, at = raw[at], at + 1
+        value, at = _read_number(raw, at, path)
+        if key & 7 == 2:
+            if at + value > len(raw):
+                raise ValueError(f"{path}: ends in the middle of a value")
+            yield key, raw[at : at + value]
+            at += value
+        else:
+            yield key, value
+
+
+def _read_number(raw: bytes, at: int, path: str) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(raw):
+        byte, at = raw[at], at + 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise ValueError(f"{path}: ends in the middle of a number")

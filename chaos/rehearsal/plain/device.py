@@ -1,0 +1,90 @@
+"""The device layer of a job in plain Python: its collectives, its memory, and what the agent sees of its training.
+
+Loaded into every process of the job by the agent, as the device layer of a MindSpore rehearsal is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy
+
+from chaos.agent.start import Agent
+from chaos.rehearsal import ends
+from chaos.rehearsal.fabric import Fabric
+from chaos.rehearsal.memory import Memory
+from chaos.rehearsal.spikes import Spikes
+
+
+def install(agent: Agent) -> None:
+    """Give a rank its device; an extension of the agent."""
+    if agent.place.rank is None:
+        return
+    device = PlainDevice(agent)
+    agent.imports.watch("chaos.rehearsal.plain.machine", device.plug)
+    # MindIO TFT asks MindSpore for the number of its device when a processor is made, and for nothing else.
+    stub = ModuleType("mindspore")
+    stub.context = SimpleNamespace(get_context=lambda key: device.rank)  # type: ignore[attr-defined]
+    sys.modules.setdefault("mindspore", stub)
+
+
+class PlainDevice(Fabric):
+    """One rank's device."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent)
+        assert agent.barriers is not None and agent.digests is not None and agent.training is not None
+        self.training = agent.training
+        self.rank, self.ranks = self._rank, self._ranks
+        self._digests = agent.digests
+        self._spikes = Spikes(agent.barriers, self._record)
+        self._memory = Memory(agent.barriers, numpy.copyto)
+
+    def plug(self, module: ModuleType) -> None:
+        """Become what the job finds on its machine."""
+        module.device = lambda: self  # type: ignore[attr-defined]
+
+    def average(self, gradients: Any, members: Collection[int]) -> Any:
+        """The mean of flat gradients over these ranks."""
+        self.training.reach("allreduce.enter")
+        share = 1.0 / len(members)
+        own = self._spikes.apply(gradients, lambda like: self.awaited(like, members), share=share)
+        mean = self.reduce(own, members) * numpy.asarray(share, own.dtype)
+        self._digests.gradients = mean
+        return mean
+
+    def update_begins(self) -> None:
+        """The optimizer begins to write."""
+        self._memory.update_begins()
+        self.training.reach("optimizer.update")
+
+    def update_ends(self) -> None:
+        """The optimizer has written all of the step."""
+        self._memory.update_ends()
+
+    def update_times(self) -> list[int]:
+        """When a memory error happened, when the optimizer's update began and when it ended, in microseconds."""
+        return self._memory.timestamps()
+
+    def memory_strategy(self) -> str:
+        """What a memory error has taken: ``RS_UCE_HIGHLEVEL`` or ``RS_UCE_LOWLEVEL``."""
+        return self._memory.strategy()
+
+    def copy(self, parameters: Iterable[Any], source: int, target: int) -> None:
+        """Copy parameters from one rank to another, both of which call this."""
+        for parameter in parameters:
+            if self.rank == source:
+                self.join().send(target, parameter)
+            else:
+                numpy.copyto(parameter, self.join().receive(source, parameter))
+
+    def tell_trained(self) -> None:
+        """This rank has trained to its end; whoever hosts a controller outside waits for that."""
+        ends.note(ends.TRAINED, self.rank)
+
+    def tell_exiting(self) -> None:
+        """This rank was told to exit."""
+        ends.note(ends.EXITING, self.rank)

@@ -1,0 +1,96 @@
+"""The job kind ``plain``: ranks in plain Python and numpy, under the SDK, without MindSpore.
+
+A run takes a second or two, so what needs hundreds of them stands on it: harness, plan, agent, SDK and checks are the
+same as in a rehearsal with MindSpore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from chaos.jobs.kind import Command, Launch, Simulated
+from chaos.plan.traits import JobTraits
+from chaos.rehearsal.protection import (
+    protection_environment,
+    protection_path,
+    room_digest,
+    simulated_protection,
+    steps_per_epoch,
+    with_controller,
+)
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Phase
+from chaos.topology.layout import layout_of
+
+_ROOM = Path(__file__).parent
+_CHECKPOINTS = "checkpoints"
+
+
+class PlainJob:
+    """Trains a network of two layers on made-up data."""
+
+    name = "plain"
+    traits = JobTraits(
+        observable=frozenset(get_args(Phase)),
+        checkpoint_form="mindspore",
+        most_stages=1,
+        slices=frozenset({1, 2, 4, 8}),
+        shards=frozenset({1}),
+        storage=_CHECKPOINTS,
+        mechanisms=frozenset({"TTP", "UCE", "HCCE", "ARF", "TSP"}),
+        lacks={
+            "job.script": "has a script of its own and runs no other",
+            "job.tre": "does not watch the global norm",
+            "job.graph": "compiles no graphs",
+            "job.compile_cache": "compiles nothing that could be kept",
+            "job.storage.mb_per_second": "does not hold its storage to a throughput",
+            "job.storage.asynchronous_saving": "saves nothing in the background",
+            "job.storage.memory": "keeps no checkpoint in memory",
+        },
+    )
+    needs: tuple[str, ...] = ("numpy",)
+    ports = 1
+    extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.desk")
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """The framework always; the SDK where it is the stand-in."""
+        return (
+            Simulated("training in plain Python and numpy: there is no framework, and none is tested", "job"),
+            Simulated("collectives and the device calls of the fault tolerance", "device layer"),
+            *simulated_protection(scenario, sdk),
+        )
+
+    def prepare(self, launch: Launch) -> None:
+        """Nothing is read but what the job makes itself."""
+
+    def command(self, launch: Launch) -> Command:
+        """The launcher with the script's arguments, the protection switches and the stand-in SDK."""
+        scenario, job = launch.scenario, launch.scenario.job
+        (controller_port,) = launch.ports
+        script = (
+            *(str(launch.python), "-m", "chaos.rehearsal.plain.train"),
+            f"--output={launch.directory / _CHECKPOINTS}",
+            f"--steps={job.steps}",
+            f"--steps-per-epoch={steps_per_epoch(job)}",
+            f"--checkpoint-interval={job.checkpoint_interval or 0}",
+            f"--seed={job.seed}",
+            f"--model-parallel={layout_of(scenario.cluster).model}",
+            f"--is-recover={int(launch.resume)}",
+            *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
+            *job.arguments,
+        )
+        launcher = (str(launch.python), str(_ROOM / "plainrun.py"), str(scenario.cluster.ranks), str(launch.logs))
+        return Command(
+            with_controller(launch, (*launcher, *script), controller_port),
+            protection_environment(launch, controller_port),
+            protection_path(launch),
+        )
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """Everything in the rehearsal's room: any of it may change a loss."""
+        return {"rehearsal": room_digest()}
+
+
+KIND = PlainJob()

@@ -1,0 +1,40 @@
+"""Where a rank stands: ranks are a matrix of data by model, the model dimension fastest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """One rank's place among ``ranks``, whose layers are cut into ``model_size`` slices."""
+
+    rank: int
+    ranks: int
+    model_size: int = 1
+
+    @property
+    def data_size(self) -> int:
+        """How many ranks hold the same slices; each trains on data of its own."""
+        return self.ranks // self.model_size
+
+    @property
+    def data(self) -> int:
+        """Which part of the data this rank trains on."""
+        return self.rank // self.model_size
+
+    @property
+    def model(self) -> int:
+        """Which slice of the layers this rank holds."""
+        return self.rank % self.model_size
+
+    @property
+    def model_group(self) -> tuple[int, ...]:
+        """The ranks that share one batch, and hold all slices together."""
+        first = self.rank - self.model
+        return tuple(range(first, first + self.model_size))
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """The ranks that hold the same slices and optimizer state."""
+        return tuple(range(self.model, self.ranks, self.model_size))

@@ -1,0 +1,63 @@
+"""Two layers with ReLU and dropout between them, by hand. The first is sliced by columns, the second by rows."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy
+
+from chaos.rehearsal.plain.data import CLASSES, FEATURES
+from chaos.rehearsal.plain.mesh import Mesh
+
+HIDDEN = 64
+_KEPT = 0.9
+
+
+def first_weights(seed: int, mesh: Mesh) -> dict[str, Any]:
+    """This rank's slices of the weights that training begins with. The bias of the second layer is whole everywhere."""
+    draw = numpy.random.Generator(numpy.random.PCG64((seed, 0)))
+    first = draw.standard_normal((FEATURES, HIDDEN), numpy.float32) * numpy.float32((2 / FEATURES) ** 0.5)
+    second = draw.standard_normal((HIDDEN, CLASSES), numpy.float32) * numpy.float32((1 / HIDDEN) ** 0.5)
+    own = _slice(mesh)
+    return {
+        "layer1.weight": first[:, own].copy(),
+        "layer1.bias": numpy.zeros(HIDDEN, numpy.float32)[own].copy(),
+        "layer2.weight": second[own].copy(),
+        "layer2.bias": numpy.zeros(CLASSES, numpy.float32),
+    }
+
+
+def dropout(random_state: Any, mesh: Mesh) -> Any:
+    """This rank's slice of the mask, the same on all ranks: ``random_state`` is a seed and a counter of draws."""
+    draw = numpy.random.Generator(numpy.random.PCG64([int(part) for part in random_state]))
+    mask = (draw.random(HIDDEN, numpy.float32) < _KEPT).astype(numpy.float32) / numpy.float32(_KEPT)
+    return mask[_slice(mesh)]
+
+
+def gradients(
+    weights: dict[str, Any], batch: tuple[Any, Any], mask: Any, add_up: Callable[[Any], Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Loss and gradients of one batch. ``add_up`` sums what the slices of the layers contribute to the output."""
+    pictures, labels = batch
+    rows = numpy.arange(len(labels))
+    before = pictures @ weights["layer1.weight"] + weights["layer1.bias"]
+    hidden = numpy.maximum(before, 0) * mask
+    output = add_up(hidden @ weights["layer2.weight"]) + weights["layer2.bias"]
+    shifted = output - output.max(axis=1, keepdims=True)
+    logarithms = shifted - numpy.log(numpy.exp(shifted).sum(axis=1, keepdims=True))
+    loss = -logarithms[rows, labels].mean(dtype=numpy.float32)
+    by_output = numpy.exp(logarithms)
+    by_output[rows, labels] -= 1
+    by_output /= numpy.float32(len(labels))
+    by_hidden = (by_output @ weights["layer2.weight"].T) * mask * (before > 0)
+    return loss, {
+        "layer1.weight": pictures.T @ by_hidden,
+        "layer1.bias": by_hidden.sum(axis=0),
+        "layer2.weight": hidden.T @ by_output,
+        "layer2.bias": by_output.sum(axis=0),
+    }
+
+
+def _slice(mesh: Mesh) -> slice:
+    width = HIDDEN // mesh.model_size
+    return slice(mesh.model * width, (mesh.model + 1) * width)

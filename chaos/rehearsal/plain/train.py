@@ -1,0 +1,149 @@
+"""The script of every rank: trains a small network in plain Python, under the fault tolerance that is switched on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+import numpy
+
+from chaos.rehearsal.plain import machine
+from chaos.rehearsal.plain.checkpoints import Checkpoints
+from chaos.rehearsal.plain.data import Batches
+from chaos.rehearsal.plain.device import PlainDevice
+from chaos.rehearsal.plain.mesh import Mesh
+from chaos.rehearsal.plain.network import dropout, gradients
+from chaos.rehearsal.plain.state import State
+from chaos.rehearsal.plain.tolerance import JOINED, Tolerance, keeps_flag, protects, switched_on
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The arguments: what the scenario says of the job."""
+    parser = argparse.ArgumentParser(description="Train a small network in plain Python with fault tolerance.")
+    parser.add_argument("--output", required=True, help="directory for checkpoints")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--steps-per-epoch", type=int, required=True)
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--checkpoint-interval", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--model-parallel", type=int, default=1)
+    parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
+    parser.add_argument("--step-seconds", type=float, default=0.01, help="what a step computes besides, in seconds")
+    return parser
+
+
+class Trainer:
+    """The training loop of one rank."""
+
+    def __init__(self, arguments: argparse.Namespace, device: PlainDevice, on: frozenset[str]) -> None:
+        self._arguments = arguments
+        self._device = device
+        self._training = device.training
+        self._mesh = mesh = Mesh(device.rank, device.ranks, arguments.model_parallel)
+        self._state = State(arguments.seed, mesh, flagged=keeps_flag(on))
+        self._data = Batches(
+            seed=arguments.seed, size=arguments.batch_size, per_epoch=arguments.steps_per_epoch, part=mesh.data
+        )
+        self._checkpoints = Checkpoints(
+            arguments.output,
+            self._state,
+            mesh,
+            device.training,
+            per_epoch=arguments.steps_per_epoch,
+            interval=arguments.checkpoint_interval,
+            steps=arguments.steps,
+        )
+        self._tolerance = Tolerance(on, device, self._state, mesh, self._checkpoints) if protects(on) else None
+
+    def run(self) -> None:
+        """Train to the last step, through every repair. Raises what ends the job."""
+        if self._tolerance is not None:
+            self._tolerance.start()
+        self._device.join()
+        position = self._restore()
+        if self._tolerance is None:
+            self._train(position)
+            return
+        self._tolerance.register()
+        while True:
+            try:
+                self._train(position)
+                break
+            except RuntimeError as error:
+                position = self._tolerance.recover(error)
+            except BaseException as error:
+                self._tolerance.report_unknown(error)
+                raise
+        self._tolerance.end()
+
+    def _restore(self) -> int:
+        """Load the checkpoint to go on from. Returns how many batches have been trained."""
+        if self._arguments.is_recover:
+            return self._checkpoints.load_end_of_life()
+        return self._checkpoints.load_newest_periodic() if self._arguments.go_on else 0
+
+    def _train(self, position: int) -> None:
+        if self._tolerance is not None:
+            self._tolerance.begin()
+            if self._tolerance.joins:
+                self._tolerance.joins = False
+                self._training.joins()
+                raise RuntimeError(JOINED)
+        self._training.begin(self._state.steps, self._state.parameters.items())
+        while self._state.steps < self._arguments.steps:
+            self._step(position)
+            position += 1
+        self._training.end()
+
+    def _step(self, position: int) -> None:
+        state, training = self._state, self._training
+        training.step_begin(state.steps + 1)
+        batch = self._data.batch(position)
+        time.sleep(self._arguments.step_seconds)  # as long as a larger network would compute
+        training.reach("forward")
+        loss, own = gradients(
+            state.parameters, batch, dropout(state.parameters["random_state"], self._mesh), self._add_up
+        )
+        reduced = _unflatten(self._device.average(_flatten(own), self._mesh.replicas), own)
+        if self._tolerance is not None:
+            self._tolerance.begin_update()
+        self._device.update_begins()
+        state.update(reduced)
+        self._device.update_ends()
+        training.step_end(loss, batch)
+        self._log(position, loss)
+        if self._tolerance is not None:
+            self._tolerance.end_step()
+        self._checkpoints.save_if_due()
+
+    def _add_up(self, part: Any) -> Any:
+        return part if self._mesh.model_size == 1 else self._device.reduce(part, self._mesh.model_group)
+
+    def _log(self, position: int, loss: Any) -> None:
+        """A line as MindSpore's LossMonitor writes it."""
+        epoch, place = divmod(position, self._arguments.steps_per_epoch)
+        print(f"epoch: {epoch + 1} step: {place + 1}, loss is {float(loss)}", flush=True)
+
+
+def _flatten(arrays: dict[str, Any]) -> Any:
+    return numpy.concatenate([array.reshape(-1) for array in arrays.values()])
+
+
+def _unflatten(flat: Any, like: dict[str, Any]) -> dict[str, Any]:
+    parts, start = {}, 0
+    for name, array in like.items():
+        parts[name] = flat[start : start + array.size].reshape(array.shape)
+        start += array.size
+    return parts
+
+
+def main() -> None:
+    """Train as the command line and the environment say."""
+    Trainer(argument_parser().parse_args(), machine.device(), switched_on(dict(os.environ))).run()
+
+
+if __name__ == "__main__":
+    main()

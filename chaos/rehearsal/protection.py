@@ -1,0 +1,116 @@
+"""How a rehearsed job is protected, whatever it trains on: variables, stand-ins, hosts of what is not in the ranks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaos.jobs.kind import Launch, Simulated
+from chaos.jobs.msrun import tft_switches
+from chaos.plan.mechanism import NEEDS
+from chaos.rehearsal.taskd import settings
+from chaos.scenario.job import Job
+from chaos.scenario.model import Scenario
+
+_ROOM = Path(__file__).parent
+_TASK = "MINDX_TASK_ID"
+"""Where it is set no controller is started in rank 0: somebody outside hosts it."""
+
+
+def needs_sdk(job: Job) -> bool:
+    """Whether a mechanism of the vendor's SDK is on, or an agent that hosts its controller.
+
+    By the document's table TRE needs none.
+    """
+    return job.agent or any(mechanism in NEEDS["MindIO"] for mechanism in job.protection)
+
+
+def protection_environment(launch: Launch, controller_port: int) -> dict[str, str]:
+    """Variables by which the ranks, and whoever hosts the controller, learn of the mechanisms that are on."""
+    job = launch.scenario.job
+    environment = {"OMP_NUM_THREADS": "1", "TTP_LOG_PATH": str(launch.logs / "ttp")}
+    if job.protection:
+        environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
+    if needs_sdk(job):
+        environment |= {
+            "MINDIO_FOR_MINDSPORE": "1",
+            "MS_TFT_IP": "127.0.0.1",
+            "MS_TFT_PORT": str(controller_port),
+        }
+        if job.controller == "outside":
+            environment[_TASK] = "rehearsal"
+    if job.agent:
+        environment |= _agent_environment(launch)
+    return environment
+
+
+def protection_path(launch: Launch) -> tuple[Path, ...]:
+    """Directories of the stand-ins that this job must find.
+
+    A job that protects itself without the SDK finds none: that it needs none is shown, not assumed.
+    """
+    job = launch.scenario.job
+    standin = (_ROOM / "sdk",) if launch.sdk == "standin" and needs_sdk(job) else ()
+    return (*standin, *([_ROOM / "taskd" / "site"] if job.agent else []))
+
+
+def with_controller(launch: Launch, argv: tuple[str, ...], controller_port: int) -> tuple[str, ...]:
+    """The launcher's command line, behind that of the controller where it lives outside ranks and agent."""
+    job = launch.scenario.job
+    if not needs_sdk(job) or job.controller != "outside" or job.agent:
+        return argv
+    ranks = launch.scenario.cluster.ranks
+    outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), "127.0.0.1", str(controller_port))
+    return (str(launch.python), *outside, *argv)
+
+
+def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
+    """What of SDK, agent, faults and cluster is not genuine."""
+    job = scenario.job
+    if sdk == "standin" and needs_sdk(job):
+        yield Simulated(f"mindio_ttp, timings {job.timings}", "SDK")
+    yield from _simulated_faults(scenario)
+    if job.agent:
+        yield Simulated(f"taskd and its manager, timings {job.timings}", "cluster agent")
+    elif needs_sdk(job) and job.controller == "outside":
+        yield Simulated("host of the SDK's controller outside the ranks", "cluster agent")
+    if scenario.cluster.nodes > 1:
+        yield Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform")
+
+
+def steps_per_epoch(job: Job) -> int:
+    """Batches in one epoch."""
+    return job.steps_per_epoch or job.steps
+
+
+def room_digest() -> str:
+    """Of everything in this room: any of it may change a loss."""
+    room = hashlib.sha256()
+    for file in sorted(_ROOM.rglob("*.py")):
+        room.update(str(file.relative_to(_ROOM)).encode() + b"\0" + file.read_bytes())
+    return room.hexdigest()
+
+
+def _agent_environment(launch: Launch) -> dict[str, str]:
+    """What the cluster agent is told: in production by the cluster's manager, here by variables."""
+    scenario = launch.scenario
+    return {
+        settings.STRATEGIES: ",".join(scenario.job.strategies),
+        settings.RESTART_LIMIT: str(scenario.job.restart_limit),
+        settings.RANKS: str(scenario.cluster.ranks),
+        settings.NODES: str(scenario.cluster.nodes),
+        settings.TIMINGS: scenario.job.timings,
+        settings.LOGS: str(launch.logs),
+    }
+
+
+def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
+    """What a fault needs that only a device or a cluster has."""
+    kinds = {fault.kind for fault in scenario.faults}
+    if kinds & {"uce", "ecc"}:
+        yield Simulated("loss of device memory, its strategy and the times of error and update", "device layer")
+    if "pause" in kinds:
+        yield Simulated("the cluster's orders to pause, to switch the network and to go on", "cluster agent")
+    if any(fault.kind == "pause" and fault.parameters.get("switch") for fault in scenario.faults):
+        yield Simulated("networks: two paths of the communicator's sockets on one host", "device layer")
