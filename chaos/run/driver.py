@@ -23,13 +23,14 @@ from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
+from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
-from chaos.run.session import Session, interruptible, open_session
+from chaos.run.session import Session, open_session
 from chaos.run.versions import choose_sdk, versions, with_timings_of
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario

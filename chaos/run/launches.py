@@ -16,9 +16,10 @@ from chaos.platforms.base import Job, Platform
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, Watch
 from chaos.run.injection import Injection
+from chaos.run.interrupts import uninterrupted
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
-from chaos.run.session import Session, put_back_faults, uninterrupted
+from chaos.run.session import Session, put_back_faults
 from chaos.run.setup import launch_spec, write_agent_configuration
 from chaos.run.storage import prepare_faults, storage_of
 from chaos.run.wait import DeadlineExpired, Patience

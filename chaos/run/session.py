@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import psutil
 
@@ -21,6 +18,7 @@ from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
+from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
@@ -75,25 +73,26 @@ def open_session(
     token = owned.token
     private: Path | None = None
     memory: Path | None = None
-    owned.ledger.record(UndoStep("job", None, "end-job", {"run": token}, "end every process of the job"))
-    try:
-        private = make_private_directory(owned.ledger, token)
-        if scenario.job.storage.memory:
-            if not MEMORY.is_dir():
-                raise Refused(f"job.storage.memory: this machine has no {MEMORY} to keep checkpoints in memory in")
-            memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
-        with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
-            place = (channel, private, ports, cores)
-            who = (scenario, scenario_directory, plan, owned, history)
-            try:
-                yield Session(*who, *place, progress, clock, deadline, memory)
-            finally:
-                for stranger in channel.strangers():
-                    history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what)
-    finally:
-        with uninterrupted():
-            _undo(owned, history, clock, lambda step: True)
-            _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
+    with interruptible_once():
+        try:
+            owned.ledger.record(UndoStep("job", None, "end-job", {"run": token}, "end every process of the job"))
+            private = make_private_directory(owned.ledger, token)
+            if scenario.job.storage.memory:
+                if not MEMORY.is_dir():
+                    raise Refused(f"job.storage.memory: this machine has no {MEMORY} to keep checkpoints in memory in")
+                memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
+            with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
+                place = (channel, private, ports, cores)
+                who = (scenario, scenario_directory, plan, owned, history)
+                try:
+                    yield Session(*who, *place, progress, clock, deadline, memory)
+                finally:
+                    for stranger in channel.strangers():
+                        history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what)
+        finally:
+            with uninterrupted():
+                _undo(owned, history, clock, lambda step: True)
+                _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
 
 
 def put_back_faults(session: Session, *, running: bool = False) -> None:
@@ -118,7 +117,9 @@ def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Cal
         if undone.unrecorded is not None:
             unrecorded.append(undone.unrecorded)
         try:
-            if step.fault is not None and undone.ok:
+            if not undone.ok:
+                history.record("undo.failed", fault=step.fault, step=step.id, why=undone.how)
+            elif step.fault is not None:
                 history.record("fault.healed", fault=step.fault, how=undone.how)
         except HistoryWriteError as error:
             unrecorded.append(error)
@@ -157,40 +158,3 @@ def is_anothers(port: int, token: str) -> bool:
     ]
     runs = [(environment(pid) or {}).get(RUN_VARIABLE) for pid in owners if pid]
     return bool(runs) and all(run not in (None, token) for run in runs)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal (SIGHUP) end the run as Ctrl-C does: in order, with everything put back.
-
-    What this process was started to ignore it goes on to ignore: under ``nohup`` a run outlives its terminal.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM: putting things back must not be cut off by the second press."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
