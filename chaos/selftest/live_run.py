@@ -1,0 +1,72 @@
+"""Runs a scenario with a defect in the processes of its job, and holds it against the good run of the scenario."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from chaos.checks.judge import judge
+from chaos.selftest.base import SCENARIOS, BaseUnusable
+from chaos.selftest.defect import Defect, Row, outcome_of
+from chaos.selftest.job import ARGUMENT, DefectiveJob
+from chaos.selftest.launcher import Launcher, RunFailed
+
+TakeBase = Callable[[str, Path], Path]
+"""Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""
+
+
+class LiveRuns:
+    """Runs with defects. Safe to share between threads.
+
+    The fault-free run of a defective one is that of the good run: it has no defect, and shows that the scenario is good
+    without one. ``clock`` is in seconds and only measures.
+    """
+
+    def __init__(self, take_base: TakeBase, launcher: Launcher, *, cores: int, clock: Callable[[], float]) -> None:
+        self._take_base = take_base
+        self._launcher = launcher
+        self._cores = cores
+        self._clock = clock
+        self._bases: dict[str, Path] = {}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def run(self, defect: Defect, place: Path) -> Row:
+        """Run the base of ``defect`` with it, below ``place``. Its time is that of the defective run alone."""
+        try:
+            base = self._base(defect.base, place)
+        except BaseUnusable as error:
+            return Row(defect, "not run", 0.0, str(error))
+        scenario = write_defective(defect, place / "defective")
+        began = self._clock()
+        try:
+            ran = self._launcher.run(
+                scenario, place / "live", cores=self._cores, options=["--baseline", str(base / "baseline")]
+            )
+        except RunFailed as error:
+            return Row(defect, "not run", self._clock() - began, str(error))
+        judgement = judge(ran.directory)
+        outcome, seen = outcome_of(defect, judgement.findings, judgement.verdict)
+        return Row(defect, outcome, self._clock() - began, seen)
+
+    def _base(self, name: str, place: Path) -> Path:
+        with self._locks[name]:
+            if name not in self._bases:
+                self._bases[name] = self._take_base(name, place / "good" / name)
+            return self._bases[name]
+
+
+def write_defective(defect: Defect, directory: Path) -> Path:
+    """Write the base scenario of ``defect`` as one of the kind that puts it in; a user can run that file, too."""
+    scenario = yaml.safe_load((SCENARIOS / f"{defect.base}.yaml").read_text("utf-8"))
+    scenario["name"] = defect.name
+    job = scenario["job"]
+    job["kind"] = DefectiveJob.name
+    job["arguments"] = [*job.get("arguments", ()), f"{ARGUMENT}{defect.inside}"]
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{defect.name}.yaml"
+    path.write_text(yaml.safe_dump(scenario, sort_keys=False), "utf-8")
+    return path
