@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,15 +24,18 @@ class LiveRuns:
     """Runs with defects. Safe to share between threads.
 
     The fault-free run of a defective one is that of the good run: it has no defect, and shows that the scenario is good
-    without one. ``clock`` is in seconds and only measures.
+    without one. ``clock`` is in seconds and only measures. With ``keep`` the defective runs stay.
     """
 
-    def __init__(self, take_base: TakeBase, launcher: Launcher, *, cores: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, take_base: TakeBase, launcher: Launcher, *, cores: int, clock: Callable[[], float], keep: bool = False
+    ) -> None:
         self._take_base = take_base
         self._launcher = launcher
         self._cores = cores
         self._clock = clock
-        self._bases: dict[str, Path] = {}
+        self._keep = keep
+        self._bases: dict[str, Path | BaseUnusable] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, defect: Defect, place: Path) -> Row:
@@ -50,13 +54,21 @@ class LiveRuns:
             return Row(defect, "not run", self._clock() - began, str(error))
         judgement = judge(ran.directory)
         outcome, seen = outcome_of(defect, judgement.findings, judgement.verdict)
+        if not self._keep:
+            shutil.rmtree(ran.directory)
         return Row(defect, outcome, self._clock() - began, seen)
 
     def _base(self, name: str, place: Path) -> Path:
         with self._locks[name]:
             if name not in self._bases:
-                self._bases[name] = self._take_base(name, place / "good" / name)
-            return self._bases[name]
+                try:
+                    self._bases[name] = self._take_base(name, place / "good" / name)
+                except BaseUnusable as error:  # for the other defects of this base, too
+                    self._bases[name] = error
+            base = self._bases[name]
+        if isinstance(base, BaseUnusable):
+            raise base
+        return base
 
 
 def write_defective(defect: Defect, directory: Path) -> Path:

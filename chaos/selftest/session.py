@@ -18,6 +18,7 @@ from chaos.selftest.defect import Defect, Row
 from chaos.selftest.engine import Engine, Watcher
 from chaos.selftest.evidence import Removal, sweep
 from chaos.selftest.launcher import Launcher
+from chaos.selftest.live_run import LiveRuns
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,13 @@ def run_selftest(
                 removals.extend(own)
                 watcher.note(f"base {name}: {len(own)} pieces of evidence taken away, one at a time")
 
+        def take_base(name: str, target: Path) -> Path:
+            return bases.take(name, target, cores=cores, note=watcher.note)
+
+        live = LiveRuns(take_base, launcher, cores=cores, clock=time.monotonic, keep=keep is not None)
         engine = Engine(
-            take_base=lambda name, target: bases.take(name, target, cores=cores, note=watcher.note),
-            run_live=lambda defect, _: Row(defect, "not run", 0.0, "no defect can be put into a live run"),
+            take_base=take_base,
+            run_live=live.run,
             stop=launcher.stop,
             place=place,
             jobs=jobs,

@@ -32,4 +32,13 @@ DEFECTS = (
         reason=("deadline end",),
         inside="chaos.selftest.live.ending:hangs_after_training",
     ),
+    Defect(
+        name="hidden-orphan",
+        what="A rank that exits leaves a process behind that has nothing of the run in its environment.",
+        layer="job",
+        base="live-ttp",
+        check="hygiene",
+        reason=("outlived the ranks of attempt train", "sleep 3601"),
+        inside="chaos.selftest.live.ending:hidden_orphan",
+    ),
 )

@@ -6,13 +6,13 @@ from chaos.selftest.defect import Defect
 
 DEFECTS = (
     Defect(
-        name="replacement-keeps-its-own-state",
-        what="The new process of a lost rank keeps the weights that it began with.",
+        name="state-of-dead-rank-kept",
+        what="The new process of a lost rank takes what the dead one had kept of an earlier step.",
         layer="device layer",
         base="live-arf",
         check="resume",
-        reason=("rank 2 held another state than that of step 2",),
-        inside="chaos.selftest.live.repair:nothing_copied",
+        reason=("rank 2 held another state than that of step 2", "of step 1"),
+        inside="chaos.selftest.live.repair:old_state_kept",
     ),
     Defect(
         name="replacement-without-moments",
@@ -49,5 +49,14 @@ DEFECTS = (
         check="mechanism",
         reason=("it did not act",),
         inside="chaos.selftest.live.replacement:restart_of_all",
+    ),
+    Defect(
+        name="restarted-twice",
+        what="The cluster's agent kills all ranks and starts them, and does so once more.",
+        layer="SDK",
+        base="live-rsc",
+        check="mechanism",
+        reason=("rank 0 was replaced: processes",),
+        inside="chaos.selftest.live.replacement:restarted_twice",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from typing import Any
@@ -20,6 +21,16 @@ def orphan(agent: Agent) -> None:
         original(end, rank)
         if end == _EXITING:
             subprocess.Popen(["sleep", "3600"], start_new_session=True)
+
+
+def hidden_orphan(agent: Agent) -> None:
+    """A rank that exits leaves a process behind that has nothing of the run in its environment."""
+
+    @replaces(agent, "chaos.rehearsal.ends", "note")
+    def note(original: Any, end: str, rank: int) -> None:
+        original(end, rank)
+        if end == _EXITING:
+            subprocess.Popen(["sleep", "3601"], start_new_session=True, env={"PATH": os.defpath}, cwd="/")
 
 
 def hangs_at_exit(agent: Agent) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 from chaos.agent.start import Agent
@@ -9,6 +11,7 @@ from chaos.selftest.live.change import is_moment, replaces, state_of
 
 _DEVICE = "chaos.rehearsal.device"
 _RETRY = "chaos.rehearsal.ttp.retry"
+_LOOK_SECONDS = 1.0
 
 
 def _after_copy(agent: Agent, spoil: Any) -> None:
@@ -82,16 +85,31 @@ def stale_copy(agent: Agent) -> None:
         return original(self, parameters, source, target)
 
 
-def nothing_copied(agent: Agent) -> None:
-    """The new process of a lost rank keeps the weights that it began with."""
+def old_state_kept(agent: Agent) -> None:
+    """The new process of a lost rank takes what the dead one kept of an earlier step, not its replica's state."""
+    if agent.place.rank is None:
+        return
+    assert agent.configuration.secret is not None
+    kept = os.path.join(os.path.dirname(agent.configuration.secret), f"state-{agent.place.rank}.npz")
+
+    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    def update_begins(original: Any, self: Any) -> None:
+        import numpy
+
+        numpy.savez(kept, **state_of(agent))
+        original(self)
 
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
-        own = [parameter.value().copy() for parameter in parameters] if agent.place.rank == target else []
         done = original(self, parameters, source, target)
-        for parameter, value in zip(parameters, own):
-            if parameter.name != "global_step":  # with it the first step would be another, which is easier to see
-                parameter.set_data(value)
+        if agent.place.rank == target:
+            import numpy
+            from mindspore import Tensor
+
+            with numpy.load(kept) as old:
+                for parameter in parameters:
+                    if parameter.name != "global_step":  # with it the first step would be another: easier to see
+                        parameter.set_data(Tensor(old[parameter.name]))
         return done
 
 
@@ -156,3 +174,69 @@ def downgraded(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.default")
     def default(original: Any, self: Any) -> str:
         return "dump" if self.dump else "exit"
+
+
+def source_spoilt(agent: Agent) -> None:
+    """One bit of a weight of the replica flips before it is copied, so that both ranks agree."""
+
+    @replaces(agent, _DEVICE, "Device._send_recv")
+    def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
+        if agent.place.rank == source:
+            from mindspore import Tensor
+
+            for parameter in parameters:
+                if parameter.name == "layer3.weight":
+                    array = parameter.asnumpy().copy()
+                    array.reshape(-1).view("uint32")[7] ^= 1
+                    parameter.set_data(Tensor(array))
+        return original(self, parameters, source, target)
+
+
+def _without_fault(agent: Agent, step: int) -> None:
+    """The controller takes the ranks for abnormal once, when they have trained up to ``step``."""
+    done: list[int] = []
+
+    @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
+    def abnormal(original: Any, self: Any) -> bool:
+        steps = [member.step for member in self._roster.members()]
+        if not done and len(steps) == self._world_size and min(steps) == step:
+            done.append(step)
+            return True
+        return bool(original(self))
+
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor.begin_update")
+    def begin_update(original: Any, self: Any) -> None:
+        if self._step == step:
+            time.sleep(_LOOK_SECONDS)  # or the step would be over before the controller looks
+        original(self)
+
+
+def before_the_fault(agent: Agent) -> None:
+    """The controller repairs the job once before the fault, when nothing has happened."""
+    _without_fault(agent, 1)
+
+
+def once_more(agent: Agent) -> None:
+    """The controller repairs the job a second time, some steps after the fault."""
+    _without_fault(agent, 4)
+
+
+def saved_besides(agent: Agent) -> None:
+    """The controller has an end-of-life checkpoint saved as well, in the middle of the repair."""
+
+    @replaces(agent, _RETRY, "Retry._repair")
+    def repair(original: Any, self: Any, step: int, *args: Any) -> None:
+        from chaos.rehearsal.ttp.dump import Dump
+
+        original(self, step, *args)
+        Dump(self._roster, self._replicas, self._timings, self._log).run(step, {0})
+
+
+def rank_hangs(agent: Agent) -> None:
+    """Rank 1 is told to go on after the repair, says so, and does not."""
+    if agent.place.rank != 1:
+        return
+
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._resume")
+    def resume(original: Any, self: Any, step: int) -> None:
+        self._reply("go on")

@@ -22,3 +22,15 @@ def restart_of_all(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.offered")
     def offered(original: Any, self: Any) -> Any:
         return tuple(one for one in original(self) if one != "recover")
+
+
+def restarted_twice(agent: Agent) -> None:
+    """The cluster's agent kills all ranks and starts them, and does so once more."""
+
+    @replaces(agent, "chaos.rehearsal.taskd.agent", "ClusterAgent._lose")
+    def lose(original: Any, self: Any, dead: Any) -> Any:
+        code = original(self, dead)
+        if code is None:
+            self._workers.end_all()
+            self._start()
+        return code

@@ -75,6 +75,16 @@ def batch_twice(agent: Agent) -> None:
         _data_beside(agent, lambda step: step - 1)
 
 
+def shards_swapped(agent: Agent) -> None:
+    """Each of two ranks reads the other's share of the data."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, "mindspore.dataset.engine.datasets_vision", "MnistDataset.__init__")
+    def begin(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **{**kwargs, "shard_id": 1 - kwargs["shard_id"]})
+
+
 def older_checkpoint(agent: Agent) -> None:
     """A job that goes on from periodic checkpoints takes the newest for unreadable."""
     if agent.place.rank is None:

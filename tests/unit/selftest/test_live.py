@@ -42,7 +42,10 @@ def process(attempt: str, rank: int | None, imports: Watched) -> Agent:
     barriers = None if rank is None else SimpleNamespace(_armed={(3, "forward"): ["f"]}, parameters=[])
     place = SimpleNamespace(rank=rank, ranks=2)
     agent = SimpleNamespace(
-        configuration=SimpleNamespace(attempt=attempt), place=place, imports=imports, barriers=barriers
+        configuration=SimpleNamespace(attempt=attempt, secret="/run/secret"),
+        place=place,
+        imports=imports,
+        barriers=barriers,
     )
     return cast(Agent, agent)
 
