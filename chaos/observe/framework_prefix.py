@@ -18,6 +18,11 @@ _MINDSPORE = re.compile(
 _MINDFORMERS = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) - [^\[]{0,4096}\[[^]]{0,400}\] - [A-Z]+ - "
 )
+# [INFO] 2026-11-21 01:28:53,952 [mindformers/core/callback/callback.py:747] print_output_info: text
+_MINDFORMERS_FILE = re.compile(
+    r"\[[A-Z]{1,10}\] (?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) "
+    r"\[[^]]{0,400}\] \w{1,100}: "
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,12 @@ class Prefixed:
 
 def has_prefix(line: str) -> bool:
     """Whether MindSpore or MindFormers wrote this line."""
-    return bool(_MINDSPORE.match(line) or _MINDFORMERS.match(line))
+    return bool(_MINDSPORE.match(line) or match_mindformers(line))
+
+
+def match_mindformers(line: str) -> re.Match[str] | None:
+    """The match of MindFormers' prefix, as printed or as in its own files: groups ``date``, ``time``, ``milli``."""
+    return _MINDFORMERS.match(line) or _MINDFORMERS_FILE.match(line)
 
 
 def split_prefix(line: str, wall: WallTime) -> Prefixed:
@@ -40,6 +50,6 @@ def split_prefix(line: str, wall: WallTime) -> Prefixed:
         # MindSpore's Python side drops leading zeros: 45.09 s is written 45.900.00. The digits are always microseconds.
         microseconds = int(match["first"] + match["second"] or "0")
         return Prefixed(wall.ns(match["date"], match["time"], microseconds), int(match["pid"]), line[match.end() :])
-    if match := _MINDFORMERS.match(line):
+    if match := match_mindformers(line):
         return Prefixed(wall.ns(match["date"], match["time"], int(match["milli"]) * 1000), None, line[match.end() :])
     return Prefixed(None, None, line)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
+from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import MsrunLogReader
 from chaos.observe.ttp_log import TtpLogReader
@@ -55,7 +56,7 @@ class LogScan:
 
 def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """The readers of this package. ``tz`` is the zone of the machine that wrote the logs, None this machine's."""
-    return [TtpLogReader(tz), MsrunLogReader(tz), MindSporeLogReader(tz)]
+    return [TtpLogReader(tz), MsrunLogReader(tz), MindFormersLogReader(tz), MindSporeLogReader(tz)]
 
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:

@@ -27,7 +27,7 @@ RENAMED = b"2026-11-21 01:32:22.406025 30710 info [30710][TTP controller.cpp:247
         ("msrun.txt", "msrun"),
         ("scheduler.txt", "msrun"),
         ("worker.txt", "mindspore"),
-        ("mindformers.txt", "mindspore"),
+        ("mindformers.txt", "mindformers"),
         ("digests_in_process.json", None),
     ],
 )
