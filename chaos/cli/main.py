@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 import click
 
 from chaos import __version__
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
+from chaos.cli.terminal import discard, outliving_their_terminal
 
 COMMANDS = {
     "run": "Run scenarios: start the job, inject the faults, judge.",
@@ -102,10 +102,11 @@ def entry(arguments: Sequence[str] | None = None) -> int:
         return shell_complete(cli, {}, "chaos", "_CHAOS_COMPLETE", os.environ["_CHAOS_COMPLETE"])
     settings = Settings(debug=os.environ.get("CHAOS_DEBUG", "") not in ("", "0"))
     try:
-        code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
-        sys.stdout.flush()
+        with outliving_their_terminal():
+            code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
+            sys.stdout.flush()
     except BrokenPipeError:
-        _discard(sys.stdout)
+        discard(sys.stdout)
         return codes.BROKEN_PIPE
     return code
 
@@ -145,8 +146,3 @@ def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
 
     click.echo(explain(error, arguments, debug=settings.debug), err=True)
     return codes.HARNESS
-
-
-def _discard(stream: TextIO) -> None:
-    """Let what is still buffered go nowhere, so that the interpreter's own flush at exit stays quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
