@@ -12,6 +12,9 @@ from chaos.plan.model import Plan
 
 NAME = "run"
 
+STOPPED = "harness.stopped"
+"""Recorded when the harness did not come to look at its clock for seconds."""
+
 TEARDOWN = "stop"
 """The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
 
@@ -20,6 +23,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the end of the run and every deadline that ran out."""
     found = Collector(NAME)
     _judge_end(history, found)
+    _judge_watch(history, found)
     for event in history.select("deadline.expired"):
         _judge_deadline(history, event, found)
     found.settle("no deadline runs out", "none did")
@@ -37,6 +41,17 @@ def _judge_end(history: History, found: Collector) -> None:
         if end.data.get("error"):
             _judge_error(history, end, found, expected)
     found.settle(expected, "it did", *(end.source for end in ends))
+
+
+def _judge_watch(history: History, found: Collector) -> None:
+    """A harness that was stopped has let ranks wait, seen evidence late and let deadlines pass: nobody else's doing."""
+    expected = "the harness is never stopped while the job runs"
+    for event in history.select(STOPPED):
+        seen = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
+        found.unknown(
+            expected, f"{seen}: no time or deadline of attempt {event.attempt} tells of the job", event.source
+        )
+    found.settle(expected, "it was not")
 
 
 def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:
@@ -58,14 +73,14 @@ def _judge_deadline(history: History, event: Event, found: Collector) -> None:
 
     Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
     test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of
-    the machine as a whole (``run``), nothing can be said.
+    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself.
     """
     name = event.data.get("name")
     if name == TEARDOWN:
         return
     expected = f"deadline {name} ({event.data.get('seconds')} s) is kept"
     seen = f"it ran out: {event.data.get('detail')}"
-    hit = any(landing.mono <= event.mono for landing in history.select("fault.landed"))
+    hit = not history.select(STOPPED) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         found.fail(expected, seen, event.source)
     else:

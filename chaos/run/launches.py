@@ -15,6 +15,7 @@ from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, Platform
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, Watch
+from chaos.run.heartbeat import beating
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
 from chaos.run.progress import Watched
@@ -39,6 +40,10 @@ class Launches:
 
     def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
+        with beating(session.history, name, self.clock):
+            return self._attempt(session, name, faults, resume=resume)
+
+    def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
         storage = storage_of(session.owned.path / "job", self.kind.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)

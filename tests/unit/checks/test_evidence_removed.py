@@ -225,6 +225,19 @@ def expired(name: str, at: float, attempt: str | None) -> Spoil:
     return lambda run: run.add("harness", event)
 
 
+def stopped(at: float) -> Spoil:
+    event = record(at, "harness.stopped", "train", seconds=42.5, since=1, until=2)
+    return lambda run: run.add("harness", event)
+
+
+def both(one: Spoil, other: Spoil) -> Spoil:
+    def spoil(run: GoodRun) -> None:
+        one(run)
+        other(run)
+
+    return spoil
+
+
 RUN: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("run.end"), "the history has no run.end"),
     (ended(interrupted=True), "the run was interrupted"),
@@ -233,6 +246,8 @@ RUN: list[tuple[Spoil, str]] = [
     (expired("fault", 8.0, "train"), "deadline fault (180 s) is kept"),
     (expired("end", 10.0, "train"), "deadline end (180 s) is kept"),
     (expired("run", 20.0, "resume"), "deadline run (180 s) is kept"),
+    (stopped(at=12.0), "it was stopped for 42.5 s (SIGSTOP, or the machine was frozen)"),
+    (both(stopped(at=12.0), expired("end", 20.0, "train")), "deadline end (180 s) is kept"),
 ]
 
 
