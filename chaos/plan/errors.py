@@ -14,6 +14,8 @@ from chaos.scenario.model import Scenario
 EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
 """Phases at which a communication error can be raised: those up to the exchange of the gradients."""
 
+_UPDATE = "optimizer.update"
+
 LINK = "link"
 """The fault kind that breaks a link and leaves it to timeout or watchdog to find that out."""
 
@@ -57,6 +59,15 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
             "must be one step with its phase and nothing else",
             text=", ".join(trigger),
             hint="write step, and phase if it is not step.begin",
+        )
+    elif fault.effect == LOW_LEVEL and fault.repaired_by is not None and trigger["phase"] == _UPDATE:
+        problems.add(
+            f"{fault.path}.trigger.phase",
+            f"{ranks(fault.fault.ranks)} would be a step behind: the others finish step {trigger['step']}, the error "
+            "comes before its own update, and of a memory error without loss nothing is copied; no document says what "
+            "becomes of that",
+            text=trigger["phase"],
+            hint="use a phase before the update or behind it, or the strategy high level",
         )
     elif fault.effect == COMMUNICATION and trigger["phase"] not in EXCHANGE:
         problems.add(

@@ -175,7 +175,7 @@ def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
     deaths: dict[int, Scheduled] = {}
     for fault in lethal:
         for rank in fault.fault.ranks:
-            other = deaths.setdefault(rank, fault) if _final(fault) else fault
+            other = deaths.setdefault(rank, fault) if _final(fault) else _ended_just_before(deaths.get(rank), fault)
             if other is fault and fault.moment.exact and rank in stops:
                 stop = stops[rank]
                 other = stop if stop.moment.earliest < fault.moment.earliest else fault
@@ -188,6 +188,13 @@ def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
                     hint="hit another rank, or leave one of the two faults out",
                 )
                 break
+
+
+def _ended_just_before(death: Scheduled | None, fault: Scheduled) -> Scheduled:
+    """The death of a rank that is to be suspended at the same barrier, where the scenario names it first."""
+    if death is None or not (death.moment.exact and fault.moment.exact):
+        return fault
+    return death if death.moment.earliest == fault.moment.earliest else fault
 
 
 def _final(fault: Scheduled) -> bool:

@@ -47,6 +47,13 @@ def test_a_low_level_error_copies_nothing(plan: Planner, kind: str) -> None:
     assert any("the memory held nothing that is needed" in reason for reason in found.reasons)
 
 
+def test_a_low_level_error_at_the_update_is_refused_since_nothing_brings_the_rank_to_the_others(plan: Planner) -> None:
+    """Seen in a run: the others end step 5, the rank trains it again with the next batch, and they differ for good."""
+    words = plan.refused(error("uce", "optimizer.update", strategy="low level"), job=UCE)
+    assert "rank 1 would be a step behind: the others finish step 5" in words
+    assert plan(error("uce", "step.end", strategy="low level"), job=UCE).mechanism == "UCE"
+
+
 def test_low_level_errors_on_all_replicas_are_repaired_since_nothing_is_lost(plan: Planner) -> None:
     fault = {**error("uce", "forward", strategy="low level"), "target": {"ranks": (0, 1, 2, 3)}}
     assert plan(fault, job=UCE).mechanism == "UCE"
