@@ -96,6 +96,26 @@ def collect(identity: ProcessIdentity) -> ExitStatus | None:
     return ExitStatus(signal=result.si_status)
 
 
+def orphans_of(session: int, since: int) -> Iterator[Stat]:
+    """Living children of this process outside ``session`` that began at ``since`` or later, in clock ticks after boot.
+
+    In a subreaper they are what its descendants have left, whatever their environment says: as long as everything that
+    this process itself starts is in its own session, or is known to it otherwise.
+    """
+    me = os.getpid()
+    for path in PROC.joinpath("self", "task").glob("*/children"):
+        try:
+            pids = path.read_text("ascii").split()
+        except OSError:  # the thread has ended, and its children are another thread's
+            continue
+        for pid in pids:
+            stat = read_stat(int(pid))
+            if stat is None or stat.ended or stat.ppid != me or stat.session == session:
+                continue
+            if stat.start_time >= since:
+                yield stat
+
+
 def from_return_code(code: int) -> ExitStatus:
     """Python's return code (minus the signal) as an exit status."""
     return ExitStatus(signal=-code) if code < 0 else ExitStatus(code=code)

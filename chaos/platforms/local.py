@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.base import LaunchSpec, PlatformError
-from chaos.platforms.children import ExitStatus, collect, from_return_code
+from chaos.platforms.children import ExitStatus, collect, from_return_code, orphans_of
 from chaos.platforms.ending import Ended, end_processes
 from chaos.platforms.find import ATTEMPT_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.process import ProcessIdentity, State, identify, send_signal, state
-from chaos.platforms.procfs import all_pids, read_stat
+from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
 
 _TELL_NANOSECONDS = 1_000_000_000
 """How long a process that has collected a rank's exit status may take to tell it."""
@@ -70,6 +70,7 @@ class LocalJob:
     def processes(self) -> list[FoundProcess]:
         """The job's living processes, now. What was found once is remembered as the job's own."""
         with self._lock:
+            self._adopt_orphans()
             unended = [identity for identity in self._sessions if identity not in self._statuses]
             found = [
                 process
@@ -115,6 +116,20 @@ class LocalJob:
                     collect(identity)  # again: its status may have been read while it was another's zombie
             self._reap_unseen()
         return ended
+
+    def _adopt_orphans(self) -> None:
+        """Know as the job's own what a rank has started and left, even if nothing of the run is in its environment.
+
+        A parent may have ended before anybody saw its child, and the kernel hands the child to this process then. What
+        is about to become another launcher still has this process's own command line.
+        """
+        own = command_line(os.getpid())
+        for stat in orphans_of(os.getsid(0), self._launcher.start_time):
+            identity = ProcessIdentity(stat.pid, stat.start_time, self._launcher.boot)
+            if identity in self._sessions or RUN_VARIABLE in (environment(stat.pid) or {}):
+                continue  # of this run, or of another one: its environment says so
+            if command_line(stat.pid) != own and state(identity) != "gone":
+                self._sessions[identity] = stat.session
 
     def _check_own(self, identity: ProcessIdentity) -> None:
         if identity not in self._sessions:

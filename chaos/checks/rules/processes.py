@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, text_list
 from chaos.checks.spans import goes_on, trains_to_the_end
@@ -23,11 +25,13 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
     for one in history.select(attempt=TRAIN):
         if one.rank is not None and one.pid is not None and (one.writer == "agent" or one.event.startswith("rank.")):
             known.setdefault(one.rank, {}).setdefault(one.pid, one)
+    for rank, pid, one in _told_by_launcher(history, TRAIN):
+        known.setdefault(rank, {}).setdefault(pid, one)
     started, identified, ended = (by_rank(history, name, TRAIN) for name in ("agent.start", "rank.found", "rank.exit"))
     for rank in range(plan.ranks):
         least = 1 + sum(rank in one.restarted for one in plan.goes_on)
         most = least + sum(rank in one.restarted for one in plan.recoveries if not one.succeeds)
-        own = known.get(rank, {})
+        own = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
         if len(own) > most:
             seen = f"rank {rank} was replaced: processes {text_list(own)}"
             found.fail(expected, seen, line, *places(own.values()))
@@ -55,11 +59,23 @@ def _expected(plan: Plan) -> str:
 def _judge_replaced(history: History, found: Collector, line: str) -> None:
     """No rank is started a second time within a launch: that would be rescheduling."""
     for attempt in (TRAIN, RESUME):
-        for rank, pids in processes(history, attempt).items():
+        seen_pids = processes(history, attempt)
+        for rank, pid, _ in _told_by_launcher(history, attempt):
+            if pid not in seen_pids.setdefault(rank, []):
+                seen_pids[rank].append(pid)
+        for rank, pids in sorted(seen_pids.items()):
             if len(pids) > 1:
                 starts = history.select("agent.start", attempt=attempt, rank=rank)
                 seen = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
                 found.fail("no rank is started again within a launch", seen, line, *places(starts))
+
+
+def _told_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:
+    """Processes of ranks whose end the launcher has told of: one may have ended before anybody else saw it."""
+    for one in history.select("child.exit", attempt=attempt):
+        rank, pid = one.data.get("child_rank"), one.data.get("child_pid")
+        if isinstance(rank, int) and isinstance(pid, int):
+            yield rank, pid, one
 
 
 def _line(plan: Plan) -> str:

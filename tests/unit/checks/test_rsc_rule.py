@@ -14,6 +14,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
 from chaos.checks.restart import phase_ends
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.rsc import judge
 from chaos.checks.spans import spans
 from chaos.history.event import Event
@@ -215,3 +216,24 @@ def test_a_phase_without_its_events_has_a_reason(event: str) -> None:
     story = good()
     story.drop(event)
     assert any(isinstance(end, str) for _, end in phase_ends(PLAN, story.history(), int(AT * 1e9)))
+
+
+def test_a_process_that_only_the_launcher_saw_counts(tmp_path: Path) -> None:
+    """One that is killed before its agent starts leaves no record of its own, and the harness may not see it."""
+    story = good()
+    for spoilt, said in ((False, set()), (True, {"rank 1 was replaced: processes 101, 151, 201"})):
+        if spoilt:
+            story.add(11.0, "child.exit", None, LAUNCHER, child_pid=151, child_rank=1, signal=9, code=None)
+        found = Collector("mechanism")
+        judge_processes(PLAN, story.history(), found)
+        assert {one.seen for one in found.findings() if one.verdict == "fail"} == said
+
+
+def test_without_a_restart_in_the_plan_such_a_process_counts_too() -> None:
+    story, found = good(), Collector("mechanism")
+    story.drop("agent.start", pid=201)
+    story.drop("rank.found", pid=201)
+    story.add(11.0, "child.exit", None, LAUNCHER, child_pid=151, child_rank=1, signal=9, code=None)
+    judge_processes(replace(PLAN, recoveries=()), story.history(), found)
+    failed = [one.seen for one in found.findings() if one.verdict == "fail"]
+    assert "rank 1 was started again in attempt train: processes 101, 151" in failed

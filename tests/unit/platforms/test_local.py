@@ -277,3 +277,25 @@ def test_nothing_is_known_of_a_child_that_was_reaped_elsewhere(start: Start) -> 
 )
 def test_a_status_reads_well(status: ExitStatus, text: str) -> None:
     assert str(status) == text
+
+
+def test_what_a_process_leaves_without_a_trace_of_the_run_is_the_jobs_and_ends_with_it(spec: Spec) -> None:
+    # The one that starts it ends at once, so that nobody can have seen them side by side.
+    job = LocalPlatform().start(spec("env -i setsid sleep 1000 & exit 0"))
+    exit_of(job, job.launcher)
+    (orphan,) = seen(job, 1)
+    assert (orphan.attempt, orphan.ppid, orphan.cmdline) == (None, os.getpid(), ("sleep", "1000"))
+    assert find_run_processes(job._spec.run) == []
+    ended = job.stop(5)
+    assert [one.identity for one in ended.ended] == [orphan.identity] and state(orphan.identity) == "gone"
+
+
+def test_a_child_of_this_process_in_its_own_session_is_no_orphan_of_a_job(spec: Spec) -> None:
+    job = LocalPlatform().start(spec("exec sleep 1000"))
+    with subprocess.Popen(["sleep", "1000"], env={}) as child:
+        try:
+            assert [one.identity for one in seen(job, 1)] == [job.launcher]
+            job.stop(5)
+            assert child.poll() is None
+        finally:
+            child.kill()
