@@ -52,6 +52,11 @@ def _judge_watch(history: History, found: Collector) -> None:
             expected, f"{seen}: no time or deadline of attempt {event.attempt} tells of the job", event.source
         )
     found.settle(expected, "it was not")
+    expected = "there is room on the disk of the run"
+    for event in history.select("disk.low"):
+        seen = f"{event.data.get('free')} bytes were left: what was not saved or logged may be missing for that alone"
+        found.unknown(expected, seen, event.source)
+    found.settle(expected, "there was")
 
 
 def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:

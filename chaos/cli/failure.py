@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import platform
 import shlex
 import sys
@@ -11,6 +12,12 @@ from collections.abc import Sequence
 from chaos import __version__
 from chaos.run.refusal import Refused
 
+_UNWRITABLE = {
+    errno.ENOSPC: "The disk is full",
+    errno.EDQUOT: "The disk quota is used up",
+    errno.EROFS: "The file system is read-only",
+}
+
 
 def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> str:
     """Say that the harness failed, where, and what to put into a report of it; or only why it refused to start.
@@ -19,6 +26,12 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
     """
     if isinstance(error, Refused):
         return f"chaos: the run was not started: {error}"
+    if (why := _unwritable(error)) is not None and not debug:
+        return (
+            f"chaos: the run was broken off, so there is no verdict: {error}\n"
+            f"  {why}. Its processes were ended and its faults undone; when the reports directory\n"
+            f"  can be written again, `chaos heal` makes sure of that."
+        )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     lines = [
@@ -33,3 +46,12 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
     else:
         lines.append("  Add --debug for the traceback.")
     return "\n".join(lines)
+
+
+def _unwritable(error: BaseException | None) -> str | None:
+    """Why the disk took nothing more, if that is what the error comes from."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            return _UNWRITABLE[error.errno]
+        error = error.__cause__
+    return None

@@ -106,6 +106,9 @@ def command(
         click.echo(text, err=True)
         return text
 
+    def save(so_far: Summary) -> None:
+        _save(so_far, reports)
+
     with ended_like_ctrl_c():
         summary = run_cells(
             pairs,
@@ -114,16 +117,16 @@ def command(
             clock=time.monotonic,
             keep_going=keep_going,
             failed=failed,
-            done=lambda so_far: _save(so_far, reports),
+            done=save,
         )
     summary = _with_comparisons(summary, loaded)
-    _save(summary, reports)
+    saved = _save(summary, reports)
     if as_json:
         echo_json(_with_results(summary))
     elif len(pairs) > 1:
         _print_comparisons(summary)
         _print_summary(summary, reports)
-    return _exit_code(summary)
+    return _exit_code(summary) if saved else codes.HARNESS
 
 
 def _make_directory(reports: Path) -> None:
@@ -143,9 +146,15 @@ def _exit_code(summary: Summary) -> int:
     return codes.of_verdict(summary.verdict)
 
 
-def _save(summary: Summary, reports: Path) -> None:
-    if summary.cells:
-        write_summary(summary, reports)
+def _save(summary: Summary, reports: Path) -> bool:
+    """Write summary.json; False, and a line about it, where the disk does not take it."""
+    try:
+        if summary.cells:
+            write_summary(summary, reports)
+    except OSError as error:
+        click.echo(f"chaos: {reports / 'summary.json'} cannot be written: {error.strerror}", err=True)
+        return False
+    return True
 
 
 def _with_results(summary: Summary) -> dict[str, Any]:

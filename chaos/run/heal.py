@@ -133,7 +133,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     report.found += [f"unfinished file {path.name}" for path in leftovers]
     if not report.found:
         return
-    record = _Record(run_dir, report, clock)
+    record = _Record(run_dir, token, report, clock)
     with contextlib.closing(record):
         context = UndoContext(token, clock)
         _undo(ledger, context, actions, report, record)
@@ -150,13 +150,13 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
 class _Record:
     """The history of one heal. What cannot be recorded is done all the same, and the report says so once."""
 
-    def __init__(self, run_dir: Path, report: HealReport, clock: Clock) -> None:
+    def __init__(self, run_dir: Path, token: str, report: HealReport, clock: Clock) -> None:
         self._report = report
         self._history: HistoryWriter | None = None
         path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
         try:
             path.parent.mkdir(exist_ok=True)
-            self._history = HistoryWriter(path, writer="heal", run=run_dir.name, clock=clock, resume=True)
+            self._history = HistoryWriter(path, writer="heal", run=token, clock=clock, resume=True)
         except (HistoryWriteError, OSError) as error:
             self.failed(error)
 

@@ -1,11 +1,14 @@
-"""Notices that the harness itself was stopped: what it did not see or do meanwhile is not the job's fault."""
+"""Notices what befalls the harness itself: it was stopped, or its disk is full. Neither is the job's fault."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
@@ -14,33 +17,51 @@ BEAT_SECONDS = 0.25
 STOPPED_SECONDS = 3.0
 """A beat that comes so late was held up by more than a busy machine."""
 
-EVENT = "harness.stopped"
+
+LOW_BYTES = 1 << 20
+"""With less room than this on the disk of a run, a save or a log of the job may have failed by that alone."""
 
 
 class Heartbeat:
-    """Looks at the clock again and again, and records when it was not able to for long: SIGSTOP, a frozen machine."""
+    """Looks at the clock and at the disk again and again.
 
-    def __init__(self, history: HistoryWriter, attempt: str, clock: Clock) -> None:
+    It records ``harness.stopped`` when it was not able to for long (SIGSTOP, a frozen machine), with ``since`` and
+    ``until`` on the monotonic clock in nanoseconds, and ``disk.low`` once when hardly any room is left.
+    """
+
+    def __init__(self, history: HistoryWriter, attempt: str, clock: Clock, room: Callable[[], int]) -> None:
+        """``room`` gives the bytes that are free where the run is recorded."""
         self._history = history
         self._attempt = attempt
         self._clock = clock
+        self._room = room
         self._last = clock.mono()
+        self._low = False
 
     def beat(self) -> None:
-        """Note the time. ``since`` and ``until`` of the event are on the monotonic clock, in nanoseconds."""
+        """Look."""
         since, self._last = self._last, self._clock.mono()
         seconds = (self._last - since) / 1e9
         if seconds >= STOPPED_SECONDS:
-            with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
-                self._history.record(
-                    EVENT, attempt=self._attempt, seconds=round(seconds, 3), since=since, until=self._last
-                )
+            self._record("harness.stopped", seconds=round(seconds, 3), since=since, until=self._last)
+        if not self._low and (free := self._room()) < LOW_BYTES:
+            self._low = True
+            self._record("disk.low", free=free)
+
+    def _record(self, event: str, **data: Any) -> None:
+        with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
+            self._history.record(event, attempt=self._attempt, **data)
 
 
 @contextmanager
-def beating(history: HistoryWriter, attempt: str, clock: Clock) -> Iterator[None]:
+def beating(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[None]:
     """Beat in a thread of its own while the block runs."""
-    heart = Heartbeat(history, attempt, clock)
+
+    def room() -> int:
+        seen = os.statvfs(run_dir)
+        return seen.f_bavail * seen.f_frsize
+
+    heart = Heartbeat(history, attempt, clock, room)
     over = threading.Event()
 
     def work() -> None:

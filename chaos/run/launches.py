@@ -40,7 +40,7 @@ class Launches:
 
     def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
-        with beating(session.history, name, self.clock):
+        with beating(session.history, name, self.clock, session.owned.path):
             return self._attempt(session, name, faults, resume=resume)
 
     def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:

@@ -230,6 +230,10 @@ def stopped(at: float) -> Spoil:
     return lambda run: run.add("harness", event)
 
 
+def disk_low(run: GoodRun) -> None:
+    run.add("harness", record(12.0, "disk.low", "train", free=4096))
+
+
 def both(one: Spoil, other: Spoil) -> Spoil:
     def spoil(run: GoodRun) -> None:
         one(run)
@@ -247,6 +251,7 @@ RUN: list[tuple[Spoil, str]] = [
     (expired("end", 10.0, "train"), "deadline end (180 s) is kept"),
     (expired("run", 20.0, "resume"), "deadline run (180 s) is kept"),
     (stopped(at=12.0), "it was stopped for 42.5 s (SIGSTOP, or the machine was frozen)"),
+    (disk_low, "4096 bytes were left"),
     (both(stopped(at=12.0), expired("end", 20.0, "train")), "deadline end (180 s) is kept"),
 ]
 

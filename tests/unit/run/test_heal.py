@@ -145,6 +145,8 @@ def test_heal_says_what_it_found_and_did_and_records_it(reports: Path, temporary
     assert report.done[2].startswith("private-directory: removed ")
     run_dir = reports / report.run
     history = read_history(run_dir / "history")
+    (began,) = history.select("writer.start", writer="heal")
+    assert began.data["run"] == read_run(run_dir)["token"], "by the same name as the run's other writers"
     (healed,) = history.select("fault.healed", writer="heal")
     assert (healed.data["fault"], healed.data["how"]) == ("stop-1", report.done[0].removeprefix("stop: "))
     (end,) = history.select("heal.end")

@@ -10,7 +10,9 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.run.heartbeat import BEAT_SECONDS, STOPPED_SECONDS, Heartbeat, beating
+from chaos.run.heartbeat import BEAT_SECONDS, LOW_BYTES, STOPPED_SECONDS, Heartbeat, beating
+
+PLENTY = 1 << 40
 
 
 @pytest.fixture
@@ -20,7 +22,7 @@ def history(tmp_path: Path) -> Iterator[HistoryWriter]:
 
 
 def test_a_beat_that_comes_late_is_recorded_with_its_time(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    heart = Heartbeat(history, "train", clock)
+    heart = Heartbeat(history, "train", clock, lambda: PLENTY)
     for seconds in (BEAT_SECONDS, STOPPED_SECONDS - 0.1, 60.0, BEAT_SECONDS):
         clock.sleep(seconds)
         heart.beat()
@@ -30,7 +32,7 @@ def test_a_beat_that_comes_late_is_recorded_with_its_time(history: HistoryWriter
 
 
 def test_a_stop_at_the_very_end_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    with beating(history, "resume", clock):
+    with beating(history, "resume", clock, tmp_path):
         clock.sleep(50)
     assert [one.attempt for one in read_history(tmp_path).select("harness.stopped")] == ["resume"]
 
@@ -42,8 +44,17 @@ def test_a_full_disk_stops_no_heart(history: HistoryWriter, clock: Clock, monkey
         seen.append(event)
         raise HistoryWriteError("disk full")
 
-    heart = Heartbeat(history, "train", clock)
+    heart = Heartbeat(history, "train", clock, lambda: PLENTY)
     monkeypatch.setattr(history, "record", full)
     clock.sleep(60)
     heart.beat()
     assert seen == ["harness.stopped"]
+
+
+def test_a_disk_that_is_nearly_full_is_recorded_once(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
+    room = iter([PLENTY, LOW_BYTES, LOW_BYTES - 1])
+    heart = Heartbeat(history, "train", clock, lambda: next(room))
+    for _ in range(5):
+        heart.beat()
+    (low,) = read_history(tmp_path).select("disk.low")
+    assert (low.attempt, low.data["free"]) == ("train", LOW_BYTES - 1)

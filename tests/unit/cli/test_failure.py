@@ -1,0 +1,41 @@
+"""A disk that takes nothing more is told as that, and not as a defect of the harness."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.failure import explain
+from chaos.cli.run import _save
+from chaos.history.ledger import LedgerError
+from chaos.history.writer import HistoryWriteError
+from chaos.run.summary import CellOutcome, Summary
+
+
+@pytest.mark.parametrize("kind", [LedgerError, HistoryWriteError])
+@pytest.mark.parametrize(("code", "said"), [(errno.ENOSPC, "The disk is full"), (errno.EROFS, "is read-only")])
+def test_a_full_or_read_only_disk_is_named_with_what_to_do(kind: type[Exception], code: int, said: str) -> None:
+    error = kind("undo.jsonl: cannot be written")
+    error.__cause__ = OSError(code, "no")
+    text = explain(error, ["run"], debug=False)
+    assert said in text and "`chaos heal` makes sure of that" in text and "Please report" not in text
+
+
+def test_every_other_error_is_a_defect_to_report() -> None:
+    error = LedgerError("x")
+    error.__cause__ = PermissionError(errno.EPERM, "no")
+    assert "Please report" in explain(error, ["run"], debug=False)
+
+
+def test_a_summary_that_cannot_be_written_is_told_and_costs_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = tmp_path / "reports"
+    reports.write_text("in the way")
+    summary = Summary("now", (CellOutcome("a", "", "a-1", "pass", 1.0),))
+    assert not _save(summary, reports)
+    assert "summary.json cannot be written: File exists" in capsys.readouterr().err
+    reports.unlink()
+    assert _save(summary, reports) and (reports / "summary.json").exists()
