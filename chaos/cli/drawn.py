@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from chaos.registry import registry
 from chaos.run.prepare import known_names, plan_cell
-from chaos.run.recoveries import MECHANISMS, acting, propose, recovers
+from chaos.run.recoveries import MECHANISMS, MIXED, acting, propose, recovers
 from chaos.run.soak import VERDICTS, SoakRun
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
@@ -43,12 +44,20 @@ def draw_scenarios(
 ) -> list[Drawn]:
     """Draw ``number`` scenarios and keep each as a file in ``directory``, to be run again by itself.
 
-    Kinds and mechanisms take turns. A scenario depends on the seed and its own number only. Raises click.UsageError
-    where none can be drawn.
+    Kinds and mechanisms take turns; unless mechanisms are asked for, only those that a kind of job can have. A scenario
+    depends on the seed, its number and whose turn it is. Raises click.UsageError where none can be drawn.
     """
     directory.mkdir(parents=True, exist_ok=True)
     turns = [(kind, mechanism) for mechanism in mechanisms or MECHANISMS for kind in kinds]
+    if not mechanisms:
+        turns = [turn for turn in turns if _can(*turn)]
     return [_draw(seed, index, *turns[index % len(turns)], directory) for index in range(number)]
+
+
+def _can(kind: str, mechanism: str) -> bool:
+    """Whether a kind of job can take part in what a recipe is for; ``mixed`` is of mechanisms that all kinds have."""
+    able = registry("jobs").load(kind).traits.mechanisms
+    return able is None or mechanism == MIXED or mechanism in able
 
 
 def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path) -> Drawn:

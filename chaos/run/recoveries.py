@@ -17,6 +17,9 @@ _GAP = 3
 """Steps between two faults that are answered one after the other."""
 _THRESHOLD = 5.0
 
+MIXED = "mixed"
+"""Online repairs before an end-of-life checkpoint."""
+
 Proposal = dict[str, Any]
 """A scenario's keys beside its name, as plain data."""
 
@@ -124,10 +127,10 @@ _RECIPES: Mapping[str, Callable[[Random, dict[str, Any], dict[str, Any]], list[A
     "RSC": _rsc,
     "TRE": _tre,
     "TSP": _tsp,
-    "mixed": _mixed,
+    MIXED: _mixed,
 }
 MECHANISMS = tuple(_RECIPES)
-"""What can be asked for; ``mixed`` is online repairs before an end-of-life checkpoint."""
+"""What can be asked for."""
 
 
 # Faults.

@@ -68,6 +68,15 @@ def test_only_what_was_asked_for_is_drawn(tmp_path: Path) -> None:
     assert {one.acting for one in drawn} == {"TRE"}
 
 
+def test_a_kind_of_job_gets_only_what_it_can_take_part_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw_scenarios(10, 1, kinds=("plain",), mechanisms=(), directory=tmp_path)
+    assert {one.kind for one in drawn} == {"plain"}
+    assert not {"RSC", "TRE"} & {part for one in drawn for part in one.acting.split(", ")}
+    monkeypatch.setattr("chaos.cli.drawn._TRIES", 5)
+    with pytest.raises(click.UsageError, match="no good recovery of RSC could be drawn for jobs of kind plain"):
+        draw_scenarios(1, 1, kinds=("plain",), mechanisms=("RSC",), directory=tmp_path)
+
+
 def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chaos.cli.drawn._TRIES", 5)
     with pytest.raises(click.UsageError, match="no good recovery of TTP could be drawn for jobs of kind absent"):
