@@ -1,4 +1,4 @@
-"""The job kind ``defective``: the rehearsal with a seeded defect in the processes of every faulted launch.
+"""The job kinds ``defective-…``: another kind with a seeded defect in the processes of every faulted launch.
 
 The stand-ins themselves know nothing of defects. The defect is named by ``--defect=package.module:function`` among the
 job's arguments, which the script never sees, and is put into each process by an extension of the agent.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.rehearsal.job import RehearsalJob
+from chaos.rehearsal.plain.job import PlainJob
 from chaos.scenario.model import Scenario
 from chaos.selftest.live.install import VARIABLE
 
@@ -24,10 +25,9 @@ class DefectiveJob:
     A launch without faults has no defect: a baseline that is made of such a scenario is what it would be without one.
     """
 
-    name = "defective"
-
     def __init__(self, kind: JobKind) -> None:
         self._kind = kind
+        self.name = defective(kind.name)
         self.traits = kind.traits
         self.needs = kind.needs
         self.ports = kind.ports
@@ -57,10 +57,15 @@ class DefectiveJob:
         return self._kind.fingerprint(_without_defect(scenario), scenario_directory)
 
 
+def defective(kind: str) -> str:
+    """The name of the kind that puts defects into jobs of this kind."""
+    return f"defective-{kind}"
+
+
 def _defect_of(scenario: Scenario) -> str:
     named = [one for one in scenario.job.arguments if one.startswith(ARGUMENT)]
     if len(named) != 1:
-        raise JobError(f"job.arguments: kind {DefectiveJob.name} wants {ARGUMENT}package.module:function once")
+        raise JobError(f"job.arguments: kind {scenario.job.kind} wants {ARGUMENT}package.module:function once")
     return named[0].removeprefix(ARGUMENT)
 
 
@@ -69,4 +74,4 @@ def _without_defect(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"job": scenario.job.model_copy(update={"arguments": arguments})})
 
 
-KIND = DefectiveJob(RehearsalJob())
+REHEARSAL, PLAIN = DefectiveJob(RehearsalJob()), DefectiveJob(PlainJob())

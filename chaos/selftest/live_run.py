@@ -11,9 +11,10 @@ from pathlib import Path
 import yaml
 
 from chaos.checks.judge import judge
+from chaos.scenario.job import Job
 from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.defect import Defect, Row, outcome_of
-from chaos.selftest.job import ARGUMENT, DefectiveJob
+from chaos.selftest.job import ARGUMENT, defective
 from chaos.selftest.launcher import Launcher, RunFailed
 
 TakeBase = Callable[[str, Path], Path]
@@ -76,7 +77,7 @@ def write_defective(defect: Defect, directory: Path) -> Path:
     scenario = yaml.safe_load((SCENARIOS / f"{defect.base}.yaml").read_text("utf-8"))
     scenario["name"] = defect.name
     job = scenario["job"]
-    job["kind"] = DefectiveJob.name
+    job["kind"] = defective(job.get("kind", Job.model_fields["kind"].default))
     job["arguments"] = [*job.get("arguments", ()), f"{ARGUMENT}{defect.inside}"]
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{defect.name}.yaml"

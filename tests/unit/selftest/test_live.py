@@ -18,7 +18,7 @@ from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES, Defect
-from chaos.selftest.job import ARGUMENT, KIND, DefectiveJob
+from chaos.selftest.job import ARGUMENT, PLAIN, REHEARSAL, DefectiveJob
 from chaos.selftest.live import install as extension
 from chaos.selftest.live.change import replaces
 
@@ -167,7 +167,7 @@ def launch_of(*arguments: str, faults: bool = True) -> Launch:
             "chaos": 1,
             "name": "n",
             "cluster": {"ranks": 2},
-            "job": {"kind": DefectiveJob.name, "steps": 6, "arguments": arguments},
+            "job": {"kind": "defective-kind", "steps": 6, "arguments": arguments},
             "faults": (fault,) if faults else (),
         }
     )
@@ -198,5 +198,6 @@ def test_a_defective_job_has_one_defect(arguments: tuple[str, ...]) -> None:
         DefectiveJob(cast(JobKind, Kind())).command(launch_of(*arguments))
 
 
-def test_the_kind_is_registered() -> None:
-    assert registry("jobs").load("defective") is KIND
+@pytest.mark.parametrize("kind", [PLAIN, REHEARSAL])
+def test_the_kinds_are_registered(kind: DefectiveJob) -> None:
+    assert kind.name.startswith("defective-") and registry("jobs").load(kind.name) is kind

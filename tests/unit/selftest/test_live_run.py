@@ -12,7 +12,7 @@ from chaos.scenario.load import load_scenario
 from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES, Defect
-from chaos.selftest.job import DefectiveJob
+from chaos.selftest.job import defective
 from chaos.selftest.launcher import Launcher, Ran, RunFailed
 from chaos.selftest.live_run import LiveRuns, write_defective
 from tests.unit.good_run import GoodRun, good_run
@@ -75,7 +75,7 @@ def test_it_is_judged_from_its_files_and_held_against_the_good_run(tmp_path: Pat
     assert (row.outcome, row.seconds) == ("caught", 1), row.seen
     ((text, options),) = launcher.calls
     assert options == ["--baseline", str(tmp_path / "good" / "live-ttp" / "baseline")]
-    assert f"kind: {DefectiveJob.name}" in text and f"--defect={DEFECT.inside}" in text
+    assert "kind: defective-rehearsal" in text and f"--defect={DEFECT.inside}" in text
 
 
 def test_a_green_run_has_missed_it(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_without_a_good_run_or_a_result_it_was_not_run(tmp_path: Path) -> None:
 def test_what_is_written_is_the_base_with_the_defect_in_it(defect: Defect, tmp_path: Path) -> None:
     (ours,) = load_scenario(write_defective(defect, tmp_path)).cells
     (base,) = load_scenario(SCENARIOS / f"{defect.base}.yaml").cells
-    job = base.scenario.job.model_copy(
-        update={"kind": DefectiveJob.name, "arguments": (*base.scenario.job.arguments, f"--defect={defect.inside}")}
-    )
+    arguments = (*base.scenario.job.arguments, f"--defect={defect.inside}")
+    kind = defective(base.scenario.job.kind)
+    job = base.scenario.job.model_copy(update={"kind": kind, "arguments": arguments})
     assert ours.scenario == base.scenario.model_copy(update={"name": defect.name, "job": job})

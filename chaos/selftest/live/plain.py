@@ -1,0 +1,102 @@
+"""Defects of a job in plain Python: it has a random state, shuffles its data for each epoch, and runs in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import RESUME, replaces
+
+_STATE = "chaos.rehearsal.plain.state"
+_DEVICE = "chaos.rehearsal.plain.device"
+
+
+def _not_restored(agent: Agent, unwanted: Any) -> None:
+    """The resumed job keeps its own value of the parameters whose name is unwanted."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, _STATE, "State.load")
+    def load(original: Any, self: Any, saved: Any) -> None:
+        own = {name: array.copy() for name, array in self.parameters.items() if unwanted(name)}
+        original(self, saved)
+        for name, array in own.items():
+            self.parameters[name][...] = array
+
+
+def random_state_lost(agent: Agent) -> None:
+    """The random state is not restored: the dropout begins anew."""
+    _not_restored(agent, lambda name: name == "random_state")
+
+
+def learning_rate_lost(agent: Agent) -> None:
+    """The learning rate is not restored: the schedule begins anew."""
+    _not_restored(agent, lambda name: name == "learning_rate")
+
+
+def second_moments_lost(agent: Agent) -> None:
+    """One of the two moments of Adam is not restored."""
+    _not_restored(agent, lambda name: name.startswith("adam_v."))
+
+
+def draws_repeated(agent: Agent) -> None:
+    """The random state is restored, and the draws come from a generator of its own that begins anew."""
+    if agent.configuration.attempt != RESUME:
+        return
+    first: list[Any] = []
+
+    @replaces(agent, "chaos.rehearsal.plain.network", "dropout")
+    def dropout(original: Any, random_state: Any, mesh: Any) -> Any:
+        first.append(random_state.copy())
+        own = random_state.copy()
+        own[1] -= first[0][1]
+        return original(own, mesh)
+
+
+def order_of_first_epoch(agent: Agent) -> None:
+    """The data is read in the order of the first epoch again."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, "chaos.rehearsal.plain.data", "Batches.batch")
+    def batch(original: Any, self: Any, position: int) -> Any:
+        return original(self, position % self.per_epoch)
+
+
+def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
+    if agent.place.rank is None:
+        return
+
+    @replaces(agent, _DEVICE, "PlainDevice.copy")
+    def copy(original: Any, self: Any, parameters: Any, source: int, target: int) -> None:
+        original(self, parameters, source, target)
+        if self.rank == target:
+            assert agent.barriers is not None
+            spoil(dict(agent.barriers.parameters)[name])
+
+
+def random_state_not_copied(agent: Agent) -> None:
+    """The rank that is repaired draws from the beginning of its random numbers."""
+
+    def spoil(parameter: Any) -> None:
+        parameter[1] = 0
+
+    _after_copy(agent, "random_state", spoil)
+
+
+def power_not_copied(agent: Agent) -> None:
+    """The rank that is repaired corrects the bias of its moments as in the first step."""
+
+    def spoil(parameter: Any) -> None:
+        parameter[...] = 1
+
+    _after_copy(agent, "beta2_power", spoil)
+
+
+def copy_broken_off(agent: Agent) -> None:
+    """Only the first half of the parameters is copied, and both ranks say that all are."""
+
+    @replaces(agent, _DEVICE, "PlainDevice.copy")
+    def copy(original: Any, self: Any, parameters: Any, source: int, target: int) -> None:
+        half = list(parameters)
+        original(self, half[: len(half) // 2], source, target)
