@@ -7,7 +7,6 @@ the job can see. Names of modules and functions are those of MindSpore 2.7 to 2.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from types import ModuleType
 from typing import Any, Callable
@@ -36,6 +35,8 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
 
 def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -> None:
     """Add the step callback to every ``Model.train``."""
+    import inspect  # here: a rank without MindSpore need not pay for it
+
     train = module.Model.train
     place = list(inspect.signature(train).parameters).index("callbacks") - 1  # without self
     callback = _step_callback(module.Callback, training, barriers)

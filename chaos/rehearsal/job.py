@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
@@ -20,6 +19,7 @@ from chaos.rehearsal.protection import (
     simulated_protection,
     steps_per_epoch,
     with_controller,
+    write_stale_record,
 )
 from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario
@@ -70,7 +70,7 @@ class RehearsalJob:
         job = launch.scenario.job
         images = steps_per_epoch(job) * _BATCH_SIZE * layout_of(launch.scenario.cluster).data
         write_mnist(str(launch.directory / "data"), images=images, seed=job.seed)
-        _write_stale_record(job, launch.directory / "checkpoints")
+        write_stale_record(job, launch.directory / "checkpoints")
 
     def command(self, launch: Launch) -> Command:
         """msrun with the script's arguments, the protection switches and the stand-in SDK."""
@@ -114,15 +114,6 @@ def _norm_arguments(job: Job) -> tuple[str, ...]:
         f"--norm-threshold={job.tre.threshold!r}",
         f"--skip-data={int(job.tre.skip_data)}",
     )
-
-
-def _write_stale_record(job: Job, output: Path) -> None:
-    """The record that an earlier run in the same output directory has left, if the scenario wants one."""
-    if job.tre is None or not job.tre.recorded:
-        return
-    output.mkdir(parents=True, exist_ok=True)
-    record = {str(step): [job.tre.threshold] for step in job.tre.recorded}
-    (output / "abnormal_global_norm.json").write_text(json.dumps(record), "utf-8")
 
 
 def _slicing(scenario: Scenario) -> tuple[str, ...]:

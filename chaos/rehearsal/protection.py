@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,15 @@ def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
 def steps_per_epoch(job: Job) -> int:
     """Batches in one epoch."""
     return job.steps_per_epoch or job.steps
+
+
+def write_stale_record(job: Job, output: Path) -> None:
+    """The record that an earlier run in the same output directory has left, if the scenario wants one."""
+    if job.tre is None or not job.tre.recorded:
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    record = {str(step): [job.tre.threshold] for step in job.tre.recorded}
+    (output / "abnormal_global_norm.json").write_text(json.dumps(record), "utf-8")
 
 
 def room_digest() -> str:

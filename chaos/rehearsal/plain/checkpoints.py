@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy
 
-from chaos.agent.training import Training
 from chaos.rehearsal.plain.ckpt import read_ckpt, write_ckpt
+from chaos.rehearsal.plain.device import PlainDevice
 from chaos.rehearsal.plain.mesh import Mesh
 from chaos.rehearsal.plain.state import State
 
@@ -24,12 +24,12 @@ class Checkpoints:
     """
 
     def __init__(
-        self, output: str, state: State, mesh: Mesh, training: Training, *, per_epoch: int, interval: int, steps: int
+        self, output: str, state: State, mesh: Mesh, device: PlainDevice, *, per_epoch: int, interval: int, steps: int
     ) -> None:
         self._output = output
         self._state = state
         self._mesh = mesh
-        self._training = training
+        self._device = device
         self.per_epoch = per_epoch
         self._interval = interval
         self._steps = steps
@@ -91,6 +91,14 @@ class Checkpoints:
         common = set(steps[0]).intersection(*steps[1:])
         return self._load(steps[self._mesh.model][max(common)]) if common else 0
 
+    def roll_back(self) -> int:
+        """Load the newest periodic one of this rank itself. Returns its step. Raises FileNotFoundError if there is
+        none."""
+        own = self._periodic_steps(range(self._mesh.rank, self._mesh.rank + 1))
+        if not own:
+            raise FileNotFoundError(f"no periodic checkpoint in {self._own} to roll back to")
+        return self._load(own[max(own)])
+
     @property
     def _models(self) -> range:
         return range(self._mesh.model_size)
@@ -118,10 +126,10 @@ class Checkpoints:
 
     def _save(self, path: str, appended: dict[str, int], *, end_of_life: bool) -> None:
         values = {**self._state.parameters, **{name: numpy.int64(value) for name, value in appended.items()}}
-        with self._training.saving(path, end_of_life=end_of_life, step=self._state.steps):
-            write_ckpt(path, values, self._training.wrote)
+        with self._device.training.saving(path, end_of_life=end_of_life, step=self._state.steps):
+            write_ckpt(path, values, self._device.create, self._device.training.wrote)
 
     def _load(self, path: str) -> int:
-        saved: dict[str, Any] = self._training.load(path, lambda: read_ckpt(path))
+        saved: dict[str, Any] = self._device.training.load(path, lambda: read_ckpt(path, self._device.open))
         self._state.load(saved)
         return int(saved["step_num"])

@@ -18,23 +18,26 @@ _RECORD, _TAG, _TENSOR = 0x0A, 0x0A, 0x12
 _DIMS, _TYPE, _CONTENT = 0x08, 0x12, 0x1A
 
 
-def write_ckpt(path: str, values: dict[str, Any], wrote: Callable[[], None]) -> None:
-    """Write arrays by name, and call ``wrote`` after each. The file has its name only once it is complete.
+def write_ckpt(path: str, values: dict[str, Any], create: Callable[[str], Any], wrote: Callable[[], None]) -> None:
+    """Write arrays by name to the file that ``create`` makes, and call ``wrote`` after each.
 
-    Raises OSError where that cannot be done; what was written until then is left, with the ending ``.tmp``.
+    The file has its name only once it is complete. Raises OSError where that cannot be done; what was written until
+    then is left, with the ending ``.tmp``.
     """
     unfinished = f"{os.path.splitext(path)[0]}.tmp"
-    with open(unfinished, "wb") as file:
+    with create(unfinished) as file:
         for name, array in values.items():
             file.write(_record(name, numpy.asarray(array)))
-            file.flush()
             wrote()
     os.replace(unfinished, path)
 
 
-def read_ckpt(path: str) -> dict[str, Any]:
-    """Arrays by name. Raises ValueError for a file that is not one of :func:`write_ckpt`, or not all of one."""
-    with open(path, "rb") as file:
+def read_ckpt(path: str, opens: Callable[[str], Any]) -> dict[str, Any]:
+    """Arrays by name, from the file that ``opens`` opens.
+
+    Raises ValueError for a file that is not one of :func:`write_ckpt`, or not all of one.
+    """
+    with opens(path) as file:
         raw = file.read()
     found = {}
     for number, record in _fields(raw, path):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from chaos.agent.start import Agent
-from chaos.rehearsal import ends
+from chaos.rehearsal import ends, storage
 from chaos.rehearsal.fabric import Fabric
 from chaos.rehearsal.memory import Memory
 from chaos.rehearsal.spikes import Spikes
@@ -29,6 +29,10 @@ def install(agent: Agent) -> None:
     stub = ModuleType("mindspore")
     stub.context = SimpleNamespace(get_context=lambda key: device.rank)  # type: ignore[attr-defined]
     sys.modules.setdefault("mindspore", stub)
+    # Who switches the network looks for MindSpore's function.
+    management = ModuleType("mindspore.communication.management")
+    management._comm_switch_nic = device.switch_network  # type: ignore[attr-defined]
+    sys.modules.setdefault("mindspore.communication.management", management)
 
 
 class PlainDevice(Fabric):
@@ -80,6 +84,14 @@ class PlainDevice(Fabric):
                 self.join().send(target, parameter)
             else:
                 numpy.copyto(parameter, self.join().receive(source, parameter))
+
+    def create(self, path: str) -> Any:
+        """A file on this machine's storage, to be written."""
+        return storage.create(self._agent, path)
+
+    def open(self, path: str) -> Any:
+        """A file on this machine's storage, to be read."""
+        return storage.open_recorded(self._agent, path)
 
     def tell_trained(self) -> None:
         """This rank has trained to its end; whoever hosts a controller outside waits for that."""

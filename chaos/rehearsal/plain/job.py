@@ -19,6 +19,7 @@ from chaos.rehearsal.protection import (
     simulated_protection,
     steps_per_epoch,
     with_controller,
+    write_stale_record,
 )
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
@@ -39,13 +40,10 @@ class PlainJob:
         slices=frozenset({1, 2, 4, 8}),
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
-        mechanisms=frozenset({"TTP", "UCE", "HCCE", "ARF", "TSP"}),
         lacks={
             "job.script": "has a script of its own and runs no other",
-            "job.tre": "does not watch the global norm",
             "job.graph": "compiles no graphs",
             "job.compile_cache": "compiles nothing that could be kept",
-            "job.storage.mb_per_second": "does not hold its storage to a throughput",
             "job.storage.asynchronous_saving": "saves nothing in the background",
             "job.storage.memory": "keeps no checkpoint in memory",
         },
@@ -59,11 +57,13 @@ class PlainJob:
         return (
             Simulated("training in plain Python and numpy: there is no framework, and none is tested", "job"),
             Simulated("collectives and the device calls of the fault tolerance", "device layer"),
+            *([] if scenario.job.tre is None else [Simulated("watch over the global norm", "job")]),
             *simulated_protection(scenario, sdk),
         )
 
     def prepare(self, launch: Launch) -> None:
-        """Nothing is read but what the job makes itself."""
+        """Nothing is read but what the job makes itself, or an earlier one has left."""
+        write_stale_record(launch.scenario.job, launch.directory / _CHECKPOINTS)
 
     def command(self, launch: Launch) -> Command:
         """The launcher with the script's arguments, the protection switches and the stand-in SDK."""
@@ -79,6 +79,7 @@ class PlainJob:
             f"--model-parallel={layout_of(scenario.cluster).model}",
             f"--is-recover={int(launch.resume)}",
             *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
+            *([] if job.tre is None else [f"--norm-threshold={job.tre.threshold!r}"]),
             *job.arguments,
         )
         launcher = (str(launch.python), str(_ROOM / "plainrun.py"), str(scenario.cluster.ranks), str(launch.logs))

@@ -67,8 +67,6 @@ class State:
         """Take over what a checkpoint holds. Raises KeyError or ValueError, naming what is missing or has another
         shape."""
         for name, parameter in self.parameters.items():
-            if name == FLAG:
-                continue
             if saved[name].shape != parameter.shape:
                 raise ValueError(f"{name} of the checkpoint has shape {saved[name].shape}, not {parameter.shape}")
             parameter[...] = saved[name]

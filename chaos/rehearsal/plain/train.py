@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from chaos.rehearsal.plain import machine
+from chaos.rehearsal.plain.abnormal import ERROR, NormWatch
 from chaos.rehearsal.plain.checkpoints import Checkpoints
 from chaos.rehearsal.plain.data import Batches
 from chaos.rehearsal.plain.device import PlainDevice
@@ -31,6 +32,9 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--model-parallel", type=int, default=1)
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
+    parser.add_argument(
+        "--norm-threshold", type=float, default=0.0, help="global norm that calls for a rollback; 0: none"
+    )
     parser.add_argument("--step-seconds", type=float, default=0.01, help="what a step computes besides, in seconds")
     return parser
 
@@ -51,11 +55,14 @@ class Trainer:
             arguments.output,
             self._state,
             mesh,
-            device.training,
+            device,
             per_epoch=arguments.steps_per_epoch,
             interval=arguments.checkpoint_interval,
             steps=arguments.steps,
         )
+        threshold = arguments.norm_threshold
+        self._watch = NormWatch(arguments.output, threshold, device) if threshold else None
+        self._rolls_back = "TRE" in on
         self._tolerance = Tolerance(on, device, self._state, mesh, self._checkpoints) if protects(on) else None
 
     def run(self) -> None:
@@ -64,20 +71,30 @@ class Trainer:
             self._tolerance.start()
         self._device.join()
         position = self._restore()
-        if self._tolerance is None:
-            self._train(position)
-            return
-        self._tolerance.register()
+        if self._tolerance is not None:
+            self._tolerance.register()
         while True:
             try:
                 self._train(position)
                 break
             except RuntimeError as error:
-                position = self._tolerance.recover(error)
+                position = self._recover(error)
             except BaseException as error:
-                self._tolerance.report_unknown(error)
+                if self._tolerance is not None:
+                    self._tolerance.report_unknown(error)
                 raise
-        self._tolerance.end()
+        if self._tolerance is not None:
+            self._tolerance.end()
+
+    def _recover(self, error: RuntimeError) -> int:
+        """Where training goes on after this error. Raises it where it does not."""
+        if self._rolls_back and ERROR in str(error):
+            step = self._checkpoints.roll_back()
+            print(f"Resume training after TREError from step {step}.", flush=True)
+            return step
+        if self._tolerance is None:
+            raise error
+        return self._tolerance.recover(error)
 
     def _restore(self) -> int:
         """Load the checkpoint to go on from. Returns how many batches have been trained."""
@@ -107,14 +124,16 @@ class Trainer:
         loss, own = gradients(
             state.parameters, batch, dropout(state.parameters["random_state"], self._mesh), self._add_up
         )
-        reduced = _unflatten(self._device.average(_flatten(own), self._mesh.replicas), own)
+        mean = self._device.average(_flatten(own), self._mesh.replicas)
         if self._tolerance is not None:
             self._tolerance.begin_update()
         self._device.update_begins()
-        state.update(reduced)
+        state.update(_unflatten(mean, own))
         self._device.update_ends()
         training.step_end(loss, batch)
         self._log(position, loss)
+        if self._watch is not None:
+            self._watch.judge(state.steps, mean)
         if self._tolerance is not None:
             self._tolerance.end_step()
         self._checkpoints.save_if_due()

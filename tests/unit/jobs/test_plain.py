@@ -137,7 +137,7 @@ def test_a_cluster_agent_is_handed_the_ranks_as_by_msrun(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("job", "said"),
     [
-        ({"protection": ["TRE"]}, "does not take part in TRE"),
+        ({"compile_cache": True}, "compiles nothing that could be kept"),
         ({"graph": True}, "compiles no graphs"),
         ({"script": "own.py"}, "has a script of its own"),
         ({"storage": {"memory": True}}, "keeps no checkpoint in memory"),

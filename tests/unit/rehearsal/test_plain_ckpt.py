@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -19,9 +20,17 @@ VALUES = {
 }
 
 
+def create(path: str) -> Any:
+    return open(path, "wb", buffering=0)  # noqa: PTH123 - as the storage gives it
+
+
+def opens(path: str) -> Any:
+    return open(path, "rb")  # noqa: PTH123
+
+
 def test_the_reader_of_the_checks_reads_what_a_rank_has_written(tmp_path: Path) -> None:
     path, written = tmp_path / "plain-1_7.ckpt", []
-    write_ckpt(str(path), VALUES, lambda: written.append(sorted(one.name for one in tmp_path.iterdir())))
+    write_ckpt(str(path), VALUES, create, lambda: written.append(sorted(one.name for one in tmp_path.iterdir())))
     assert written == [["plain-1_7.tmp"]] * len(VALUES)
     assert [one.name for one in tmp_path.iterdir()] == ["plain-1_7.ckpt"]
     checkpoint = read_checkpoint(path)
@@ -34,8 +43,8 @@ def test_the_reader_of_the_checks_reads_what_a_rank_has_written(tmp_path: Path) 
 
 def test_a_rank_reads_what_it_has_written(tmp_path: Path) -> None:
     path = str(tmp_path / "one.ckpt")
-    write_ckpt(path, VALUES, lambda: None)
-    found = read_ckpt(path)
+    write_ckpt(path, VALUES, create, lambda: None)
+    found = read_ckpt(path, opens)
     assert list(found) == list(VALUES)
     for name, array in VALUES.items():
         assert found[name].dtype == array.dtype
@@ -46,17 +55,17 @@ def test_a_rank_reads_what_it_has_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 2, 40, 1300])
 def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "one.ckpt"
-    write_ckpt(str(path), VALUES, lambda: None)
+    write_ckpt(str(path), VALUES, create, lambda: None)
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(ValueError, match=r"one\.ckpt"):
-        read_ckpt(str(path))
+        read_ckpt(str(path), opens)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.ckpt"
     path.write_bytes(b"\x12\x03abc")
     with pytest.raises(ValueError, match="not a checkpoint"):
-        read_ckpt(str(path))
+        read_ckpt(str(path), opens)
 
 
 def test_a_save_that_fails_leaves_no_file_of_that_name(tmp_path: Path) -> None:
@@ -66,5 +75,5 @@ def test_a_save_that_fails_leaves_no_file_of_that_name(tmp_path: Path) -> None:
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space"):
-        write_ckpt(str(path), VALUES, fail)
+        write_ckpt(str(path), VALUES, create, fail)
     assert [one.name for one in tmp_path.iterdir()] == ["one.tmp"]

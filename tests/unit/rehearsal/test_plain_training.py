@@ -121,11 +121,18 @@ def test_slices_together_are_the_whole_network(slices: int) -> None:
     assert float(sliced) == pytest.approx(float(loss), rel=1e-6)
 
 
-class Saving:
-    """The agent's part in a save and a load."""
+class Device:
+    """The storage, and the agent's part in a save and a load."""
 
     def __init__(self) -> None:
         self.saved: list[tuple[str, bool, int]] = []
+        self.training = self
+
+    def create(self, path: str) -> Any:
+        return Path(path).open("wb", buffering=0)
+
+    def open(self, path: str) -> Any:
+        return Path(path).open("rb")
 
     def saving(self, path: str, *, end_of_life: bool, step: int) -> Any:
         self.saved.append((path.rpartition("checkpoints/")[2], end_of_life, step))
@@ -137,55 +144,55 @@ class Saving:
         return read()
 
 
-def checkpoints(tmp_path: Path, state: State, mesh: Mesh, saving: Saving, interval: int = 0) -> Checkpoints:
+def checkpoints(tmp_path: Path, state: State, mesh: Mesh, device: Device, interval: int = 0) -> Checkpoints:
     output = str(tmp_path / "checkpoints")
-    return Checkpoints(output, state, mesh, saving, per_epoch=3, interval=interval, steps=5)  # type: ignore[arg-type]
+    return Checkpoints(output, state, mesh, device, per_epoch=3, interval=interval, steps=5)  # type: ignore[arg-type]
 
 
 def test_an_end_of_life_checkpoint_brings_everything_back(tmp_path: Path) -> None:
-    state, saving = State(1, ALONE, flagged=True), Saving()
+    state, device = State(1, ALONE, flagged=True), Device()
     train(state, 4)
-    own = checkpoints(tmp_path, state, ALONE, saving)
+    own = checkpoints(tmp_path, state, ALONE, device)
     own.save_end_of_life(4)
     other = State(9, ALONE, flagged=True)
     with pytest.raises(FileNotFoundError, match="no finished end-of-life checkpoint"):
-        checkpoints(tmp_path, other, ALONE, saving).load_end_of_life()
+        checkpoints(tmp_path, other, ALONE, device).load_end_of_life()
     own.rename(4)
-    assert checkpoints(tmp_path, other, ALONE, saving).load_end_of_life() == 4
+    assert checkpoints(tmp_path, other, ALONE, device).load_end_of_life() == 4
     assert all((state.parameters[name] == other.parameters[name]).all() for name in state.parameters)
-    assert saving.saved == [("ttp_saved_checkpoints-step_4_tmp/rank_0/ttp_rank_0-2_1.ckpt", True, 4)]
+    assert device.saved == [("ttp_saved_checkpoints-step_4_tmp/rank_0/ttp_rank_0-2_1.ckpt", True, 4)]
 
 
 def test_the_middle_of_an_update_is_not_saved(tmp_path: Path) -> None:
     state = State(1, ALONE, flagged=True)
     state.parameters[FLAG][...] = 4
     with pytest.raises(RuntimeError, match="inconsistent state"):
-        checkpoints(tmp_path, state, ALONE, Saving()).save_end_of_life(1)
+        checkpoints(tmp_path, state, ALONE, Device()).save_end_of_life(1)
 
 
 def test_periodic_checkpoints_are_saved_when_due_and_at_the_end(tmp_path: Path) -> None:
-    state, saving = State(1, ALONE, flagged=False), Saving()
-    own = checkpoints(tmp_path, state, ALONE, saving, interval=2)
+    state, device = State(1, ALONE, flagged=False), Device()
+    own = checkpoints(tmp_path, state, ALONE, device, interval=2)
     for _ in range(5):
         train(state, 1)
         own.save_if_due()
-    assert saving.saved == [
+    assert device.saved == [
         (f"rank_0/plain-{name}.ckpt", False, step) for name, step in (("1_2", 2), ("2_1", 4), ("2_2", 5))
     ]
     other = State(9, ALONE, flagged=False)
-    assert checkpoints(tmp_path, other, ALONE, saving).load_newest_periodic() == 5
+    assert checkpoints(tmp_path, other, ALONE, device).load_newest_periodic() == 5
 
 
 def test_only_a_step_that_every_replica_group_has_is_gone_on_from(tmp_path: Path) -> None:
     meshes = [Mesh(rank, 4, 2) for rank in range(4)]
     for rank, steps in ((0, 4), (1, 2), (2, 2), (3, 2)):
         state = State(1, meshes[rank], flagged=False)
-        own = checkpoints(tmp_path, state, meshes[rank], Saving(), interval=2)
+        own = checkpoints(tmp_path, state, meshes[rank], Device(), interval=2)
         for _ in range(steps):
             state.parameters["global_step"] += 1
             own.save_if_due()
     for mesh in meshes:
-        assert checkpoints(tmp_path, State(1, mesh, flagged=False), mesh, Saving()).load_newest_periodic() == 2
+        assert checkpoints(tmp_path, State(1, mesh, flagged=False), mesh, Device()).load_newest_periodic() == 2
 
 
 def test_a_checkpoint_of_another_shape_is_refused() -> None:

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.agent.after_import import AfterImport
+from chaos.agent.configuration import Configuration, Place
+from chaos.agent.record import Record
+from chaos.agent.start import Agent
+from chaos.history.reader import read_history
 from chaos.rehearsal.acp.store import Store
-from chaos.rehearsal.storage import PacedFile
+from chaos.rehearsal.storage import PacedFile, create, open_recorded
 
 CONTENT = bytes(range(256)) * 400
 
@@ -87,3 +92,19 @@ def test_storage_is_slow_where_memory_is_not(tmp_path: Path, memory: Path) -> No
     began = time.monotonic()
     assert read(slow, path)[0] == "storage"
     assert time.monotonic() - began >= len(CONTENT) / 0.5e6 > fast
+
+
+def test_a_job_of_its_own_kind_has_the_same_storage(tmp_path: Path) -> None:
+    record = Record(str(tmp_path), run="run-1", attempt="train", rank=0)
+    settings = {"storage": {"mb_per_second": 1.0}}
+    configuration = Configuration("run-1", "train", str(tmp_path), settings=settings)
+    agent = Agent(configuration, Place("rank", 0, 1), AfterImport(), record)
+    path, began = str(tmp_path / "a.ckpt"), time.monotonic()
+    with create(agent, path) as file:
+        file.write(CONTENT)
+    assert time.monotonic() - began >= len(CONTENT) / 1e6
+    with open_recorded(agent, path) as file:
+        assert file.read() == CONTENT
+    assert time.monotonic() - began >= 2 * len(CONTENT) / 1e6
+    (read,) = read_history(tmp_path).select("checkpoint.read")
+    assert read.data == {"path": path, "backend": "basic", "source": "storage"}
