@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chaos.history.reader import History, read_history
+from chaos.observe.training_line import MARK
 from chaos.plan import io
 from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
 from chaos.run.wait import Patience
 
 _DIRECTORY = ".baselines"
+_BLOCK = 1 << 20
 
 
 class BaselineError(RuntimeError):
@@ -81,10 +83,25 @@ def _what_ended(history: History) -> str:
     return f": {end.data['error']}" if end is not None and end.data.get("error") else ""
 
 
+def _tells_losses(log: Path) -> bool:
+    """Whether a rank's log has lines by which its losses can be compared."""
+    mark, held = MARK.encode(), b""
+    with log.open("rb") as file:
+        while block := file.read(_BLOCK):
+            if mark in held + block:
+                return True
+            held = block[-len(mark) :]
+    return False
+
+
 def copy_into(baseline: Path, run_dir: Path) -> None:
     """Copy what comparisons need into ``run_dir/baseline``, so that the run can be judged anywhere."""
     target = run_dir / "baseline"
     shutil.copytree(baseline / "history", target / "history")
+    for log in sorted((baseline / "logs" / "train").glob("worker_*.log")):
+        if log.is_file() and _tells_losses(log):
+            (target / "logs" / "train").mkdir(parents=True, exist_ok=True)
+            shutil.copy2(log, target / "logs" / "train" / log.name)
     for name in ("plan.json", "run.json"):
         shutil.copy2(baseline / name, target / name)
     write_json(target / "source.json", {"run": baseline.name})

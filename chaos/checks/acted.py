@@ -74,7 +74,7 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
     for rank in sorted({one.rank for one in history.select("agent.start", attempt=attempt) if one.rank is not None}):
-        for event in artifacts.worker_events(attempt, rank):
+        for event in artifacts.signs(attempt, rank):
             if event.kind in _WORKER_KINDS:
                 acted.add(TRE, f"the log of rank {rank}: {_WORKER_KINDS[event.kind]}", event.source)
     return acted

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timezone
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from chaos.history.reader import History
 from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
 from chaos.observe.log_event import LogEvent
+from chaos.observe.loss_columns import LossColumns, LossScanner
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.reader import read_log
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 
+if TYPE_CHECKING:
+    from chaos.checks.logged import Logged
+
 _BLOCK = 1 << 20
 _TTP_LOG = "ttp_log.log*"
+_WORKER_LOG = re.compile(r"worker_(?P<rank>[0-9]{1,9})(?:\.before-(?P<before>[0-9]{1,9}))?\.log")
+
+SIGNS = ("is greater equal than threshold", "Resume training after TREError")
+"""What every line contains that tells of a rollback of an abnormal result."""
 
 
 class Artifacts:
@@ -26,8 +39,13 @@ class Artifacts:
     def __init__(self, run_dir: Path, baseline: History | None) -> None:
         self.run_dir = run_dir
         self.baseline = baseline
+        self.logged: Logged | None = None
+        self._scanner = LossScanner(others=tuple(SIGNS), times=False)
+        self._signs: dict[tuple[str, int], list[LogEvent]] = {}
         self._states: dict[Path, SavedState] = {}
         self._logs: dict[str, list[LogEvent]] = {}
+        self._sign_reader = MindSporeLogReader(timezone.utc)
+        self._listed: dict[Path, dict[int, list[Path]]] = {}
 
     @property
     def job_dir(self) -> Path:
@@ -105,16 +123,55 @@ class Artifacts:
         """
         key = f"{attempt}/worker_{rank}"
         if key not in self._logs:
-            current = self.run_dir / "logs" / f"{key}.log"
-            earlier = sorted(current.parent.glob(f"worker_{rank}.before-*.log"), key=_number_of)
             readers = [MindSporeLogReader(timezone.utc)]
             self._logs[key] = [
                 event
-                for path in (*earlier, current)
-                if path.is_file()
+                for path in self.worker_logs(attempt, rank)
                 for event in read_log(path, readers, name=self.relative(path))
             ]
         return self._logs[key]
+
+    def worker_logs(self, attempt: str, rank: int) -> list[Path]:
+        """A rank's own logs that are there, those of replaced processes first."""
+        return self._worker_logs(self.run_dir / "logs" / attempt).get(rank, [])
+
+    def losses(self, attempt: str, rank: int) -> list[tuple[str, LossColumns]]:
+        """The losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory."""
+        signs: list[LogEvent] = []
+        found = []
+        for path in self.worker_logs(attempt, rank):
+            columns, name = self._scanner.scan(path), self.relative(path)
+            found.append((name, columns))
+            for line, text in columns.others:
+                event = self._sign_reader.read(text)
+                if event is not None:
+                    signs.append(replace(event, file=name, line=line))
+        self._signs[attempt, rank] = signs
+        return found
+
+    def baseline_losses(self, rank: int) -> list[tuple[str, LossColumns]]:
+        """The losses in the logs of the fault-free run that were kept beside its history."""
+        paths = self._worker_logs(self.run_dir / "baseline" / "logs" / "train").get(rank, [])
+        return [(self.relative(path), self._scanner.scan(path)) for path in paths]
+
+    def signs(self, attempt: str, rank: int) -> list[LogEvent]:
+        """The lines of a rank's own logs by which a rollback of an abnormal result is told."""
+        if (attempt, rank) not in self._signs:
+            self.losses(attempt, rank)
+        return self._signs[attempt, rank]
+
+    def _worker_logs(self, directory: Path) -> dict[int, list[Path]]:
+        """All ranks' logs in a directory: it is listed once, for a thousand ranks."""
+        if directory not in self._listed:
+            listed: dict[int, list[Path]] = defaultdict(list)
+            for path in directory.iterdir() if directory.is_dir() else ():
+                match = _WORKER_LOG.fullmatch(path.name)
+                if match and path.is_file():
+                    listed[int(match["rank"])].append(path)
+            for paths in listed.values():
+                paths.sort(key=_number_of)
+            self._listed[directory] = dict(listed)
+        return self._listed[directory]
 
     def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
         """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
@@ -131,10 +188,10 @@ class Artifacts:
         return sorted(_unfinished(self.job_dir))
 
 
-def _number_of(path: Path) -> int:
-    """The number of ``worker_2.before-1.log``."""
-    digits = path.stem.rpartition("-")[2]
-    return int(digits) if digits.isascii() and digits.isdigit() else 0
+def _number_of(path: Path) -> float:
+    """The number of ``worker_2.before-1.log``; the log of the last process comes after all."""
+    match = _WORKER_LOG.fullmatch(path.name)
+    return float(match["before"]) if match and match["before"] else math.inf
 
 
 def _contains(path: Path, needle: bytes) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from chaos.checks import by_log
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.groups import judge_groups
+from chaos.checks.logged import logged
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
 from chaos.checks.spans import NotTold, Span, replayed_spans, spans
@@ -37,6 +39,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             _judge_coverage(attempt, group, states, found)
     seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
     found.settle(EXPECTED, seen)
+    by_log.judge_agreement(logged(plan, history, artifacts), found)
     judge_groups(plan, artifacts, found)
     return found.findings()
 

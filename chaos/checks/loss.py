@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+from chaos.checks import by_log
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import kept
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.logged import Logged, logged
 from chaos.checks.parameters import is_weight
 from chaos.checks.periodic import resumed_from
 from chaos.checks.scope import trains_nothing
@@ -31,9 +33,10 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     saved = resumed_from(plan, history, artifacts) if plan.resumes else None
     twin = Twin(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
-    _judge_finite(history, found)
+    logs = logged(plan, history, artifacts)
+    _judge_finite(history, logs, found)
     if twin.wanted:
-        _judge_twin(plan, history, twin, events, saved, found)
+        _judge_twin(plan, history, twin, events, saved, logs, found)
     last = RESUME if plan.resumes else TRAIN
     _judge_gradients(plan, history, last, found)
     _judge_movement(plan, history, last, found)
@@ -45,7 +48,7 @@ def _line(plan: Plan) -> str:
     return f"scenario.yaml:{line}" if line else ""
 
 
-def _judge_finite(history: History, found: Collector) -> None:
+def _judge_finite(history: History, logs: Logged, found: Collector) -> None:
     seen_any = False
     for event in history.select("digest"):
         loss = loss_of(event)
@@ -55,9 +58,10 @@ def _judge_finite(history: History, found: Collector) -> None:
         if not math.isfinite(loss):
             seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
             found.fail(FINITE, seen, event.source)
-    if not seen_any:
+    by_log.judge_finite(logs, FINITE, found)
+    if not seen_any and not logs.ranks:
         found.unknown(FINITE, "no loss was recorded", "history")
-    found.settle(FINITE, "all are")
+    found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are")
 
 
 def _judge_twin(
@@ -66,6 +70,7 @@ def _judge_twin(
     twin: Twin,
     events: dict[tuple[int, int], Event],
     saved: int | None,
+    logs: Logged,
     found: Collector,
 ) -> None:
     exact = plan.loss_tolerance == 0
@@ -78,7 +83,11 @@ def _judge_twin(
         return
     if plan.resumes and saved is None:
         found.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
-    _judge_losses(plan, history, twin, events, saved, found, expected)
+    if len(logs.ranks) < plan.ranks:
+        _judge_losses(plan, history, twin, events, saved, found, expected)
+    if logs.ranks:
+        found.close()
+        by_log.judge_losses(plan, logs, _line(plan), found)
     _judge_parameters(plan, twin, events, found)
 
 

@@ -7,6 +7,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, step_of, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.logged import logged
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
@@ -27,6 +28,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         for name in unknown:
             found.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
         return found.findings()
+    logged(plan, history, artifacts)  # goes through the ranks' logs once, for this check and those that follow
     acted = mechanisms(history, artifacts, TRAIN)
     if not acted.listened:
         found.unknown(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from chaos.checks import by_log
 from chaos.checks.batches import EXPECTED as BATCHES
 from chaos.checks.batches import kept, shift
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, by_rank, digests, places, step_of
+from chaos.checks.logged import Logged
 from chaos.checks.replayed import judge_states
 from chaos.checks.spans import NotTold, Span, replayed_spans, trains_to_the_end
 from chaos.checks.twin import Twin, at_baseline
@@ -22,7 +24,7 @@ from chaos.plan.model import Plan
 ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
 
 
-def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> None:
+def judge_replay(plan: Plan, history: History, twin: Twin, logs: Logged, found: Collector) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
         planned = replayed_spans(plan, history)
@@ -34,6 +36,11 @@ def judge_replay(plan: Plan, history: History, twin: Twin, found: Collector) -> 
     ends = by_rank(history, "step.end", TRAIN)
     to_the_end = trains_to_the_end(plan)
     for rank, own in parts.items():
+        if rank in logs.ranks:
+            by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(span.step for span in planned), found)
+            if to_the_end:
+                by_log.judge_reach(plan, logs.ranks[rank], TRAIN, found)
+            continue
         if _is_complete(plan, planned, rank, own, found):
             _judge_first(rank, own[0], found)
             for span, before, after in zip(planned, own, own[1:], strict=False):

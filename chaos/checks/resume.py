@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from chaos.checks import by_log
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
+from chaos.checks.logged import Logged, logged
 from chaos.checks.periodic import judge_hopeless, judge_refusal, resumed_from
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
@@ -24,8 +26,9 @@ NAME = "resume"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge steps, loaded state and batches of the resumed training."""
     found = Collector(NAME)
+    logs = logged(plan, history, artifacts)
     if goes_on(plan):
-        judge_replay(plan, history, Twin(plan, history, artifacts), found)
+        judge_replay(plan, history, Twin(plan, history, artifacts), logs, found)
     if trains_to_the_end(plan):
         return found.findings()
     if not plan.resumes:
@@ -36,6 +39,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         for start in history.select("attempt.start", attempt=RESUME):
             found.unknown("the job is not started again", "it was", start.source)
         found.settle("the job is not started again", "it was not")
+        if not goes_on(plan):
+            _judge_unbroken(plan, logs, found)
         return found.findings()
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")
@@ -50,9 +55,9 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         found.unknown("the step to resume from is known", f"the {files} do not hold one and the same step")
         found.close()
     else:
-        _judge_first_steps(plan, history, saved, found)
+        _judge_first_steps(plan, history, saved, logs, found)
         judge_loads(plan, history, artifacts, saved, found)
-    _judge_sequences(plan, history, found)
+    _judge_sequences(plan, history, logs, found)
     judge_batches(plan, history, Twin(plan, history, artifacts), saved, found)
     return found.findings()
 
@@ -75,7 +80,7 @@ def _judge_present(plan: Plan, history: History, found: Collector) -> None:
     found.settle(expected, "they are", _line(plan))
 
 
-def _judge_first_steps(plan: Plan, history: History, saved: int, found: Collector) -> None:
+def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, found: Collector) -> None:
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
     if plan.resume_step is not None and plan.resume_step != saved + 1:
         seen = f"step {saved} was saved, so that it is step {saved + 1}"
@@ -83,7 +88,9 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, found: Collecto
     begins = by_rank(history, "step.begin", RESUME)
     for rank in range(plan.ranks):
         first = next(iter(begins.get(rank, [])), None)
-        if first is None:
+        if rank in logs.ranks:
+            by_log.judge_first(logs.ranks[rank], saved, expected, _line(plan), found)
+        elif first is None:
             found.unknown(expected, f"no step of rank {rank} after the resume is recorded", _line(plan))
         elif step_of(first) != saved + 1:
             found.fail(expected, f"rank {rank} began with step {step_of(first)}", _line(plan), first.source)
@@ -92,10 +99,10 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, found: Collecto
         if start is not None and initial is not None and initial != saved:
             seen = f"rank {rank}'s step counter was {initial}"
             found.fail(f"the step counter is restored to {saved}", seen, _line(plan), start.source)
-    found.settle(expected, "it did, on every rank", _line(plan))
+    found.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan))
 
 
-def _judge_sequences(plan: Plan, history: History, found: Collector) -> None:
+def _judge_sequences(plan: Plan, history: History, logs: Logged, found: Collector) -> None:
     """In each launch every step is begun and ended once, in order; the resumed one reaches the last step."""
     expected = "each launch trains every step once and in order"
     # Where a recovery replays steps within the faulted launch, its own part has judged them.
@@ -104,17 +111,26 @@ def _judge_sequences(plan: Plan, history: History, found: Collector) -> None:
             sequences = by_rank(history, event, attempt)
             for rank, events in sequences.items():
                 _judge_order(rank, events, attempt, found, expected)
-            _judge_start(plan, sequences, attempt, event, found, expected)
+            _judge_start(plan, sequences, attempt, event, logs, found, expected)
         _judge_pairs(history, attempt, found, expected)
+        for log in logs.ranks.values():
+            by_log.judge_sequence(log, attempt, (), found)
     ends = by_rank(history, "step.end", RESUME)
     for rank in range(plan.ranks):
+        if rank in logs.ranks:
+            by_log.judge_reach(plan, logs.ranks[rank], RESUME, found)
+            continue
         events = ends.get(rank, [])
         last = step_of(events[-1]) if events else None
         if last != plan.last_step:
             goal = f"every rank trains to step {plan.last_step}"
             text = f"rank {rank} ended no step" if last is None else f"rank {rank} stopped after step {last}"
             found.fail(goal, text, *places(events[-1:]))
-    found.settle(expected, f"steps up to {plan.last_step} on {plan.ranks} ranks")
+    found.settle(expected, f"steps up to {plan.last_step} on {plan.ranks} ranks{_by_log(logs)}")
+
+
+def _by_log(logs: Logged) -> str:
+    return f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
 
 
 def _judge_order(rank: int, events: list[Event], attempt: str, found: Collector, expected: str) -> None:
@@ -144,13 +160,31 @@ def _judge_pairs(history: History, attempt: str, found: Collector, expected: str
                 found.fail(expected, seen, after.source, before.source)
 
 
+def _judge_unbroken(plan: Plan, logs: Logged, found: Collector) -> None:
+    """The steps of a launch that nothing answers, of the ranks that only their logs tell of."""
+    for log in logs.ranks.values():
+        by_log.judge_sequence(log, TRAIN, (), found)
+        if plan.mechanism is None:
+            by_log.judge_reach(plan, log, TRAIN, found)
+    if logs.ranks:
+        found.settle(by_log.sequence_text(TRAIN), f"{len(logs.ranks)} ranks do")
+
+
 def _judge_start(
-    plan: Plan, sequences: dict[int, list[Event]], attempt: str, event: str, found: Collector, expected: str
+    plan: Plan,
+    sequences: dict[int, list[Event]],
+    attempt: str,
+    event: str,
+    logs: Logged,
+    found: Collector,
+    expected: str,
 ) -> None:
     if attempt != TRAIN or event != "step.begin":
         return
     for rank in range(plan.ranks):
         events = sequences.get(rank, [])
+        if rank in logs.ranks:
+            continue
         if not events:
             found.unknown(expected, f"no step of rank {rank} in attempt {attempt} is recorded")
         elif step_of(events[0]) != 1:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN, digests, exit_status, ranks_text, steps
+from chaos.checks.logged import Logged, logged
 from chaos.checks.parameters import is_flag
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -56,7 +57,9 @@ class Twin:
             return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
                 at_baseline(broken[0]),
             )
+        logs = logged(self.plan, self.history, self.artifacts)
         ended = steps(baseline, "step.end", TRAIN)
+        ended |= {rank: [log.twin_last] for rank, log in logs.ranks.items() if log.twin_last}
         short = [rank for rank in range(self.plan.ranks) if max(ended.get(rank, [0])) < self.plan.last_step]
         if short:
             return f"{ranks_text(short)} of the baseline did not reach step {self.plan.last_step}", (
@@ -64,7 +67,7 @@ class Twin:
             )
         if set(ended) != set(range(self.plan.ranks)):
             return f"the baseline has {len(ended)} ranks, the plan {self.plan.ranks}", ("baseline/history",)
-        return self._initial_difference(baseline) or self._early_difference()
+        return self._initial_difference(baseline) or self._early_difference() or self._early_logged(logs)
 
     def _of_this_run(self, baseline: History) -> Event | None:
         """A run that is compared with itself agrees with itself."""
@@ -100,6 +103,16 @@ class Twin:
                 if what:
                     text = f"{what} of rank {rank} at step {step}, before any fault, differs from the baseline"
                     return f"{text}: the job is not deterministic, or not the same", (ours.source, at_baseline(other))
+        return None
+
+    def _early_logged(self, logs: Logged) -> tuple[str, tuple[str, ...]] | None:
+        for log in logs.ranks.values():
+            if log.early is not None:
+                ours, theirs = log.early.ours, log.early.theirs
+                text = (
+                    f"the log of rank {log.rank} has loss {ours} at step {ours.step}, before any fault, the baseline's"
+                )
+                return f"{text} {theirs}: the job is not deterministic, or not the same", (ours.where, theirs.where)
         return None
 
     def _difference(self, ours: Event, other: Event) -> str | None:

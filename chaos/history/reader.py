@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +51,7 @@ class History:
         **data: Any,
     ) -> list[Event]:
         """Events in order of time that match everything given. None matches anything."""
-        candidates = self.events if event is None else self._by_name.get(event, ())
+        candidates = self._candidates(event, rank)
         return [
             candidate
             for candidate in candidates
@@ -69,6 +69,18 @@ class History:
     def last(self, event: str | None = None, /, **match: Any) -> Event | None:
         """The latest event that ``select`` finds, or None."""
         return next(reversed(self.select(event, **match)), None)
+
+    def _candidates(self, event: str | None, rank: int | None) -> Sequence[Event]:
+        if event is not None and rank is not None:
+            return self._by_name_and_rank.get((event, rank), ())
+        return self.events if event is None else self._by_name.get(event, ())
+
+    @cached_property
+    def _by_name_and_rank(self) -> dict[tuple[str, int | None], list[Event]]:
+        index: dict[tuple[str, int | None], list[Event]] = {}
+        for event in self.events:
+            index.setdefault((event.event, event.rank), []).append(event)
+        return index
 
     @cached_property
     def _by_name(self) -> dict[str, list[Event]]:

@@ -208,3 +208,16 @@ def test_a_copy_holds_what_comparisons_need(reports: Path, make: Make, tmp_path:
     assert why_incomplete(copied) is None
     assert {path.name for path in copied.iterdir()} == {"history", "plan.json", "run.json", "source.json"}
     assert json.loads((copied / "source.json").read_text()) == {"run": made.name}
+
+
+def test_logs_that_tell_of_losses_are_copied_too(reports: Path, make: Make) -> None:
+    made = make()
+    logs = made / "logs" / "train"
+    logs.mkdir(parents=True, exist_ok=True)
+    telling = "{ Epoch:[  1/  1], step:[    1/    8], loss: 1.250, per_step_time: 1ms\n"
+    (logs / "worker_0.log").write_text("x" * (1 << 20) + "\n" + telling)
+    (logs / "worker_1.log").write_text("nothing\n")
+    run = create_run(reports, "kill-rank")
+    copy_into(made, run.path)
+    run.lock.release()
+    assert [path.name for path in (run.path / "baseline" / "logs" / "train").iterdir()] == ["worker_0.log"]

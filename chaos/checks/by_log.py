@@ -1,0 +1,112 @@
+"""Statements about losses and steps of ranks that only their logs tell of.
+
+A line that is not there proves nothing, since a log loses what a killed process had not written yet: that is unknown. A
+line that is there is evidence, as exact as it is printed.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, text_list
+from chaos.checks.logged import Difference, Launch, Logged, RankLog
+from chaos.plan.model import Plan
+
+AGREE = "ranks of one replica group that print the same losses without a fault do so with it"
+
+
+def judge_finite(logs: Logged, expected: str, found: Collector) -> None:
+    """Every loss that is printed is a number."""
+    for log in logs.ranks.values():
+        for one in log.infinite:
+            found.fail(expected, f"rank {log.rank} prints loss {one} at step {one.step}", one.where)
+
+
+def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
+    """Every loss that counts is printed like the fault-free run's. The comparison itself is well-posed."""
+    rule = "as printed" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g} relative, as printed"
+    expected = f"every loss in the ranks' logs equals the fault-free run's, {rule}"
+    compared = 0
+    for log in logs.ranks.values():
+        compared += log.compared
+        difference = log.early or log.late
+        if difference is not None:
+            seen = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
+            found.fail(expected, seen, line, difference.ours.where, difference.theirs.where)
+        _judge_missing(log, expected, line, found)
+    if not compared:
+        found.unknown(expected, "not one loss can be compared", line)
+    found.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line)
+
+
+def judge_agreement(logs: Logged, found: Collector) -> None:
+    """Ranks that hold the same print the same, where they did before."""
+    for rank, other, one in logs.apart:
+        seen = f"ranks {other} and {rank} print {one.theirs} and {one.ours} at step {one.ours.step}"
+        found.fail(AGREE, seen, one.theirs.where, one.ours.where)
+    if logs.apart or logs.agreeing:
+        found.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}")
+
+
+def judge_first(log: RankLog, saved: int, expected: str, line: str, found: Collector) -> None:
+    """The first step that the resumed launch prints is the one after the saved one."""
+    first = _launch(log, RESUME).first
+    if first is None:
+        found.unknown(expected, f"the log of rank {log.rank} has no step after the resume", line)
+    elif first.step <= saved:
+        found.fail(expected, f"rank {log.rank} began with step {first.step}", line, first.where)
+    elif first.step > saved + 1 and log.missing_count:
+        seen = f"the first step in the log of rank {log.rank} is {first.step}"
+        found.unknown(expected, seen, line, first.where)
+
+
+def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Collector) -> None:
+    """No step is printed twice in a launch, but after a recovery that goes back to one of ``goals``, in their order."""
+    expected = sequence_text(attempt)
+    launch = _launch(log, attempt)
+    left = list(goals)
+    for before, after in launch.returns:
+        while left and left[0] + 1 != after.step:
+            del left[0]
+        if left:
+            del left[0]
+        else:
+            seen = f"rank {log.rank} trained step {after.step} again (after step {before.step})"
+            found.fail(expected, seen, after.where, before.where)
+    if launch.first is None:
+        found.unknown(expected, f"the log of rank {log.rank} has no step of attempt {attempt}")
+    elif attempt == TRAIN and launch.first.step != 1 and log.missing_count:
+        seen = f"the first step in the log of rank {log.rank} is {launch.first.step}"
+        found.unknown(expected, seen, launch.first.where)
+
+
+def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> None:
+    """The launch prints the last step of the training."""
+    last = _launch(log, attempt).last
+    goal = f"every rank trains to step {plan.last_step}"
+    if last is None:
+        found.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
+    elif last.step > plan.last_step:
+        found.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
+    elif last.step < plan.last_step and (log.missing_count or last.step < log.twin_last):
+        found.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
+    _judge_missing(log, goal, "", found)
+
+
+def sequence_text(attempt: str) -> str:
+    """What :func:`judge_sequence` expects."""
+    return f"by its log each rank trains every step of attempt {attempt} once, or again only after a recovery"
+
+
+def _judge_missing(log: RankLog, expected: str, line: str, found: Collector) -> None:
+    if log.missing_count:
+        steps = text_list((*log.missing[:3], *["…"] * (log.missing_count > 3)))
+        seen = f"no loss in the log of rank {log.rank}, or in that of the baseline, for step {steps}"
+        found.unknown(expected, f"{seen} ({log.missing_count} in all)", line)
+
+
+def _launch(log: RankLog, attempt: str) -> Launch:
+    return log.launches.get(attempt, Launch(0, None, None, ()))
+
+
+def _compared(difference: Difference) -> str:
+    return f"loss {difference.ours}, baseline {difference.theirs}, as printed"

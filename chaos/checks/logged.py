@@ -1,0 +1,224 @@
+"""What the ranks' own logs say of losses and steps, for the ranks of which no agent has recorded any.
+
+An agent's record is exact and says more, so it wins wherever there is one. MindFormers' own training loop (PyNative)
+calls no hooks; there its log is what there is. The logs of a thousand ranks are gone through once, rank by rank, and
+only what the checks say is kept of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import RESUME, TRAIN
+from chaos.checks.periodic import resumed_from
+from chaos.checks.printed import Course, Numbers, Printed, Track, course, unequal, without
+from chaos.checks.spans import trains_to_the_end
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+_STEP_EVENTS = ("step.begin", "step.end", "digest")
+_SOME = 8
+"""Of lines that show the same, so many are kept; the others are counted."""
+
+_MOST_RETURNS = 100  # no plan has so many recoveries
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The steps of a rank in one launch. ``returns`` are neighbouring lines of which the second is of no later step."""
+
+    count: int
+    first: Printed | None
+    last: Printed | None
+    returns: tuple[tuple[Printed, Printed], ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A loss and that of the fault-free run, or of another rank, at the same step."""
+
+    ours: Printed
+    theirs: Printed
+
+
+@dataclass(frozen=True)
+class RankLog:
+    """What a rank's logs come to.
+
+    ``places`` are the fewest digits after the point, here or in the fault-free run. ``missing`` are steps that count
+    and have no line with a loss (``missing_count`` of them). ``early`` and ``late`` are the first ``compared`` losses
+    that differ from the baseline's, before and after the first fault could have an effect; ``twin_last`` is that
+    run's last step.
+    """
+
+    rank: int
+    launches: dict[str, Launch]
+    places: int
+    infinite: tuple[Printed, ...]
+    missing: tuple[int, ...]
+    missing_count: int
+    compared: int = 0
+    early: Difference | None = None
+    late: Difference | None = None
+    twin_last: int = 0
+
+
+@dataclass
+class Logged:
+    """The logs of all ranks that are judged by them. ``apart`` are ranks of one replica group that disagree."""
+
+    ranks: dict[int, RankLog] = field(default_factory=dict)
+    agreeing: int = 0
+    apart: list[tuple[int, int, Difference]] = field(default_factory=list)
+
+    @property
+    def precision(self) -> str:
+        """How exact this evidence is, for findings."""
+        places = sorted({one.places for one in self.ranks.values() if one.places >= 0})
+        digits = f"{places[0]} digits after the point" if places else "what they print"
+        return f"by the ranks' logs, exact to {digits}"
+
+
+def logged(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
+    """Go through the logs of every rank that has no record of steps, here or in the baseline. Done once for a run."""
+    if artifacts.logged is None:
+        artifacts.logged = _go_through(plan, history, artifacts)
+    return artifacts.logged
+
+
+def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
+    result = Logged()
+    silent = _silent(plan, history, artifacts)
+    if not silent:
+        return result
+    saved = resumed_from(plan, history, artifacts) if plan.resumes else None
+    killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
+    for group in plan.replica_groups:
+        reference: _Both | None = None
+        for rank in group:
+            both = _read(plan, artifacts, rank, saved) if rank in silent else None
+            if both is None:
+                continue
+            result.ranks[rank] = _summary(plan, rank, both, saved, rank in killed)
+            if reference is None:
+                reference = both
+            else:
+                _compare(plan, result, reference, both, saved)
+    return result
+
+
+def _silent(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
+    records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
+    told = {one.rank for record in records for name in _STEP_EVENTS for one in record.select(name)}
+    return {rank for rank in range(plan.ranks) if rank not in told and artifacts.worker_logs(TRAIN, rank)}
+
+
+@dataclass(frozen=True)
+class _Both:
+    """A rank's tracks by launch, its training that counts, and that of the fault-free run (None: there is none)."""
+
+    rank: int
+    tracks: dict[str, Track]
+    course: Course
+    twin: Course | None
+
+
+def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Both | None:
+    logs = {name: artifacts.losses(name, rank) for name in ((TRAIN, RESUME) if plan.resumes else (TRAIN,))}
+    tracks = {name: Track(parts) for name, parts in logs.items()}
+    if not any(map(len, tracks.values())):
+        return None
+    own = tracks[TRAIN]
+    counts = course(own, plan.last_step if saved is None else min(saved, plan.last_step))
+    rows = np.full(plan.last_step + 1, -1, np.int64)
+    rows[: len(counts.rows)] = counts.rows
+    whole = own
+    if plan.resumes:
+        again = tracks[RESUME]
+        whole = Track([*logs[TRAIN], *logs[RESUME]])
+        later = course(again, plan.last_step).rows
+        rows = np.where(later >= 0, later + len(own), rows)
+    twin = Track(artifacts.baseline_losses(rank))
+    return _Both(rank, tracks, Course(whole, rows), course(twin, plan.last_step) if len(twin) else None)
+
+
+def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool) -> RankLog:
+    infinite = [track.at(row) for track in both.tracks.values() for row in track.infinite()[:_SOME]]
+    missing = _missing(plan, both, saved, killed)
+    compared, early, late = 0, None, None
+    if both.twin is not None:
+        until = plan.last_step if plan.comparable is None else plan.comparable.until + 1
+        compared, differing = unequal(both.course, both.twin, plan.loss_tolerance)
+        differing = differing[differing <= until]
+        before = _before(plan, saved)
+        early = next(_differences(both, differing[differing <= before]), None)
+        late = next(_differences(both, differing[differing > before]), None)
+    tracks = [*both.tracks.values(), *([both.twin.track] if both.twin is not None else [])]
+    places = [track.places[track.places >= 0] for track in tracks]
+    return RankLog(
+        rank,
+        {name: _launch(track) for name, track in both.tracks.items()},
+        min((int(part.min()) for part in places if len(part)), default=-1),
+        tuple(infinite[:_SOME]),
+        tuple(missing[:_SOME].tolist()),
+        len(missing),
+        compared,
+        early,
+        late,
+        int(both.twin.steps().max(initial=0)) if both.twin is not None else 0,
+    )
+
+
+def _launch(track: Track) -> Launch:
+    if not len(track):
+        return Launch(0, None, None, ())
+    returns = tuple((track.at(row - 1), track.at(row)) for row in track.returns()[:_MOST_RETURNS])
+    return Launch(len(track), track.at(0), track.at(len(track) - 1), returns)
+
+
+def _differences(both: _Both, steps: Numbers) -> Iterator[Difference]:
+    assert both.twin is not None
+    for step in steps.tolist():
+        yield Difference(both.course.at(step), both.twin.at(step))
+
+
+def _before(plan: Plan, saved: int | None) -> int:
+    """The last step that was trained before any fault could have an effect; 0 where there is no fault."""
+    if not plan.faults:
+        return 0
+    steps = [one.step for one in plan.goes_on if one.step is not None]
+    return min([*steps, *([saved] if saved is not None else [])], default=0)
+
+
+def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Numbers:
+    """Steps that count and have no line: those of the fault-free run, or all where there is none."""
+    unprinted = np.flatnonzero(both.course.rows[1:] < 0) + 1
+    missing = unprinted if both.twin is None else without(both.course, both.twin)
+    if plan.comparable is not None:
+        missing = missing[missing <= plan.comparable.until + 1]
+    if not (plan.resumes or plan.mechanism is None or trains_to_the_end(plan)):
+        missing = missing[missing <= both.course.steps().max(initial=0)]  # a fault has ended the job there
+    if killed and saved is not None:
+        missing = missing[missing != saved]  # it may have been killed before it printed that
+    return missing
+
+
+def _compare(plan: Plan, result: Logged, reference: _Both, both: _Both, saved: int | None) -> None:
+    """Two ranks of a replica group that print the same without a fault must print the same with one."""
+    compared, apart = unequal(both.course, reference.course, 0.0)
+    if both.twin is not None and reference.twin is not None:
+        alike, differ = unequal(both.twin, reference.twin, 0.0)
+    else:
+        alike = int(np.count_nonzero(both.course.steps() <= _before(plan, saved)))
+        differ = apart[apart <= _before(plan, saved)]
+    if not alike or len(differ):
+        return
+    result.agreeing += compared - len(apart)
+    if len(apart):
+        step = int(apart[0])
+        found = Difference(both.course.at(step), reference.course.at(step))
+        result.apart.append((both.rank, reference.rank, found))
