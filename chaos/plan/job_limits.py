@@ -1,13 +1,15 @@
-"""What a kind of job cannot do, refused by name before the start: sizes of parallelism, aids."""
+"""What a kind of job cannot do, refused by name before the start: sizes of parallelism, mechanisms, aids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
+from typing import get_args
 
 from chaos.plan.constraints import Violation
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Mechanism
 from chaos.topology.layout import Layout
 
 
@@ -39,7 +41,16 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
 
 
 def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:
-    """What of the job the scenario asks for, and this kind does not have."""
+    """Mechanisms and aids that the scenario asks for, and this kind of job does not have."""
+    for mechanism in scenario.job.protection:
+        if traits.mechanisms is not None and mechanism not in traits.mechanisms:
+            known = ", ".join(one for one in get_args(Mechanism) if one in traits.mechanisms)
+            yield Violation(
+                "job.protection",
+                f"{kind} does not take part in {mechanism}",
+                text=mechanism,
+                hint=f"it knows {known}; run the scenario on another job kind, such as rehearsal",
+            )
     for key, why in traits.lacks.items():
         value: object = reduce(getattr, key.split("."), scenario)
         if value not in (None, False):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from chaos.scenario.terms import Mechanism
+
 CheckpointForm = Literal["mindspore", "mindformers"]
 
 
@@ -20,7 +22,8 @@ class JobTraits:
     shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves
     in, relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info``
     says that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints
-    by it. ``lacks`` maps keys of a scenario to what the kind does not do, in words that follow its name.
+    by it. ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps keys of a scenario to
+    what the kind does not do, in words that follow its name.
     """
 
     observable: frozenset[str]
@@ -31,4 +34,5 @@ class JobTraits:
     shards: frozenset[int] | None = None
     storage: str | None = None
     group_info: bool = False
+    mechanisms: frozenset[Mechanism] | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import pytest
 
 from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
+from chaos.registry import registry
 from chaos.run.prepare import plan_cell
 from chaos.run.recoveries import MECHANISMS, PHASES
 from chaos.run.soak import SoakRun
@@ -69,6 +71,8 @@ def test_only_what_was_asked_for_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_job_gets_only_what_it_can_take_part_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = replace(registry("jobs").load("plain").traits, mechanisms=frozenset({"TTP", "UCE", "HCCE", "ARF", "TSP"}))
+    monkeypatch.setattr("chaos.rehearsal.plain.job.PlainJob.traits", limited)
     drawn = draw_scenarios(10, 1, kinds=("plain",), mechanisms=(), directory=tmp_path)
     assert {one.kind for one in drawn} == {"plain"}
     assert not {"RSC", "TRE"} & {part for one in drawn for part in one.acting.split(", ")}

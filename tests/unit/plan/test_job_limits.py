@@ -46,3 +46,16 @@ def test_a_script_of_the_scenario_slices_as_it_likes(plan: Planner, cluster: dic
     plan.traits = LIMITED
     assert plan(cluster=cluster, job={"script": "own.py"}).replica_groups
     assert "pipeline stages" in plan.refused(cluster=STAGES, job={"script": "own.py"})
+
+
+def test_a_mechanism_or_an_aid_that_the_kind_does_not_have_is_refused(plan: Planner) -> None:
+    limits = {"mechanisms": frozenset({"TTP", "ARF"}), "lacks": {"job.graph": "compiles no graphs"}}
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", **limits)  # type: ignore[arg-type]
+    plan.lines = {"job.protection": 4, "job.graph": 5}
+    assert plan().replica_groups
+    text = plan.refused(job={"protection": ["TTP", "UCE"], "graph": True})
+    assert "example.yaml:4:3: " in text
+    assert "job kind 'rehearsal' does not take part in UCE" in text
+    assert "it knows TTP, ARF" in text
+    assert "example.yaml:5:3: " in text
+    assert "job kind 'rehearsal' compiles no graphs" in text
