@@ -28,9 +28,9 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
         return f"chaos: the run was not started: {error}"
     if (why := _unwritable(error)) is not None and not debug:
         return (
-            f"chaos: the run was broken off, so there is no verdict: {error}\n"
-            f"  {why}. Its processes were ended and its faults undone; when the reports directory\n"
-            f"  can be written again, `chaos heal` makes sure of that."
+            f"chaos: broken off, so there is no verdict: {error}\n"
+            f"  {why}. Processes that were started were ended and faults undone; when the directory can be written\n"
+            f"  again, `chaos heal` makes sure of that, and `chaos analyze` judges a run that had come to its end."
         )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"

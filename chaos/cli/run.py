@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -107,7 +108,9 @@ def command(
         return text
 
     def save(so_far: Summary) -> None:
-        _save(so_far, reports)
+        with suppress(OSError):  # told at the end
+            if so_far.cells:
+                write_summary(so_far, reports)
 
     with ended_like_ctrl_c():
         summary = run_cells(

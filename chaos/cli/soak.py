@@ -23,6 +23,7 @@ from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
+from chaos.run.heal import heal_all
 from chaos.run.recoveries import MECHANISMS
 from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
 from chaos.scenario.pairs import pairs as compared
@@ -168,6 +169,7 @@ class _Soak:
 
     def run(self) -> bool:
         """Make the runs that are left; True when Ctrl-C has ended it."""
+        self._put_back()
         left = list(still_to_run(list(self._cells), self.runs(), self._times))
         click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
         with ThreadPoolExecutor(self._jobs) as pool:
@@ -185,6 +187,12 @@ class _Soak:
                     process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
                 return True
         return False
+
+    def _put_back(self) -> None:
+        """What was killed along with an earlier soak; its own runs end with a soak that is killed alone."""
+        for report in heal_all(self._reports):
+            for text in (*report.done, *report.failed):
+                click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
 
     def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
         done, rest = wait(waiting, return_when=FIRST_COMPLETED)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
@@ -73,13 +73,17 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: Leases(tmp_path / "leases"))
 
     def drive(
-        faults: str = "[]", job: str = "protection: []", baseline: str = "none", progress: Watcher | None = None
+        faults: str = "[]",
+        job: str = "protection: []",
+        baseline: str = "none",
+        progress: Watcher | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> RunOutcome:
         path = tmp_path / "fake.yaml"
         path.write_text(SCENARIO.format(faults=faults, job=job))
         loaded = load_scenario(path, settings={}, names=known_names())
         options = RunOptions(tmp_path / "reports", 1, baseline, "standin")
-        return run_cell(loaded, loaded.cells[0], options, progress or Watcher(), clock=SYSTEM_CLOCK)
+        return run_cell(loaded, loaded.cells[0], options, progress or Watcher(), clock=clock)
 
     return drive
 
@@ -213,6 +217,27 @@ def test_a_deadline_that_expires_is_recorded_and_ends_the_run_in_order(
     (expired,) = history_of(outcome).select("deadline.expired")
     assert (expired.attempt, expired.data["name"], expired.data["seconds"]) == ("train", "end", 0.3)
     assert "ranks have not exited: 0 (step 4)" in expired.data["detail"]
+    nothing_is_left(outcome.run_dir)
+
+
+class Jumping(SystemClock):
+    """A wall clock that somebody sets while the run goes on: an hour back, then a year on."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def wall(self) -> int:
+        self._looks += 1
+        return super().wall() + (-3600 if self._looks % 2 else 365 * 86400) * 1_000_000_000
+
+
+def test_a_wall_clock_that_jumps_decides_nothing(drive: Run) -> None:
+    outcome = drive(KILL, clock=Jumping())
+    history = history_of(outcome)
+    assert [p for p in history.problems if p.kind != "torn-last-line"] == []
+    assert history.select("deadline.expired") == [] and history.select("harness.stopped") == []
+    order = [one.event for one in history.select(writer="harness") if one.event.startswith(("run.", "fault."))]
+    assert order == ["run.start", "fault.armed", "fault.injecting", "fault.landed", "fault.healed", "run.end"]
     nothing_is_left(outcome.run_dir)
 
 
