@@ -93,8 +93,11 @@ class AbnormalResult(Model):
 class Job(Model):
     """The training job and the protection that it runs under."""
 
-    kind: str = Field("rehearsal", description="How the job is started: a registered job kind.")
-    launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks.")
+    kind: str = Field(
+        "rehearsal",
+        description="A registered job kind: rehearsal (MindSpore), plain (ranks in plain Python, without a framework).",
+    )
+    launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
     )

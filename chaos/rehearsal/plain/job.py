@@ -48,7 +48,7 @@ class PlainJob:
             "job.storage.memory": "keeps no checkpoint in memory",
         },
     )
-    needs: tuple[str, ...] = ("numpy",)
+    needs: tuple[str, ...] = ()
     ports = 1
     extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.desk")
 

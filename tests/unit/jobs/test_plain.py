@@ -34,7 +34,7 @@ def launch(one: Scenario, tmp_path: Path, sdk: str = "standin") -> Launch:
 
 def test_it_is_registered_and_needs_no_framework() -> None:
     assert registry("jobs").load("plain") is KIND
-    assert KIND.needs == ("numpy",)
+    assert KIND.needs == ()  # numpy of any version is there wherever this package is
 
 
 def test_the_command_starts_the_ranks_with_the_protection_that_is_on(tmp_path: Path) -> None:
