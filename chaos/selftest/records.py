@@ -73,14 +73,14 @@ class Records:
                     return new
         raise Unspoilt(f"{after['event']} is not of this history")
 
-    def delay(self, since: int, nanoseconds: int, *, keep: Callable[[Record], bool] = lambda one: False) -> None:
-        """Let everything that was recorded at or after ``since`` happen later by so much, as if time had been lost.
+    def delay(self, since: int, nanoseconds: int, *, files: str = "") -> None:
+        """Let what was recorded at or after ``since`` happen later by so much; earlier, where it is negative.
 
-        Events for which ``keep`` holds stay where they are.
+        Only in files whose names begin with ``files``.
         """
-        for own in self.files.values():
+        for name, own in self.files.items():
             for one in own:
-                if one["mono"] >= since and not keep(one):
+                if name.startswith(files) and one["mono"] >= since:
                     one["mono"] += nanoseconds
                     one["wall"] += nanoseconds
 

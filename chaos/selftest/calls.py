@@ -1,0 +1,61 @@
+"""What defects do to the calls of the SDK's handlers, and to the processes of ranks, in a history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.selftest.defect import Spoil
+from chaos.selftest.records import Record, Records, recorded
+
+
+def call(records: Records, after: Record, name: str, **values: Any) -> None:
+    """A handler is called and returns, right after another event of the same rank."""
+    place = {"attempt": after["attempt"], "rank": after["rank"], "pid": after["pid"]}
+    for event, own in (("handler.enter", values), ("handler.exit", {"ok": True})):
+        new = records.insert(after, event=event)
+        for key in [key for key in new if key not in ("seq", "mono", "wall", "event")]:
+            del new[key]
+        new.update(place, name=name, **own)
+        after = new
+
+
+def called_again(name: str, rank: int) -> Spoil:
+    """The handler of a rank was called once more after it had returned."""
+
+    def change(records: Records) -> None:
+        enter = records.last("handler.enter", name=name, rank=rank)
+        left = records.last("handler.exit", name=name, rank=rank)
+        call(records, left, name, **{key: enter[key] for key in ("step",) if key in enter})
+
+    return recorded(change)
+
+
+def called(name: str, rank: int, after: str, **values: Any) -> Spoil:
+    """A handler was called that no planned mechanism calls."""
+    return recorded(lambda records: call(records, records.last("handler.exit", name=after, rank=rank), name, **values))
+
+
+def never_called(name: str, *ranks: int) -> Spoil:
+    def change(records: Records) -> None:
+        for rank in ranks:
+            records.drop(records.all("handler.enter", name=name, rank=rank))
+            records.drop(records.all("handler.exit", name=name, rank=rank))
+
+    return recorded(change)
+
+
+def started_anew(rank: int) -> Spoil:
+    """A rank that nobody had to replace got a new process, which did all that the old one is known for."""
+
+    def change(records: Records) -> None:
+        found = records.first("rank.found", rank=rank)
+        records.insert(records.last("fault.landed"), **{**found, "pid": found["pid"] + 50_000, **_now(records)})
+        ended = records.first("rank.exit", rank=rank)
+        records.insert(ended, pid=found["pid"] + 50_000)
+
+    return recorded(change)
+
+
+def _now(records: Records) -> Record:
+    landed = records.last("fault.landed")
+    return {"mono": landed["mono"] + 1000, "wall": landed["wall"] + 1000}

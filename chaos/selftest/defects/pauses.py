@@ -1,0 +1,73 @@
+"""Defects of pauses (TSP): too short, of some ranks, at different steps, twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.selftest.calls import never_called
+from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
+from chaos.selftest.files import line_doubled
+from chaos.selftest.records import Records, recorded
+
+SDK_LOG = "logs/train/ttp/ttp_log.log.*"
+
+
+def _defect(
+    name: str, what: str, spoil: Spoil, *reason: str, base: str, check: str = "mechanism", verdict: Wanted = "fail"
+) -> Defect:
+    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+
+
+def _paused_apart(records: Records) -> None:
+    records.first("pause.enter", rank=1, step=5)["step"] = 4
+    (told,) = (one for one in records.first("fault.landed")["evidence"] if one["rank"] == 1)
+    told["paused"] = 4
+
+
+def _early_end(run_dir: Path) -> None:
+    """The ranks leave the pause 50 ms before a second has passed since the last of them was stopped."""
+
+    def change(records: Records) -> None:
+        last = max(one["mono"] for one in records.all("handler.exit", name="stream_sync"))
+        leave = min(one["mono"] for one in records.all("pause.exit", step=5))
+        early = leave - (last + 950_000_000)
+        if early <= 0:
+            raise Unspoilt("the pause was short already")
+        records.delay(leave, -early, files="train-")
+
+    recorded(change)(run_dir)
+
+
+DEFECTS = (
+    _defect(
+        "pause-at-different-steps",
+        "Rank 1 was paused one step earlier than rank 0.",
+        recorded(_paused_apart),
+        "they were paused after steps 4, 5",
+        base="tsp",
+    ),
+    _defect(
+        "pause-of-one-rank-only",
+        "Rank 1 was not paused.",
+        never_called("stream_sync", 1),
+        "rank 1's own history has no pause",
+        base="tsp",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "pause-too-short-by-a-little",
+        "The ranks went on a little before the time was over.",
+        _early_end,
+        "all of them were paused for 0.9",
+        base="tsp",
+    ),
+    _defect(
+        "pause-twice",
+        "The SDK's log tells of two pauses.",
+        line_doubled(SDK_LOG, "nextState: STATE_OP_PAUSE"),
+        "the SDK pauses 1 times",
+        "2 pauses in its log",
+        base="tsp",
+    ),
+)

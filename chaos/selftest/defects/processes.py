@@ -1,0 +1,212 @@
+"""Defects of processes: exit statuses, ranks that hang, what is left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.records import Record, Records, recorded
+
+
+def _defect(
+    name: str,
+    what: str,
+    spoil: Spoil,
+    *reason: str,
+    base: str = "ttp",
+    check: str = "hygiene",
+    verdict: Wanted = "fail",
+) -> Defect:
+    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+
+
+def _ends(attempt: str, rank: int, **status: object) -> Spoil:
+    return recorded(lambda records: records.last("rank.exit", attempt=attempt, rank=rank).update(status))
+
+
+def _left(**what: object) -> Spoil:
+    return recorded(lambda records: records.first("hygiene").update(what))
+
+
+def _launcher_ends(attempt: str, **status: object) -> Spoil:
+    return recorded(lambda records: records.last("launcher.exit", attempt=attempt, role="launcher").update(status))
+
+
+def _outlived(records: Records) -> None:
+    end = records.last("attempt.end", attempt="train")
+    orphan = {"pid": 77, "cmdline": ["python", "data_worker.py"]}
+    records.insert(end, event="job.leftovers", orphans=[orphan])
+
+
+def _hangs(rank: int, attempt: str, after: int) -> Spoil:
+    """A rank stops after a step while the others go on, until the harness gives up and ends it."""
+
+    def change(records: Records) -> None:
+        gone = [one for one in records.all(attempt=attempt, rank=rank) if _is_later(one, after)]
+        records.drop(gone)
+        ended = records.last("rank.exit", attempt=attempt, rank=rank)
+        ended.update(signal=9, code=None)
+        expired = records.insert(ended, event="deadline.expired", name="end", seconds=300.0)
+        for key in ("rank", "pid"):
+            expired[key] = None
+        expired["detail"] = f"rank {rank} has not exited"
+        for key in ("signal", "code", "start_time"):
+            del expired[key]
+
+    return recorded(change)
+
+
+def _is_later(one: Record, after: int) -> bool:
+    step = one.get("step")
+    return one["event"] in ("train.end", "agent.cost") or (isinstance(step, int) and step > after)
+
+
+def _open_undo(run_dir: Path) -> None:
+    """The last step of the ledger was never closed."""
+    path = run_dir / "undo.jsonl"
+    lines = path.read_text("utf-8").splitlines()
+    steps = [json.loads(line) for line in lines]
+    last = max(index for index, one in enumerate(steps) if one["record"] == "close")
+    del lines[last]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def _unfinished_file(run_dir: Path) -> None:
+    (run_dir / "job/checkpoints/rank_0/sliced-2_1.tmp").write_bytes(b"half of a file")
+
+
+def _resumed_job_fails(records: Records) -> None:
+    records.last("rank.exit", attempt="resume", rank=1)["code"] = 1
+    records.first("run.end")["error"] = "rank 1 (exit code 1) ended before every rank had begun its first step"
+
+
+DEFECTS = (
+    _defect(
+        "exit-0-of-a-failed-rank",
+        "A rank of the launch that failed ends with exit code 0.",
+        _ends("train", 1, code=0),
+        "rank 1 of attempt train ends with exit code 1",
+        "exit code 0",
+    ),
+    _defect(
+        "exit-1-after-resume",
+        "Rank 3 trains to the end after the resume and ends with exit code 1.",
+        _ends("resume", 3, code=1),
+        "rank 3 of attempt resume ends with exit code 0",
+        "exit code 1",
+    ),
+    _defect(
+        "launcher-exit-1-after-resume",
+        "The launcher of the resumed job ends with exit code 1.",
+        _launcher_ends("resume", code=1),
+        "the launcher of attempt resume exits with 0",
+        "exit code 1",
+    ),
+    _defect(
+        "survivor-crashes-at-exit",
+        "Rank 0 crashes while it ends after its save.",
+        _ends("train", 0, signal=11, code=None),
+        "rank 0 of attempt train ends with exit code 1",
+        "ended by SIGSEGV",
+    ),
+    _defect(
+        "repaired-rank-crashes-at-exit",
+        "Rank 1 is repaired, trains to the end and is killed there.",
+        _ends("train", 1, signal=9, code=None),
+        "rank 1 of attempt train ends with exit code 0",
+        "ended by SIGKILL",
+        base="uce",
+    ),
+    _defect(
+        "launcher-exit-1-after-repair",
+        "The job is repaired online, and its launcher ends with exit code 1.",
+        _launcher_ends("train", code=1),
+        "the launcher of attempt train exits with 0",
+        base="hcce",
+    ),
+    _defect(
+        "replaced-process-ends-well",
+        "The process that was replaced ended with exit code 0: nothing had failed.",
+        recorded(lambda records: records.first("rank.exit", rank=0).update(signal=None, code=0)),
+        "its process",
+        "which was replaced, exit code 0",
+        base="rsc",
+    ),
+    _defect(
+        "rank-hangs-after-resume",
+        "Rank 3 hangs in step 9 after the resume, and the others go on to the end.",
+        _hangs(3, "resume", 8),
+        "deadline end (300.0 s) is kept",
+        "rank 3 has not exited",
+        check="run",
+    ),
+    _defect(
+        "rank-hangs-after-repair",
+        "Rank 2 hangs behind the online repair, and the others go on to the end.",
+        _hangs(2, "train", 7),
+        "every rank trains to step 10",
+        "rank 2 stopped after step 7",
+        base="uce",
+        check="resume",
+    ),
+    _defect(
+        "resumed-job-fails",
+        "The job that was started again ends by itself before it trains.",
+        recorded(_resumed_job_fails),
+        "the resumed job runs",
+        "rank 1 ended with exit code 1",
+        check="run",
+    ),
+    _defect(
+        "orphan-left",
+        "A process of the job is still there at the end.",
+        _left(orphans=[{"pid": 77, "cmdline": ["python", "train.py"]}]),
+        "processes left: 77 (python train.py)",
+    ),
+    _defect(
+        "orphan-outlives-its-rank",
+        "A helper process outlives the ranks of the first launch.",
+        recorded(_outlived),
+        "outlived the ranks of attempt train: 77 (python data_worker.py)",
+    ),
+    _defect(
+        "port-left-open",
+        "A port of the job is still open at the end.",
+        _left(ports=[20003]),
+        "ports still open: 20003",
+    ),
+    _defect(
+        "stale-file-left",
+        "A temporary file of the job is still there at the end.",
+        _unfinished_file,
+        "unfinished files: job/checkpoints/rank_0/sliced-2_1.tmp",
+    ),
+    _defect(
+        "private-directory-left",
+        "The run's private directory is still there at the end.",
+        _left(private_left=True),
+        "the run's private directory is left",
+    ),
+    _defect(
+        "undo-step-left-open",
+        "A step of the undo ledger was never closed.",
+        _open_undo,
+        "undo step",
+        "is still open",
+    ),
+    _defect(
+        "fault-not-healed",
+        "There is no record that the fault was undone.",
+        recorded(lambda records: records.drop(records.all("fault.healed"))),
+        "fault kill has no record of being healed",
+        verdict="unknown",
+    ),
+    _defect(
+        "nobody-looked-around",
+        "Nobody looked for what is left.",
+        recorded(lambda records: records.drop(records.all("hygiene"))),
+        "nobody looked: the history has no hygiene event",
+        verdict="unknown",
+    ),
+)

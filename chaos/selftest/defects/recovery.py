@@ -1,0 +1,91 @@
+"""Defects of a recovery by end-of-life checkpoint: it acted twice, another one acted, it took too long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.checks.judge import judge
+from chaos.selftest.calls import call, called_again, started_anew
+from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
+from chaos.selftest.files import line_changed, line_doubled
+from chaos.selftest.records import Records, recorded
+
+SDK_LOG = "logs/train/ttp/ttp_log.log.*"
+_A_LITTLE_NS = 1_000_000
+"""By how much a budget is exceeded."""
+
+
+def _defect(
+    name: str, what: str, spoil: Spoil, *reason: str, base: str, check: str = "mechanism", verdict: Wanted = "fail"
+) -> Defect:
+    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+
+
+def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) -> Spoil:
+    """What ends the phase, and all that follows, happens later: so much that the phase is a millisecond too long."""
+
+    def spoil(run_dir: Path) -> None:
+        judgement = judge(run_dir)
+        lasted = {one.name: one.nanoseconds for one in judgement.recovery.phases}[phase]
+        allowed = judgement.plan.budget.phases.get(phase)
+        if lasted is None or allowed is None:
+            raise Unspoilt(f"phase {phase} has no length or no budget")
+        late = int(allowed * 1e9) - lasted + _A_LITTLE_NS
+
+        def change(records: Records) -> None:
+            ends = [one for one in records.all(event, attempt=attempt) if one.get("step", 0) >= by_rank_after]
+            records.delay(min(one["mono"] for one in ends), late)
+
+        recorded(change)(run_dir)
+
+    return spoil
+
+
+DEFECTS = (
+    _defect(
+        "save-told-twice",
+        "Rank 0 was told to save the end-of-life checkpoint twice.",
+        called_again("save_ckpt", 0),
+        "rank 0 was told to save 2 times",
+        base="ttp",
+    ),
+    _defect(
+        "rename-done-twice",
+        "The directory was renamed twice, by the SDK's log.",
+        line_doubled(SDK_LOG, "finish rename, rank:"),
+        "renamed 2 times by the SDK's log",
+        base="ttp",
+    ),
+    _defect(
+        "rank-restarted-beside-save",
+        "Rank 3 was started again within the launch that saved and ended.",
+        started_anew(3),
+        "no rank is started again within a launch",
+        "rank 3 was started again in attempt train",
+        base="ttp",
+    ),
+    _defect(
+        "mechanism-acts-after-resume",
+        "After the resume the SDK rolls rank 0 back.",
+        recorded(lambda records: call(records, records.last("step.end", rank=0, attempt="resume"), "rollback")),
+        "no mechanism acts after the resume",
+        "online repair acted: handler rollback on rank 0",
+        base="ttp",
+    ),
+    _defect(
+        "online-repair-beside-save",
+        "The ranks were cleaned for an online repair before they saved.",
+        line_changed(SDK_LOG, "STATE_OP_DUMP", "STATE_OP_REPAIR"),
+        "no mechanism but TTP acts",
+        "online repair acted: the SDK's log: state",
+        base="ttp",
+    ),
+    _defect(
+        "first-step-over-budget",
+        "The first step after the resume ends a millisecond later than its budget allows.",
+        _over_budget("first step", "step.end", "resume", by_rank_after=7),
+        "first step ≤",
+        base="ttp",
+        check="recovery",
+    ),
+)

@@ -1,0 +1,190 @@
+"""Defects of the rollback of an abnormal result (TRE): too far, too often, with a stale or wrong record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from chaos.selftest.calls import call
+from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.files import line_changed, line_doubled, removed, rewritten
+from chaos.selftest.records import Records, chain, recorded
+
+LOGS = "logs/train/worker_*.log"
+RECORD = "job/**/abnormal_global_norm.json"
+_STEP = ("step.begin", "step.end", "digest")
+
+
+def _defect(name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism") -> Defect:
+    return Defect(name, what, "files", "tre", check, reason, spoil=spoil)
+
+
+def _norms(change: dict[str, list[float]]) -> Spoil:
+    def rewrite(content: bytes) -> bytes:
+        return json.dumps({**json.loads(content), **change}).encode()
+
+    return rewritten(RECORD, rewrite)
+
+
+def _loads_older(records: Records) -> None:
+    for one in records.all(attempt="train"):
+        if one["event"] in ("load.begin", "load.end", "checkpoint.read"):
+            one["path"] = one["path"].replace("-2_1.ckpt", "-1_3.ckpt")
+
+
+def _goes_back_further(run_dir: Path) -> None:
+    """Every rank takes the checkpoint of step 3, and trains steps 4 to 6 once more."""
+
+    def change(records: Records) -> None:
+        _loads_older(records)
+        for begin in records.all("train.begin", initial_step=6):
+            begin["initial_step"] = 3
+            state = next(one for one in records.all("initial", rank=begin["rank"]) if one["mono"] > begin["mono"])
+            own = [one for one in records.all(rank=begin["rank"]) if one["event"] in _STEP and 4 <= one["step"] <= 6]
+            for one in own:
+                state = records.insert(state, **{key: value for key, value in one.items() if key not in _TIMES})
+
+    recorded(change)(run_dir)
+    line_changed(LOGS, "after TREError from step 6", "after TREError from step 3")(run_dir)
+
+
+_TIMES = ("mono", "wall")
+
+
+def _goes_back_too_little(records: Records) -> None:
+    """Step 7 is not trained again, although it is behind the checkpoint of step 6."""
+    for begin in records.all("train.begin", initial_step=6):
+        again = [one for one in records.all(rank=begin["rank"], step=7) if one["mono"] > begin["mono"]]
+        records.drop([one for one in again if one["event"] in _STEP])
+
+
+def _scaled_again(records: Records) -> None:
+    """The fault was made a second time when step 8 was trained again."""
+    once = records.first("fault.scaled")
+    again = records.last("step.begin", rank=once["rank"], step=8)
+    kept = {key: value for key, value in once.items() if key not in _TIMES}
+    records.insert(again, **kept)
+
+
+def _loads_twice(records: Records) -> None:
+    end = records.first("load.end", rank=0)
+    begin = records.first("load.begin", rank=0)
+    records.insert(end, **{key: value for key, value in begin.items() if key not in _TIMES})
+
+
+def _never_loads(records: Records) -> None:
+    for event in ("load.begin", "load.end"):
+        records.drop(records.all(event, rank=1))
+
+
+def _no_second_digest(records: Records) -> None:
+    """What rank 0 trained in step 7 is known of its first training only."""
+    records.drop([records.digest(0, 7)])
+
+
+def _small(records: Records) -> None:
+    """The spike did not reach the reduced gradients: their norm is an ordinary one."""
+    for rank in (0, 1):
+        first = records.first("digest", rank=rank, step=8)
+        first["gradients"]["norm"] = (2.0).hex()
+
+
+DEFECTS = (
+    _defect(
+        "tre-rollback-too-far",
+        "All ranks went back to the checkpoint before the last one.",
+        _goes_back_further,
+        "to the checkpoint of step 6",
+        "loaded what it had saved after step 3",
+    ),
+    _defect(
+        "tre-rollback-too-far-by-its-steps",
+        "All ranks trained three steps more again than they had to.",
+        _goes_back_further,
+        "after recovery 1 training goes on at step 7",
+        "rank 0 went on at step 4: step 4 was trained again",
+        check="resume",
+    ),
+    _defect(
+        "tre-step-left-out",
+        "Step 7 was not trained again after the rollback.",
+        recorded(_goes_back_too_little),
+        "rank 0 went on at step 8: step 7 was skipped",
+        check="resume",
+    ),
+    _defect(
+        "tre-acts-twice",
+        "The ranks log two rollbacks for one spike.",
+        chain(line_doubled(LOGS, "Resume training after TREError"), line_doubled(LOGS, "before throw TREError")),
+        "logs that it resumed after TREError from steps [6, 6], not [6]",
+    ),
+    _defect(
+        "tre-loads-twice",
+        "Rank 0 loaded its checkpoint twice.",
+        recorded(_loads_twice),
+        "rank 0 loaded 2 times",
+    ),
+    _defect(
+        "tre-rank-loads-nothing",
+        "Rank 1 went on with what it held.",
+        recorded(_never_loads),
+        "rank 1 loaded no checkpoint",
+    ),
+    _defect(
+        "norm-record-stale",
+        "abnormal_global_norm.json holds a step of an earlier run.",
+        _norms({"5": [6.25]}),
+        "step 5 has 1 norms, not 0",
+    ),
+    _defect(
+        "norm-record-empty",
+        "abnormal_global_norm.json does not hold the step that spiked.",
+        rewritten(RECORD, lambda content: b"{}"),
+        "step 8 has 0 norms, not 1",
+    ),
+    _defect(
+        "norm-record-missing",
+        "There is no abnormal_global_norm.json.",
+        removed(RECORD),
+        "there is no abnormal_global_norm.json, step 8 should be in it",
+    ),
+    _defect(
+        "norm-record-with-another-norm",
+        "abnormal_global_norm.json holds another norm than the gradients had.",
+        _norms({"8": [7.0]}),
+        "step 8 is in it with 7, rank 0's gradients had 7.5",
+    ),
+    _defect(
+        "tre-asks-the-sdk",
+        "The SDK stopped and cleaned the ranks, although a rollback is none of its business.",
+        recorded(lambda records: call(records, records.first("load.begin", rank=0), "clean")),
+        "online repair acted: handler clean on rank 0",
+    ),
+    _defect(
+        "fault-injected-again-after-rollback",
+        "The spike was made a second time when its step was trained again.",
+        recorded(_scaled_again),
+        "scaled too often on rank 1",
+        check="injection",
+    ),
+    Defect(
+        "fault-without-effect",
+        "The gradients were scaled, and their norm is an ordinary one.",
+        "files",
+        "tre",
+        "injection",
+        ("the global norm of step 8 came to 2, not 7.5",),
+        "unknown",
+        recorded(_small),
+    ),
+    Defect(
+        "tre-second-training-not-recorded",
+        "What rank 0 trained in step 7 after the rollback is not recorded.",
+        "files",
+        "tre",
+        "resume",
+        ("rank 0 has no digest of step 7, trained again",),
+        "unknown",
+        recorded(_no_second_digest),
+    ),
+)
