@@ -61,15 +61,33 @@ def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
             if attempt == TRAIN:
                 found.unknown(expected, f"the history has no start of attempt {attempt}")
             continue
-        found_pids = processes(history, attempt)
-        agents = {one.rank for one in history.select("agent.start", attempt=attempt)}
+        known = processes(history, attempt)
         for rank in range(plan.ranks):
-            if rank in found_pids and rank not in agents:
-                where = history.first("rank.found", attempt=attempt, rank=rank)
-                seen = f"no history of rank {rank} in attempt {attempt}, though its process was found"
-                found.unknown(expected, seen, where.source if where else began.source)
-            elif rank not in found_pids and attempt == TRAIN:
+            if rank not in known and attempt == TRAIN:
                 found.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
+        _judge_processes(plan, history, attempt, found, expected)
+
+
+def _judge_processes(plan: Plan, history: History, attempt: str, found: Collector, expected: str) -> None:
+    """Each process of a rank is known from both sides: the harness identified it, and its agent has recorded.
+
+    Of a rank that has more processes than planned the check ``mechanism`` tells; no doubt must cover that.
+    """
+    known = processes(history, attempt)
+    planned = [one for recovery in plan.recoveries for one in recovery.restarted] if attempt == TRAIN else []
+    ranks = {rank for rank, pids in known.items() if len(pids) <= 1 + planned.count(rank)}
+    agents = {one.pid for one in history.select("agent.start", attempt=attempt)}
+    identified = {one.pid for one in history.select("rank.found", attempt=attempt)}
+    for one in history.select("rank.found", attempt=attempt):
+        if one.rank in ranks and one.pid not in agents:
+            seen = f"no history of rank {one.rank} in attempt {attempt}, though its process {one.pid} was found"
+            found.unknown(expected, seen, one.source)
+    # One that ends before it trains may be gone before the harness has looked.
+    trained = {(one.rank, one.pid): one for one in reversed(history.select("step.begin", attempt=attempt))}
+    for (rank, pid), one in sorted(trained.items(), key=str):
+        if rank in ranks and pid not in identified:
+            seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
+            found.unknown(expected, seen, one.source)
 
 
 def _judge_run(plan: Plan, history: History, found: Collector) -> None:

@@ -102,6 +102,9 @@ def _is_complete(plan: Plan, planned: list[Span], rank: int, own: list[list[Even
         seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
         found.unknown(ONCE, seen, _line(plan), *places(begins))
         return False
+    if not begins:
+        found.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan))
+        return False
     for span, begin in zip(planned, again, strict=True):
         if not span.holds(begin):
             seen = f"rank {rank} did not begin again between recovery {span.number} and the next fault"

@@ -96,9 +96,12 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, f
             found.fail(expected, f"rank {rank} began with step {step_of(first)}", _line(plan), first.source)
         start = history.first("train.begin", attempt=RESUME, rank=rank)
         initial = start.data.get("initial_step") if start else None
-        if start is not None and initial is not None and initial != saved:
-            seen = f"rank {rank}'s step counter was {initial}"
-            found.fail(f"the step counter is restored to {saved}", seen, _line(plan), start.source)
+        restored = f"the step counter is restored to {saved}"
+        if initial is None and rank not in logs.ranks:
+            seen = f"the step counter of rank {rank} is not recorded"
+            found.unknown(restored, seen, _line(plan), start.source if start else "")
+        elif start is not None and initial not in (None, saved):
+            found.fail(restored, f"rank {rank}'s step counter was {initial}", _line(plan), start.source)
     found.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan))
 
 

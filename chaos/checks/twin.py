@@ -67,6 +67,9 @@ class Twin:
             )
         if set(ended) != set(range(self.plan.ranks)):
             return f"the baseline has {len(ended)} ranks, the plan {self.plan.ranks}", ("baseline/history",)
+        told = {one.rank for one in baseline.select("rank.exit", attempt=TRAIN)}
+        if silent := [rank for rank in ended if rank not in told]:
+            return f"how {ranks_text(silent)} of the baseline ended is not recorded", ("baseline/history",)
         return self._initial_difference(baseline) or self._early_difference() or self._early_logged(logs)
 
     def _of_this_run(self, baseline: History) -> Event | None:

@@ -31,11 +31,13 @@ def called_again(name: str, rank: int) -> Spoil:
 
 
 def called(name: str, rank: int, after: str, **values: Any) -> Spoil:
-    """A handler was called that no planned mechanism calls."""
+    """A handler of a rank was called after another one had returned."""
     return recorded(lambda records: call(records, records.last("handler.exit", name=after, rank=rank), name, **values))
 
 
 def never_called(name: str, *ranks: int) -> Spoil:
+    """A handler of these ranks was not called."""
+
     def change(records: Records) -> None:
         for rank in ranks:
             records.drop(records.all("handler.enter", name=name, rank=rank))
@@ -45,17 +47,16 @@ def never_called(name: str, *ranks: int) -> Spoil:
 
 
 def started_anew(rank: int) -> Spoil:
-    """A rank that nobody had to replace got a new process, which did all that the old one is known for."""
+    """A rank that nobody had to replace got a new process in the first launch, beside the one that it had."""
 
     def change(records: Records) -> None:
-        found = records.first("rank.found", rank=rank)
-        records.insert(records.last("fault.landed"), **{**found, "pid": found["pid"] + 50_000, **_now(records)})
-        ended = records.first("rank.exit", rank=rank)
-        records.insert(ended, pid=found["pid"] + 50_000)
+        found = records.first("rank.found", attempt="train", rank=rank)
+        old, new = found["pid"], found["pid"] + 50_000
+        landed = records.last("fault.landed")
+        later = {"mono": landed["mono"] + 1000, "wall": landed["wall"] + 1000, "pid": new}
+        records.insert(landed, **{**found, **later})
+        records.insert(records.last("rank.exit", attempt="train", rank=rank), pid=new)
+        own = [records.first(event, rank=rank, pid=old) for event in ("writer.start", "agent.start")]
+        records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**one, **later} for one in own]
 
     return recorded(change)
-
-
-def _now(records: Records) -> Record:
-    landed = records.last("fault.landed")
-    return {"mono": landed["mono"] + 1000, "wall": landed["wall"] + 1000}

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from chaos.checks.artifacts import Artifacts
@@ -21,21 +22,25 @@ from chaos.history.reader import History, read_history
 from chaos.plan.io import loads
 from chaos.plan.model import Plan
 
-EXCUSED: Mapping[str, str] = {
-    "attempt.end": "how the processes ended is in the records of their exits",
-    "checkpoint.begin": "of a save its end is what counts; a beginning alone is what a broken-off save leaves",
-    "checkpoint.end": "what was saved is in the file, and what was loaded is compared with it",
-    "checkpoint.read": "a job whose storage nobody watches has none, and nothing is claimed about it",
-    "handler.enter": "of a pause the handler's return is the proof; of a save the file and the record of its end",
-    "initial": "the states after every step before the fault are compared, too",
-    "launcher.exit": "of a launch that must fail the ranks' own exits count",
-    "launcher.found": "a rank is known by its identification and by its agent; a launcher can only be mistaken for one",
-    "pause.enter": "only where a pause is planned it is one",
-    "pause.exit": "only where a pause is planned it is one",
-    "rank.found": "of a launch that no rank trained in",
-    "train.begin": "of the first launch: its steps begin with 1",
-}
-"""Kinds of events without which a run may still be green, and why."""
+EXCUSED: Mapping[tuple[str, str | None], str] = MappingProxyType(
+    {
+        (
+            "checkpoint.begin",
+            None,
+        ): "of a save its end is what counts; a beginning alone is what a broken-off save leaves",
+        ("checkpoint.end", None): "what was saved is in the file, and what was loaded is compared with it",
+        (
+            "handler.enter",
+            None,
+        ): "of a pause the handler's return is the proof; of a save the file and the save's own end",
+        ("initial", None): "the states after every step before the fault are compared, too",
+        ("launcher.exit", "train"): "of a launch that must fail the ranks' own exits count",
+        ("launcher.found", None): "a rank is known by its identification and its agent; this adds suspicion only",
+        ("train.begin", "train"): "of the first launch: its steps begin with 1",
+        ("writer.start", None): "the first line of a file: a file without it is refused as a whole",
+    }
+)
+"""Kinds of events, of one launch or of any (None), without which a run may still be green, and why."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,11 @@ def _without_events(base: str, run_dir: Path) -> Iterator[Removal]:
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[str, History]]:
     """Every kind of event of a rank and launch that was asked for, in words, and the history without it."""
-    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked - EXCUSED.keys()}
+    groups = {
+        (one.event, one.attempt, one.rank)
+        for one in history.events
+        if one.event in asked and not EXCUSED.keys() & {(one.event, None), (one.event, one.attempt)}
+    }
     for group in sorted(groups, key=str):
         event, attempt, rank = group
         of = "" if rank is None else f" of rank {rank}"
@@ -101,6 +110,7 @@ def _groups(history: History, asked: set[str]) -> Iterator[tuple[str, History]]:
 
 def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
     """The verdict of all checks; ``unknown`` as soon as one is not green, since no more is asked."""
+    artifacts.logged = None  # which ranks are judged by their logs depends on the history
     for check in BUILT_IN.values():
         try:
             found = check(plan, history, artifacts)
@@ -117,57 +127,54 @@ def _green(verdict: Verdict) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Source:
-    """Files of a run, by a pattern, and the checks that rest on them where they are there."""
+    """Files of a run, by their patterns, and the checks that rest on them where the first of them are there."""
 
     name: str
-    pattern: str
+    patterns: tuple[str, ...]
     checks: tuple[str, ...]
     where: Callable[[Plan], bool] = lambda plan: True
 
 
+_OWN = "history/*-rank_*.jsonl"
+_HARNESS = "history/harness.jsonl"
+_SDK_LOG = "logs/train/ttp"
+
 _SOURCES: Sequence[_Source] = (
+    _Source("the history of the ranks", (_OWN,), ("history", "injection", "resume", "loss", "consistency")),
+    _Source("the history of the ranks", (_OWN,), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
+    # Of an end-of-life save the SDK's log tells as much.
+    _Source("the history of the ranks and the SDK's log", (_OWN, _SDK_LOG), ("mechanism",)),
+    _Source("the history of the harness", (_HARNESS,), ("history", "run", "injection", "hygiene")),
     _Source(
-        "the history of the ranks",
-        "history/*-rank_*.jsonl",
-        ("history", "injection", "mechanism", "resume", "loss", "consistency"),
+        "the history of the harness", (_HARNESS,), ("mechanism", "resume", "recovery"), lambda p: bool(p.recoveries)
     ),
-    _Source("the history of the ranks", "history/*-rank_*.jsonl", ("checkpoint",), lambda plan: bool(plan.checkpoint)),
-    _Source("the history of the harness", "history/harness.jsonl", ("history", "run", "injection", "hygiene")),
-    _Source(
-        "the history of the harness",
-        "history/harness.jsonl",
-        ("mechanism", "resume", "recovery"),
-        lambda plan: bool(plan.recoveries),
-    ),
-    _Source("the baseline", "baseline", ("loss", "resume")),
-    _Source("the baseline", "baseline", ("checkpoint",), lambda plan: bool(plan.checkpoint)),
-    _Source("the end-of-life checkpoints", "job/checkpoints/ttp_saved*", ("checkpoint", "resume", "loss")),
-    _Source("the periodic checkpoints", "job/checkpoints/rank_*", ("resume", "loss"), lambda plan: bool(plan.restore)),
-    _Source(
-        "the SDK's log", "logs/train/ttp", ("recovery",), lambda plan: plan.mechanism in ("TTP", "UCE", "HCCE", "ARF")
-    ),
-    _Source("the ranks' logs", "logs/train/worker_*.log", ("mechanism",), lambda plan: plan.mechanism == "TRE"),
-    _Source("the undo ledger", "undo.jsonl", ("hygiene",)),
-    _Source("group_info.pb", "job/checkpoints/rank_*/group_info.pb", ("consistency",), lambda plan: plan.group_info),
-    _Source("the record of norms", "job/**/abnormal_global_norm.json", ("mechanism",), lambda plan: bool(plan.watch)),
+    _Source("the baseline", ("baseline",), ("loss", "resume")),
+    _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
+    _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
+    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume", "loss"), lambda p: bool(p.restore)),
+    _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.mechanism in ("TTP", "UCE", "HCCE", "ARF")),
+    _Source("the ranks' logs", ("logs/train/worker_*.log",), ("mechanism",), lambda plan: plan.mechanism == "TRE"),
+    _Source("the undo ledger", ("undo.jsonl",), ("hygiene",)),
+    _Source("group_info.pb", ("job/checkpoints/*/group_info.pb",), ("consistency",), lambda plan: plan.group_info),
+    _Source("the record of norms", ("job/**/abnormal_global_norm.json",), ("mechanism",), lambda p: bool(p.watch)),
 )
 
 
 def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     for source in _SOURCES:
-        if source.where(plan) and any(run_dir.glob(source.pattern)):
-            findings = _judged_without(run_dir, place, source.pattern)
+        if source.where(plan) and any(run_dir.glob(source.patterns[0])):
+            findings = _judged_without(run_dir, place, source.patterns)
             yield Removal(base, source.name, _passing(findings, source.checks))
     for path in sorted(run_dir.glob("history/*-rank_*.jsonl")):
         name = path.relative_to(run_dir).as_posix()
-        yield Removal(base, name, _passing(_judged_without(run_dir, place, name), ("history",)))
+        yield Removal(base, name, _passing(_judged_without(run_dir, place, [name]), ("history",)))
 
 
-def _judged_without(run_dir: Path, place: Path, pattern: str) -> Sequence[Finding]:
+def _judged_without(run_dir: Path, place: Path, patterns: Sequence[str]) -> Sequence[Finding]:
     copy = shutil.copytree(run_dir, place / run_dir.name, symlinks=True)
     try:
-        for path in sorted(copy.glob(pattern)):
+        for path in [path for pattern in patterns for path in sorted(copy.glob(pattern))]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         return judge(copy).findings
     finally:

@@ -436,6 +436,10 @@ def _baseline() -> dict[str, list[Record]]:
             _start("harness", 0.0, run="b1"),
             record(0.1, "run.start", run="b1", scenario="kill-rank", cell="", seed=1),
             record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
+            *(
+                record(25.0, "rank.exit", attempt="train", rank=rank, pid=500 + rank, signal=None, code=0)
+                for rank in range(RANKS)
+            ),
             record(26.1, "run.end", interrupted=False, error=None),
         ]
     }

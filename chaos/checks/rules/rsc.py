@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.checks.facts import TRAIN, exit_status, places, signal_number, step_of
+from chaos.checks.facts import TRAIN, exit_status, places, signal_number, step_of, text_list
 from chaos.checks.rules.case import Case
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
@@ -111,11 +111,32 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         where = places(one for one in finished if step_of(one) == newest)
         text = f"step {newest}" if newest else "none was finished"
         case.found.fail(expected, text, case.line, *where[:1])
-    read = {one.rank for one in case.span.of(case.history.select("load.end", attempt=TRAIN))}
-    unread = sorted(set(range(case.plan.ranks)) - read)
-    if case.recovery.reads_checkpoint and unread:
-        case.found.unknown(expected, f"no load of ranks {unread} is recorded after the restart", case.line)
+    if case.recovery.reads_checkpoint:
+        saved = {str(one.data.get("path")): step_of(one) for one in finished}
+        for rank in range(case.plan.ranks):
+            _judge_read(case, rank, step, saved, expected)
     case.found.settle(expected, "it does" if step else "none is", case.line)
+
+
+def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:
+    """The rank has read a file that was last saved after the planned step. It may have looked at others, too.
+
+    ``saved`` holds the step of each finished periodic checkpoint by its path.
+    """
+    begun = case.span.of(case.history.select("load.begin", attempt=TRAIN, rank=rank))
+    ended = case.span.of(case.history.select("load.end", attempt=TRAIN, rank=rank))
+    if not begun or not ended:
+        case.found.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
+        return
+    steps = {saved.get(str(one.data.get("path"))) for one in begun}
+    if None in steps and step not in steps:
+        unknown = next(one for one in begun if str(one.data.get("path")) not in saved)
+        seen = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
+        case.found.unknown(expected, seen, case.line, unknown.source)
+    elif step not in steps:
+        read = text_list(sorted(one for one in steps if one is not None))
+        seen = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
+        case.found.fail(expected, seen, case.line, *places(begun[:3]))
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:

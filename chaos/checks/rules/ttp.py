@@ -72,6 +72,10 @@ def _judge_handlers(case: Case) -> None:
         for one in entered:
             if one.rank not in left:
                 found.unknown(EXPECTED, f"handler {name} of rank {one.rank} was called and never returned", one.source)
+        for one in history.select("handler.exit", attempt=TRAIN, name=name):
+            if one.rank not in {enter.rank for enter in entered}:
+                seen = f"handler {name} of rank {one.rank} returned, and no call of it is recorded"
+                found.unknown(EXPECTED, seen, one.source)
     logged = {event.kind for event in case.logged()}
     if not saves and "ttp.dump_begin" not in logged:
         found.unknown(EXPECTED, "nothing tells of a save", line)

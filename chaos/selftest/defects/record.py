@@ -123,8 +123,8 @@ DEFECTS = (
         "history-tail-lost",
         "The last lines of a rank that ended well were never written.",
         rewritten("history/resume-rank_1-*.jsonl", _tail_lost),
-        "history/resume-rank_1-",
-        "train.end",
+        "no loss of rank 1 at step 10",
+        check="loss",
     ),
     _defect(
         "history-line-torn",
@@ -150,7 +150,7 @@ DEFECTS = (
         "history-of-the-dead-process-missing",
         "The history of the process that was replaced is missing.",
         recorded(lambda records: records.drop_file(f"train-rank_2-{records.first('fault.injecting')['pid']}")),
-        "of rank 2",
+        "no history of rank 2 in attempt train, though its process",
         base="arf",
     ),
     _defect(

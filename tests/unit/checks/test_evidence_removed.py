@@ -209,6 +209,10 @@ HISTORY: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("writer.start", attempt="train", rank=0), "the first event is agent.start"),
     (lambda run: run.drop_file("train-rank_0"), "no history of rank 0 in attempt train"),
     (lambda run: run.drop_file("resume-rank_1"), "no history of rank 1 in attempt resume"),
+    (
+        lambda run: run.drop("rank.found", attempt="resume", rank=1),
+        "trained as rank 1 in attempt resume, and the harness",
+    ),
     (lambda run: run.drop("run.start"), "no run.start of the harness"),
     (lambda run: run.drop("attempt.start", attempt="train"), "no start of attempt train"),
     (other_boot, "2 hosts or boots"),
@@ -334,6 +338,11 @@ RESUME: list[tuple[Spoil, str]] = [
     (lambda run: run.drop_file("resume-rank_1"), "no history of rank 1 in attempt resume"),
     (files_disagree, "do not hold one and the same step"),
     (lambda run: run.drop("load.begin", rank=2), "no load of rank 2 is recorded"),
+    (lambda run: run.drop("train.begin", attempt="resume", rank=2), "the step counter of rank 2 is not recorded"),
+    (
+        lambda run: run.one("train.begin", attempt="resume", rank=2).update(initial_step=None),
+        "the step counter of rank 2 is not recorded",
+    ),
     (load_of_a_lost_file, "rank 2 loaded …/gone/somewhere/else.ckpt, which was not kept"),
     (lambda run: run.drop("initial", attempt="resume", rank=2), "no digests of rank 2 before its first step"),
     (lambda run: run.one("initial", attempt="resume", rank=2).update(parameters={}), "no parameter of rank 2 can be"),
@@ -371,6 +380,12 @@ def baseline_too_short(run: GoodRun) -> None:
     assert run.baseline is not None
     for name, records in run.baseline.items():
         run.baseline[name] = [one for one in records if one.get("step", 0) <= 9]
+
+
+def baseline_without_an_exit(run: GoodRun) -> None:
+    assert run.baseline is not None
+    own = run.baseline["harness.jsonl"]
+    own.remove(next(one for one in own if (one["event"], one.get("rank")) == ("rank.exit", 2)))
 
 
 def baseline_of_more_ranks(run: GoodRun) -> None:
@@ -450,6 +465,7 @@ LOSS: list[tuple[Spoil, str]] = [
     (baseline_of_this_run, "the baseline holds a history of this run"),
     (baseline_that_died, "rank 1 of the baseline did not end well: exit code 1"),
     (baseline_too_short, "ranks 0, 1, 2, 3 of the baseline did not reach step 12"),
+    (baseline_without_an_exit, "how rank 2 of the baseline ended is not recorded"),
     (baseline_of_more_ranks, "the baseline has 5 ranks, the plan 4"),
     (baseline_of_another_seed, "began with another layer1.weight than the baseline"),
     (differs_before_the_fault, "the loss of rank 1 at step 3, before any fault, differs from the baseline"),
@@ -495,6 +511,10 @@ MECHANISM: list[tuple[Spoil, str]] = [
     (nobody_listened, "neither an agent nor the SDK has recorded anything"),
     (rename_unseen, "nothing tells of the rename"),
     (lambda run: run.drop("handler.exit", name="save_ckpt", rank=0), "save_ckpt of rank 0 was called and never ret"),
+    (
+        lambda run: run.drop("handler.enter", name="save_ckpt", rank=0),
+        "save_ckpt of rank 0 returned, and no call of it",
+    ),
     (lambda run: run.drop("rank.exit", attempt="train", rank=3), "no exit of rank 3 was recorded"),
     (lambda run: run.drop("agent.start", attempt="resume"), "has recorded anything in attempt resume"),
     (lambda run: run.replan(recoveries=(Recovery("TRY", ("kill",), 5),)), "there is no rule by which to tell TRY"),
@@ -608,7 +628,7 @@ def test_a_kill_that_missed_is_unknown_although_nothing_was_saved(run: GoodRun, 
 
 
 # What is in the record for a reader, and not as evidence of anything that a check promises.
-_FOR_READERS = {"agent.cost", "attempt.end", "fault.armed", "launcher.found", "train.begin", "train.end"}
+_FOR_READERS = {"agent.cost", "attempt.end", "fault.armed", "launcher.found", "train.end"}
 # The calls of the handler save_ckpt tell of the same save.
 _TOLD_BY_OTHERS = {"checkpoint.begin", "checkpoint.end"}
 

@@ -215,3 +215,14 @@ def test_after_a_failed_repair_the_replacement_stops_and_cleans_again(judged: Ju
     second = list(run.events("handler.enter", rank=1, name=name))[1]
     run.files["train-rank_1-1001.jsonl"].remove(second)
     assert said(judged(run), "mechanism", "fail", f"{name} was called 1 times on rank 1")
+
+
+@pytest.mark.parametrize("pid", [pid_of("train", VICTIM), NEW_PID])
+def test_the_history_of_each_process_of_a_rank_must_be_there(judged: Judge, pid: int) -> None:
+    run = replaced_run()
+    run.drop_file(f"train-rank_{VICTIM}-{pid}")
+    judgement = judged(run)
+    assert said(
+        judgement, "history", "unknown", f"no history of rank {VICTIM} in attempt train, though its process {pid}"
+    )
+    assert judgement.verdict == "unknown"

@@ -79,6 +79,10 @@ class Story:
         return History(tuple(sorted(self.events, key=lambda one: one.mono)))
 
 
+def path_of(rank: int, step: int) -> str:
+    return f"checkpoints/rank_{rank}/net-1_{step}.ckpt"
+
+
 def good() -> Story:
     story = Story()
     story.add(0.1, "launcher.found", pid=LAUNCHER, role="launcher")
@@ -88,13 +92,15 @@ def good() -> Story:
             story.add(start, "agent.start", rank, pid)
             story.add(start + 0.1, "rank.found", rank, pid, ppid=LAUNCHER)
             if first == 200:
-                story.add(start + 1.0, "load.end", rank, pid)
+                for event, at in (("load.begin", 0.9), ("load.end", 1.0)):
+                    story.add(start + at, event, rank, pid, path=path_of(rank, 4))
             story.add(start + 2.0, "train.begin", rank, pid)
             for number, step in enumerate(steps):
                 story.add(start + 3 + 0.5 * number, "step.begin", rank, pid, step=step)
                 story.add(start + 3.4 + 0.5 * number, "step.end", rank, pid, step=step)
                 if step == 4 and first == 100:
-                    story.add(start + 3.45 + 0.5 * number, "checkpoint.end", rank, pid, kind="periodic", step=step)
+                    saved: dict[str, Any] = {"kind": "periodic", "step": step, "path": path_of(rank, step)}
+                    story.add(start + 3.45 + 0.5 * number, "checkpoint.end", rank, pid, **saved)
         ended = AT + (0.1 if rank == KILLED else 0.5 + 0.1 * rank)
         story.add(ended, "child.exit", None, LAUNCHER, child_pid=100 + rank, child_rank=rank, signal=9, code=None)
         story.add(ended + 0.01, "rank.exit", rank, 100 + rank, signal=9, code=None)
@@ -148,6 +154,13 @@ def step_eight(story: Story) -> None:
     story.add(AT - 0.05, "step.end", 0, 100, step=8)
 
 
+def older_checkpoint(story: Story) -> None:
+    """Rank 1 reads what it had saved after step 2, and nothing else."""
+    story.add(4.45, "checkpoint.end", 1, 101, kind="periodic", step=2, path=path_of(1, 2))
+    for event in ("load.begin", "load.end"):
+        story.change(event, 1, path=path_of(1, 2))
+
+
 @pytest.mark.parametrize(
     ("spoil", "seen"),
     [
@@ -157,6 +170,7 @@ def step_eight(story: Story) -> None:
         (no_restart, "no rank was started again in recovery 1"),
         (early_start, "rank 3 was started before rank 3 had ended"),
         (step_eight, "4 were"),
+        (older_checkpoint, "rank 1 read no checkpoint of step 4, but of step 2"),
         (lambda story: story.change("rank.found", 0, 1, ppid=1), "is a child of process 1, not of launcher 50"),
         (lambda story: story.drop("checkpoint.end"), "none was finished"),
     ],
@@ -175,7 +189,9 @@ def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story
         ("launcher.found", {}, "the launcher was not identified"),
         ("child.exit", {}, "the launcher told of 0 of 4 ends"),
         ("rank.exit", {"pid": 103}, "how rank 3's process before the restart ended is not recorded"),
-        ("load.end", {"rank": 1}, "no load of ranks [1] is recorded after the restart"),
+        ("load.end", {"rank": 1}, "no load of rank 1 is recorded after the restart"),
+        ("load.begin", {"rank": 2}, "no load of rank 2 is recorded after the restart"),
+        ("checkpoint.end", {"rank": 3}, f"rank 3 read {path_of(3, 4)}, and no save of it is recorded"),
         ("step.end", {}, "no step before the fault is recorded"),
     ],
 )
@@ -185,6 +201,14 @@ def test_missing_evidence_is_unknown(tmp_path: Path, event: str, match: dict[str
     found = [one for one in judged(story, tmp_path) if one.verdict != "pass"]
     assert [one.verdict for one in found] == ["unknown"]
     assert seen in found[0].seen
+
+
+def test_a_rank_may_look_at_other_checkpoints_too(tmp_path: Path) -> None:
+    story = good()
+    story.add(4.45, "checkpoint.end", 1, 101, kind="periodic", step=2, path=path_of(1, 2))
+    for at, path in ((12.7, path_of(1, 2)), (12.95, "checkpoints/of-nobody.ckpt")):
+        story.add(at, "load.begin", 1, 201, path=path)
+    assert [one.verdict for one in judged(story, tmp_path)] == ["pass"] * 4
 
 
 def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
