@@ -34,6 +34,10 @@ EXCUSED: Mapping[tuple[str, str | None], str] = MappingProxyType(
             None,
         ): "of a pause the handler's return is the proof; of a save the file and the save's own end",
         ("initial", None): "the states after every step before the fault are compared, too",
+        (
+            "child.exit",
+            None,
+        ): "how a rank ended the harness tells, too; only a restart of all ranks rests on the launcher",
         ("launcher.exit", "train"): "of a launch that must fail the ranks' own exits count",
         ("launcher.found", None): "a rank is known by its identification and its agent; this adds suspicion only",
         ("train.begin", "train"): "of the first launch: its steps begin with 1",
@@ -42,23 +46,36 @@ EXCUSED: Mapping[tuple[str, str | None], str] = MappingProxyType(
 )
 """Kinds of events, of one launch or of any (None), without which a run may still be green, and why."""
 
+EXCUSED_OF_BASELINE: Mapping[tuple[str, str | None], str] = MappingProxyType(
+    {("step.begin", None): "that a step was trained its end and its digest tell"}
+)
+"""The same for events of the fault-free run."""
+
+
+Group = tuple[str, str | None, int | None]
+"""Events of one kind: their name, and the launch and the rank that they are of."""
+
 
 @dataclass(frozen=True)
 class Removal:
-    """Evidence that was taken away from a good run. ``green`` names the checks that passed all the same."""
+    """Evidence that was taken away from a good run.
+
+    ``green`` names what passed all the same, ``excuse`` why it may: the evidence is not the only one of its matter.
+    """
 
     base: str
     evidence: str
     green: tuple[str, ...]
+    excuse: str = ""
 
     @property
     def held(self) -> bool:
         """Whether nothing passed that should not."""
-        return not self.green
+        return not self.green or bool(self.excuse)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"base": self.base, "evidence": self.evidence, "held": self.held, "green": list(self.green)}
+        return {"base": self.base, "evidence": self.evidence, "green": list(self.green), "excuse": self.excuse}
 
 
 @dataclass(frozen=True)
@@ -87,25 +104,31 @@ def _without_events(base: str, run_dir: Path) -> Iterator[Removal]:
     _verdict(plan, watched, artifacts)
     artifacts.baseline = twin
     for group, left in _groups(own, watched.asked):
-        yield Removal(base, group, _green(_verdict(plan, left, artifacts)))
+        green = _green(_verdict(plan, left, artifacts))
+        yield Removal(base, _in_words(group), green, _excuse(group, EXCUSED))
     for group, left in _groups(twin, watched_twin.asked):
         artifacts.baseline = left
-        yield Removal(base, f"the baseline's {group}", _green(_verdict(plan, own, artifacts)))
+        green = _green(_verdict(plan, own, artifacts))
+        excuse = _excuse(group, {**EXCUSED, **EXCUSED_OF_BASELINE})
+        yield Removal(base, f"the baseline's {_in_words(group)}", green, excuse)
 
 
-def _groups(history: History, asked: set[str]) -> Iterator[tuple[str, History]]:
-    """Every kind of event of a rank and launch that was asked for, in words, and the history without it."""
-    groups = {
-        (one.event, one.attempt, one.rank)
-        for one in history.events
-        if one.event in asked and not EXCUSED.keys() & {(one.event, None), (one.event, one.attempt)}
-    }
+def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
+    """Every kind of event of a rank and launch that was asked for, and the history without it."""
+    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked}
     for group in sorted(groups, key=str):
-        event, attempt, rank = group
-        of = "" if rank is None else f" of rank {rank}"
-        where = "" if attempt is None else f" in attempt {attempt}"
         left = tuple(one for one in history.events if (one.event, one.attempt, one.rank) != group)
-        yield f"{event}{of}{where}", History(left, history.problems)
+        yield group, History(left, history.problems)
+
+
+def _in_words(group: Group) -> str:
+    event, attempt, rank = group
+    return event + ("" if rank is None else f" of rank {rank}") + ("" if attempt is None else f" in attempt {attempt}")
+
+
+def _excuse(group: Group, excused: Mapping[tuple[str, str | None], str]) -> str:
+    event, attempt, _ = group
+    return excused.get((event, None)) or excused.get((event, attempt), "")
 
 
 def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:

@@ -55,7 +55,11 @@ class Result:
             "total": len(self.rows),
             "caught": self.caught,
             "seconds": round(self.seconds, 3),
-            "evidence": {"total": len(self.removals), "held": len(self.removals) - len(self.passed)},
+            "evidence": {
+                "total": len(self.removals),
+                "held": len(self.removals) - len(self.passed),
+                "excused": sum(bool(one.green) and one.held for one in self.removals),
+            },
             "rows": [row.to_json() for row in self.rows],
             "passed_without": [one.to_json() for one in self.passed],
         }

@@ -65,6 +65,7 @@ def _never_replaced(records: Records) -> None:
     """Nobody has ever seen a second process of rank 2."""
     dead = records.first("fault.injecting")["pid"]
     records.drop([one for one in records.all(rank=LOST) if one["pid"] != dead])
+    records.drop([one for one in records.all("child.exit", child_rank=LOST) if one["child_pid"] != dead])
     for name in [name for name, own in records.files.items() if not own]:
         del records.files[name]
 

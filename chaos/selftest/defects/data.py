@@ -48,7 +48,7 @@ DEFECTS = (
         "so a batch was trained twice",
     ),
     _defect(
-        "random-state-not-restored",
+        "data-shuffled-anew",
         "The data is shuffled anew after the resume.",
         recorded(_drawn_anew),
         "rank 0 trained another batch at step 7, which the baseline never trained on this rank",

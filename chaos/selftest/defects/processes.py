@@ -142,7 +142,7 @@ DEFECTS = (
         check="run",
     ),
     _defect(
-        "rank-hangs-after-repair",
+        "rank-hangs-behind-repair",
         "Rank 2 hangs behind the online repair, and the others go on to the end.",
         _hangs(2, "train", 7),
         "every rank trains to step 10",

@@ -40,7 +40,7 @@ def _never_restarted(records: Records) -> None:
     """Rank 0 keeps the process that it had."""
     old, new = records.first("rank.found", rank=0)["pid"], records.last("rank.found", rank=0)["pid"]
     records.drop([one for one in records.all(rank=0, pid=new) if one["event"] in ("rank.found", "rank.exit")])
-    records.drop(records.all("rank.exit", rank=0))
+    records.drop([*records.all("rank.exit", rank=0), *records.all("child.exit", child_pid=new)])
     for one in records.all(rank=0, pid=new):
         one["pid"] = old
     last = records.all("rank.exit", rank=1)[-1]
