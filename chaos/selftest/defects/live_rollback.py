@@ -68,4 +68,13 @@ DEFECTS = (
         reason=("loaded no checkpoint",),
         inside="chaos.selftest.live.rollback:threshold_ignored",
     ),
+    Defect(
+        name="next-checkpoint-spoilt",
+        what="The last periodic checkpoint, saved after the rollback, has moments of zero; nobody loads it.",
+        layer="job",
+        base="live-tre",
+        check="checkpoint",
+        reason=("every periodic checkpoint holds", "in rank 0's file of step 8", "moments."),
+        inside="chaos.selftest.live.rollback:next_checkpoint_spoilt",
+    ),
 )

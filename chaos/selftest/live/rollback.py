@@ -9,6 +9,8 @@ from chaos.agent.start import Agent
 from chaos.selftest.live.change import is_moment, replaces
 
 _NORM = "global_norm"
+_LAST_STEP = 8
+"""That of the base scenario."""
 
 
 def one_checkpoint_too_far(agent: Agent) -> None:
@@ -89,3 +91,24 @@ def threshold_ignored(agent: Agent) -> None:
     @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
     def on_train_step_end(original: Any, self: Any, run_context: Any) -> None:
         pass
+
+
+def next_checkpoint_spoilt(agent: Agent) -> None:
+    """The last periodic checkpoint, saved after the rollback, has moments of zero. Nobody loads it in this run."""
+    if agent.barriers is None:
+        return
+    barriers = agent.barriers
+
+    @replaces(agent, "mindspore.train.serialization", "save_checkpoint")
+    def save(original: Any, *args: Any, **kwargs: Any) -> Any:
+        from mindspore import Tensor
+
+        moments = [one for name, one in barriers.parameters if is_moment(name) and barriers.step == _LAST_STEP]
+        own = [one.asnumpy().copy() for one in moments]
+        for one in moments:
+            one.set_data(Tensor(one.asnumpy() * 0))
+        try:
+            return original(*args, **kwargs)
+        finally:
+            for one, values in zip(moments, own):
+                one.set_data(Tensor(values))

@@ -1,0 +1,68 @@
+"""Defects in the processes of a real job are caught, and such a run is taken for no other and leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.defect import FILES
+from chaos.selftest.live_run import write_defective
+from tests.rehearsal.kit import Chaos, Done, checks_of, said
+
+LIVE = {one.name: one for one in catalogue() if one.layer != FILES}
+FEW = ("copy-broken-off", "random-draws-repeated", "repaired-once-more")
+"""One of each layer; two of them on ranks in plain Python, which take seconds."""
+
+
+def selftest(chaos: Chaos, cache: Path, *names: str) -> Any:
+    only = [option for name in names for option in ("--only", name)]
+    done = chaos("selftest", "--json", "--jobs", "1", *only, env={"XDG_CACHE_HOME": str(cache)})
+    assert done.code == 0, done.errors
+    return done.json
+
+
+def test_a_defect_of_each_layer_is_caught(chaos: Chaos, tmp_path: Path) -> None:
+    assert {LIVE[name].layer for name in FEW} == {"SDK", "device layer", "job"}
+    told = selftest(chaos, tmp_path, *FEW)
+    assert {row["name"]: row["outcome"] for row in told["rows"]} == dict.fromkeys(FEW, "caught")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("base", sorted({one.base for one in LIVE.values()}))
+def test_every_defect_of_a_base_is_caught(chaos: Chaos, tmp_path: Path, base: str) -> None:
+    told = selftest(chaos, tmp_path, base)
+    wanted = {one.name for one in LIVE.values() if one.base == base}
+    assert {row["name"]: row["outcome"] for row in told["rows"]} == dict.fromkeys(wanted, "caught")
+
+
+@pytest.fixture
+def with_orphan(once: Callable[[str, Callable[[Chaos], Done]], Done], tmp_path: Path) -> Done:
+    """A run whose rank leaves a process behind that carries nothing of the run."""
+    return once("with-orphan", lambda chaos: chaos.run(write_defective(LIVE["hidden-orphan"], tmp_path)))
+
+
+def test_a_run_with_a_defect_says_so(with_orphan: Done) -> None:
+    first, *others = with_orphan.run.result["simulated"]
+    assert first == {"part": f"a seeded defect: {LIVE['hidden-orphan'].inside}", "layer": "every layer"}
+    assert others
+    assert "a seeded defect" in with_orphan.run.path.joinpath("run.json").read_text("utf-8")
+
+
+def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
+    told = said([one for one in checks_of(with_orphan.run.result, "fail") if one["name"] == "hygiene"])
+    assert "outlived the ranks of attempt train" in told and "sleep 3601" in told
+    assert with_orphan.run.left() == []
+    (left,) = with_orphan.run.history.select("job.leftovers", attempt="train")
+    (orphan,) = left.data["orphans"]
+    assert orphan["cmdline"] == ["sleep", "3601"]
+    assert not psutil.pid_exists(orphan["pid"]) or psutil.Process(orphan["pid"]).cmdline() != orphan["cmdline"]
+
+
+def test_its_fault_free_run_has_no_defect(with_orphan: Done) -> None:
+    described = with_orphan.run.path.joinpath("baseline", "run.json").read_text("utf-8")
+    assert "seeded defect" not in described and with_orphan.run.baseline.select("step.end")
