@@ -13,6 +13,7 @@ from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
+from chaos.checks.rules.watched import judge_watched
 from chaos.checks.spans import NotTold, Span, spans, trains_to_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -129,3 +130,4 @@ def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Col
     if not acted.listened:
         found.unknown(expected, "neither an agent nor the SDK has recorded anything in attempt resume")
     found.settle(expected, "none did")
+    judge_watched(plan, artifacts, found)

@@ -95,4 +95,14 @@ DEFECTS = (
         reason=("batch",),
         inside="chaos.selftest.live.resume:shards_swapped",
     ),
+    Defect(
+        name="resumed-without-protection",
+        what="The job started again has no fault tolerance: the next fault would be its end.",
+        layer="job",
+        base="live-ttp",
+        check="mechanism",
+        reason=("has registered with the SDK's controller again", "there is no log of the SDK of attempt resume"),
+        verdict="unknown",
+        inside="chaos.selftest.live.resume:unprotected",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from chaos.agent.start import Agent
@@ -105,3 +106,10 @@ def from_the_beginning(agent: Agent) -> None:
     @replaces(agent, _SERIALIZATION, "load_checkpoint")
     def load(original: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
         raise ValueError("a seeded defect")
+
+
+def unprotected(agent: Agent) -> None:
+    """The job started again has no fault tolerance: the next fault would be its end."""
+    if agent.configuration.attempt == RESUME and agent.place.rank is not None:
+        os.environ["MS_ENABLE_TFT"] = "{TTP:0}"
+        replaces(agent, "chaos.rehearsal.ends", "note")(lambda original, *args: original(*args))

@@ -1,0 +1,33 @@
+"""Part of check ``mechanism``: the job started again is protected again, so that the next fault is survived, too."""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, ranks_text
+from chaos.plan.model import Plan
+
+EXPECTED = "every rank of the job started again has registered with the SDK's controller again"
+
+
+def judge_watched(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the registrations in the SDK's own logs. Says nothing where those of the faulted launch tell of none."""
+    before = _registered(artifacts, TRAIN)
+    if not before:
+        return
+    missing = sorted(set(range(plan.ranks)) & before.keys() - _registered(artifacts, RESUME).keys())
+    where = [before[rank] for rank in missing[:3]]
+    if missing and not artifacts.sdk_events(RESUME):
+        found.unknown(EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where)
+    elif missing:
+        found.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
+    found.settle(EXPECTED, f"{len(before)} ranks have")
+
+
+def _registered(artifacts: Artifacts, attempt: str) -> dict[int, str]:
+    """The ranks that have registered in a launch, and where the log says so."""
+    return {
+        one.rank: one.source
+        for one in artifacts.sdk_events(attempt)
+        if one.kind == "ttp.connected" and one.rank is not None
+    }
