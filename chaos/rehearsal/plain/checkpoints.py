@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -87,27 +88,23 @@ class Checkpoints:
 
     def load_newest_periodic(self) -> int:
         """Load the newest periodic one that every replica group has. Returns its step, 0 where there is none."""
-        steps = [self._periodic_steps(range(model, self._mesh.ranks, self._mesh.model_size)) for model in self._models]
+        steps = [self._periodic_steps(group) for group in self._mesh.groups]
         common = set(steps[0]).intersection(*steps[1:])
         return self._load(steps[self._mesh.model][max(common)]) if common else 0
 
     def roll_back(self) -> int:
         """Load the newest periodic one of this rank itself. Returns its step. Raises FileNotFoundError if there is
         none."""
-        own = self._periodic_steps(range(self._mesh.rank, self._mesh.rank + 1))
+        own = self._periodic_steps((self._mesh.rank,))
         if not own:
             raise FileNotFoundError(f"no periodic checkpoint in {self._own} to roll back to")
         return self._load(own[max(own)])
 
     @property
-    def _models(self) -> range:
-        return range(self._mesh.model_size)
-
-    @property
     def _own(self) -> str:
         return os.path.join(self._output, f"rank_{self._mesh.rank}")
 
-    def _periodic_steps(self, ranks: range) -> dict[int, str]:
+    def _periodic_steps(self, ranks: Iterable[int]) -> dict[int, str]:
         """Finished periodic files of these ranks by the step in their names."""
         found: dict[int, str] = {}
         for rank in ranks:

@@ -14,13 +14,8 @@ class Mesh:
     model_size: int = 1
 
     @property
-    def data_size(self) -> int:
-        """How many ranks hold the same slices; each trains on data of its own."""
-        return self.ranks // self.model_size
-
-    @property
     def data(self) -> int:
-        """Which part of the data this rank trains on."""
+        """Which part of the data this rank trains on: ranks that hold the same slices have one each."""
         return self.rank // self.model_size
 
     @property
@@ -37,4 +32,9 @@ class Mesh:
     @property
     def replicas(self) -> tuple[int, ...]:
         """The ranks that hold the same slices and optimizer state."""
-        return tuple(range(self.model, self.ranks, self.model_size))
+        return self.groups[self.model]
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The replica groups of the job, one for each slice."""
+        return tuple(tuple(range(model, self.ranks, self.model_size)) for model in range(self.model_size))

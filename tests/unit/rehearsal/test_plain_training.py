@@ -21,8 +21,9 @@ ALONE = Mesh(0, 1)
 
 def test_ranks_are_a_matrix_of_data_by_model() -> None:
     mesh = Mesh(5, 8, 2)
-    assert (mesh.data, mesh.model, mesh.data_size) == (2, 1, 4)
+    assert (mesh.data, mesh.model) == (2, 1)
     assert mesh.model_group == (4, 5)
+    assert mesh.groups == ((0, 2, 4, 6), (1, 3, 5, 7))
     assert mesh.replicas == (1, 3, 5, 7)
 
 
