@@ -8,6 +8,7 @@ from pathlib import Path
 
 from chaos.history.reader import History, read_history
 from chaos.observe.training_line import MARK
+from chaos.plain_files import open_plain, read_plain
 from chaos.plan import io
 from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
@@ -56,7 +57,7 @@ def _run_named_in(pointer: Path, reports: Path) -> Path | None:
 def why_incomplete(run_dir: Path) -> str | None:
     """Why this run cannot serve as a baseline, None if it can: every rank must have trained to the last step."""
     try:
-        plan = io.loads((run_dir / "plan.json").read_bytes())
+        plan = io.loads(read_plain(run_dir / "plan.json"))
     except (OSError, io.PlanFormatError) as error:
         return f"its plan cannot be read: {error}"
     if plan.faults:
@@ -86,7 +87,7 @@ def _what_ended(history: History) -> str:
 def _tells_losses(log: Path) -> bool:
     """Whether a rank's log has lines by which its losses can be compared."""
     mark, held = MARK.encode(), b""
-    with log.open("rb") as file:
+    with open_plain(log) as file:
         while block := file.read(_BLOCK):
             if mark in held + block:
                 return True

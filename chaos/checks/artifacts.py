@@ -21,6 +21,7 @@ from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.reader import read_log
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
+from chaos.plain_files import open_plain
 
 if TYPE_CHECKING:
     from chaos.checks.logged import Logged
@@ -97,9 +98,12 @@ class Artifacts:
         for start in reversed(starts):
             candidate = self.job_dir.joinpath(*parts[start:])
             for kept in (candidate, candidate.with_name(candidate.name + DIGESTED)):
-                if kept.is_file():
+                if _is_plain_below(self.job_dir, kept):
                     return kept
         return None
+
+    # What has the name of a log and is no plain file, a link included, is an error of whoever opens it: a log that
+    # cannot be read is not one in which nothing stands.
 
     def sdk_events(self, attempt: str) -> list[LogEvent]:
         """What the SDK's log files of an attempt say, file by file in the order of their lines.
@@ -111,7 +115,7 @@ class Artifacts:
             paths = sorted((self.run_dir / "logs" / attempt / "ttp").glob(_TTP_LOG))
             readers = [TtpLogReader(timezone.utc)]
             self._logs[attempt] = [
-                event for path in paths if path.is_file() for event in read_log(path, readers, name=self.relative(path))
+                event for path in paths for event in read_log(path, readers, name=self.relative(path))
             ]
         return self._logs[attempt]
 
@@ -166,7 +170,7 @@ class Artifacts:
             listed: dict[int, list[Path]] = defaultdict(list)
             for path in directory.iterdir() if directory.is_dir() else ():
                 match = _WORKER_LOG.fullmatch(path.name)
-                if match and path.is_file():
+                if match:
                     listed[int(match["rank"])].append(path)
             for paths in listed.values():
                 paths.sort(key=_number_of)
@@ -181,11 +185,23 @@ class Artifacts:
         directory = self.run_dir / "logs" / attempt
         pattern = f"worker_{rank}.*log" if rank is not None else "*"
         needle = text.encode()
-        return any(_contains(path, needle) for path in sorted(directory.rglob(pattern)) if path.is_file())
+        return any(_contains(path, needle) for path in sorted(directory.rglob(pattern)) if not _is_directory(path))
 
     def unfinished(self) -> list[Path]:
         """Files and directories under the job's directory whose names say that they were not finished."""
         return sorted(_unfinished(self.job_dir))
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_plain_below(root: Path, path: Path) -> bool:
+    """Whether it is a plain file, and no link on the way to it leads out of ``root``."""
+    try:
+        return path.is_file() and not path.is_symlink() and path.resolve().is_relative_to(root.resolve())
+    except (OSError, ValueError, RuntimeError):  # too long a name, a NUL in it, a ring of links
+        return False
 
 
 def _number_of(path: Path) -> float:
@@ -195,7 +211,7 @@ def _number_of(path: Path) -> float:
 
 
 def _contains(path: Path, needle: bytes) -> bool:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         tail = b""
         while block := file.read(_BLOCK):
             if needle in tail + block:

@@ -14,10 +14,15 @@ from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
+from chaos.plain_files import read_plain
 from chaos.plan.io import PlanFormatError, loads
 from chaos.plan.model import Plan
 
 _TEXT_LIMIT = 500
+_LONGEST_TEXT = 4000
+
+MAX_RANKS = 16_384
+"""Most ranks of a run that can be judged. More can be planned, but nothing that was recorded has them."""
 
 
 class RunUnreadable(Exception):
@@ -42,6 +47,7 @@ def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None) ->
     ``checks`` replaces the registered ones. A check that raises is unknown. Raises RunUnreadable when there is no plan
     to judge by.
     """
+    _refuse_links(run_dir)
     plan = _read_plan(run_dir)
     history = read_history(run_dir / "history")
     twin = run_dir / "baseline" / "history"
@@ -61,12 +67,37 @@ def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None) ->
 def _read_plan(run_dir: Path) -> Plan:
     path = run_dir / "plan.json"
     try:
-        return loads(path.read_bytes())
+        plan = loads(read_plain(path))
     except OSError as error:
-        text = f"{path}: cannot be read ({error.strerror}): give the directory of a run, reports/<run>"
-        raise RunUnreadable(text) from error
+        raise RunUnreadable(f"{path}: {error.strerror}: give the directory of a run, reports/<run>") from error
     except PlanFormatError as error:
         raise RunUnreadable(f"{path}: {error}") from error
+    if plan.ranks > MAX_RANKS:
+        raise RunUnreadable(f"{path}: a run of {plan.ranks} ranks cannot be judged; {MAX_RANKS} is the limit")
+    return plan
+
+
+def _refuse_links(run_dir: Path) -> None:
+    """A run's directory holds its own files. What is behind a link could be anybody's, and could change meanwhile."""
+    names = (
+        "plan.json",
+        "run.json",
+        "history",
+        "baseline",
+        "baseline/history",
+        "baseline/run.json",
+        "baseline/logs",
+        "job",
+        "logs",
+    )
+    for path in (
+        *(run_dir / name for name in names),
+        *run_dir.glob("logs/*"),
+        *run_dir.glob("logs/*/ttp"),
+        *run_dir.glob("baseline/logs/*"),
+    ):
+        if path.is_symlink():
+            raise RunUnreadable(f"{path}: is a link; a run's directory must hold its files itself")
 
 
 def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -84,7 +115,8 @@ def _presentable(finding: Finding, run_dir: Path) -> Finding:
     place = f"{run_dir}/"
 
     def shown(text: str) -> str:
-        return readable(text if place == "./" else text.replace(place, ""))
+        text = readable(text if place == "./" else text.replace(place, ""))
+        return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
     where = tuple(map(shown, finding.where))
     return replace(finding, expected=shown(finding.expected), seen=shown(finding.seen), where=where)

@@ -9,6 +9,7 @@ from chaos.checks.finding import Finding
 from chaos.checks.strangers import judge_strangers
 from chaos.history.event import Event
 from chaos.history.reader import History, Problem
+from chaos.plain_files import read_plain
 from chaos.plan.io import fingerprint
 from chaos.plan.model import Plan
 
@@ -109,7 +110,7 @@ def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> Non
     recorded = start.data.get("plan") if start else None
     if start is not None and recorded is not None:
         expected = "the plan is the one that the run was made by"
-        if fingerprint((artifacts.run_dir / "plan.json").read_bytes()) != recorded:
+        if fingerprint(read_plain(artifacts.run_dir / "plan.json")) != recorded:
             found.unknown(expected, "it was changed afterwards", "plan.json", start.source)
         found.settle(expected, "it is", "plan.json")
 

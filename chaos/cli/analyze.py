@@ -36,6 +36,9 @@ def command(run: str, reports: Path, as_json: bool) -> int:
         result = analyze(directory)
     except RunUnreadable as error:
         raise click.UsageError(str(error)) from error
+    except OSError as error:
+        click.echo(f"chaos: the reports of {directory} cannot be written: {error}", err=True)
+        return codes.HARNESS
     if as_json:
         echo_json(result.to_json())
     else:

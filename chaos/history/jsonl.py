@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.plain_files import UnreadableFile, open_plain
+from chaos.strict_json import parse
+
+__all__ = ["MAX_LINE", "Line", "UnreadableFile", "decode", "encode", "read_lines"]
+
 MAX_LINE = 1 << 20
 """Longest line in bytes, newline included. A longer one is refused by writers and is a problem for readers."""
 
+MAX_DEPTH = 64
+"""Levels of objects and lists in a line; more than any record has."""
 
-class UnreadableFile(OSError):
-    """The file is not a plain file that can be read."""
+MAX_PARTS = 20_000
+"""Objects and lists in a line, that of its outermost level included."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 
     Raises UnreadableFile for anything but a plain file: a FIFO would block for ever and a link may lead out of the run.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise UnreadableFile(f"{path}: cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise UnreadableFile(f"{path}: is not a plain file")
+    with open_plain(path) as file:
         number = 0
         while line := file.readline(MAX_LINE + 1):
             number += 1
@@ -55,13 +53,19 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def decode(text: bytes) -> dict[str, Any]:
-    """Parse one line. Raises ValueError unless it is one JSON object with finite numbers."""
-    try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    """Parse one line. Raises ValueError unless it is one JSON object that a writer can have made.
+
+    It is strict JSON (chaos.strict_json). It is nested at most MAX_DEPTH levels deep, and holds at
+    most MAX_PARTS objects and lists, so that what it takes in memory is a small multiple of its length.
+    """
+    parts = text.count(b"[") + text.count(b"{")
+    if parts > MAX_PARTS:
+        raise ValueError(f"more than {MAX_PARTS} objects and lists")
+    value = parse(text)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object was expected, not {type(value).__name__}")
+    if parts > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise ValueError("nested too deeply")
     return value
 
 
@@ -73,12 +77,10 @@ def encode(record: dict[str, Any]) -> bytes:
     return line
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is too large for a float")
-    return value
+def _depth(value: Any) -> int:
+    """Levels of objects and lists, without recursion."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, (dict, list))]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth

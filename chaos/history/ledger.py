@@ -10,6 +10,9 @@ from typing import Any
 
 from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
 
+_BLOCK = 1 << 16
+_MAX_PROBLEMS = 100
+
 
 class LedgerError(RuntimeError):
     """The ledger cannot be written or read. No fault may be made without its undo step on disk."""
@@ -93,6 +96,9 @@ class Ledger:
                     _take(decode(line.text), steps, closed)
                 except ValueError as error:
                     problems.append(f"{self._path.name}:{line.number}: not an undo record: {error}")
+                    if len(problems) >= _MAX_PROBLEMS:
+                        problems.append(f"{self._path.name}: the rest was not looked at")
+                        break
         except UnreadableFile as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 problems.append(str(error))
@@ -143,8 +149,13 @@ def _take(record: dict[str, Any], steps: dict[str, UndoStep], closed: dict[str, 
 def _drop_torn_line(descriptor: int) -> None:
     size = os.fstat(descriptor).st_size
     end = size
-    while end and os.pread(descriptor, 1, end - 1) != b"\n":
-        end -= 1
+    while end:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
     if end != size:
         os.ftruncate(descriptor, end)
 

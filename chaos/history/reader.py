@@ -17,6 +17,13 @@ ProblemKind = Literal[
 """torn-last-line: the writer was killed, which a scenario may well do; also a file that is still empty. torn-line: the
 same, in a file that was resumed. All others mean that the record is damaged or incomplete."""
 
+MAX_BYTES = 256 << 20
+"""Bytes of all files of a history together. Its events take about ten times as much in memory."""
+
+MAX_PROBLEMS = 1000
+"""Problems of one file after which the rest of it is not looked at: it is no history, or nothing can be saved of it."""
+
+_LARGEST = 2**63 - 1
 _FRAME = ("seq", "mono", "wall", "event", "attempt", "rank", "pid")
 
 
@@ -101,13 +108,22 @@ def read_history(directory: Path) -> History:
     segments: list[_Segment] = []
     try:
         paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl")
+        size = sum(path.lstat().st_size for path in paths)
     except OSError as error:
-        return History(problems=(Problem("unreadable", directory.name, f"cannot be listed: {error.strerror}"),))
+        return _nothing(directory, f"cannot be listed: {error.strerror}")
+    if directory.is_symlink():
+        return _nothing(directory, "is a link, and links are not followed")
+    if size > MAX_BYTES:
+        return _nothing(directory, f"its files have {size:,} bytes, and at most {MAX_BYTES:,} are read")
     for path in paths:
         file = _File(path, f"{directory.name}/{path.name}")
         segments += file.read()
         problems += file.problems
     return History(tuple(_merge(segments)), tuple(problems))
+
+
+def _nothing(directory: Path, why: str) -> History:
+    return History(problems=(Problem("unreadable", directory.name, why),))
 
 
 @dataclass
@@ -148,6 +164,9 @@ class _File:
                         garbled = line.number
                     else:
                         self._take(event, garbled_before=garbled == line.number - 1)
+                if len(self.problems) >= MAX_PROBLEMS:
+                    self._problem("unreadable", where, f"after {MAX_PROBLEMS} problems the rest is not looked at")
+                    break
         except UnreadableFile as error:
             self._problem("unreadable", self._name, str(error))
         except OSError as error:
@@ -199,14 +218,16 @@ class _File:
 def _parse(text: bytes, writer: str, where: str) -> Event:
     record = decode(text)
     seq, mono, wall = (_integer(record, key) for key in ("seq", "mono", "wall"))
-    if seq is None or mono is None or wall is None or min(seq, mono, wall) < 0:
-        raise ValueError("seq, mono and wall are needed and cannot be negative")
+    if seq is None or mono is None or wall is None or min(seq, mono, wall) < 0 or max(seq, mono, wall) > _LARGEST:
+        raise ValueError("seq, mono and wall are needed, cannot be negative and fit 64 bits")
     name, attempt = record.get("event"), record.get("attempt")
     if not isinstance(name, str) or not name:
         raise ValueError("event must be a name")
     if not (attempt is None or isinstance(attempt, str)):
         raise ValueError("attempt must be a name or null")
     rank, pid = _integer(record, "rank"), _integer(record, "pid")
+    if not (rank is None or -1 <= rank <= _LARGEST) or not (pid is None or 0 <= pid <= _LARGEST):
+        raise ValueError(f"rank {rank} or pid {pid} cannot be")
     data = {key: value for key, value in record.items() if key not in _FRAME}
     return Event(name, mono, wall, writer, seq, attempt, rank, pid, data, where)
 

@@ -9,7 +9,6 @@ and the names are for those.
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from chaos.observe.ckpt_format import RECORD, parse_ckpt
 from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.safetensors_format import LENGTH_SIZE, looks_like_safetensors, parse_safetensors
 from chaos.observe.tensor import Tensor
+from chaos.plain_files import UnreadableFile, open_plain
 
 __all__ = ["Checkpoint", "CheckpointError", "CheckpointNotSupported", "Tensor", "read_checkpoint"]
 
@@ -74,16 +74,15 @@ def read_checkpoint(path: Path, *, limit: int = DEFAULT_LIMIT) -> Checkpoint:
     it is over the limit or holds a kind of value that this reader does not know.
     """
     try:
-        # Before opening: a named pipe would block there for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise CheckpointError(path, "not a regular file")
         return _sort(path, _parse(path, limit))
+    except UnreadableFile as error:
+        raise CheckpointError(path, str(error.strerror)) from error
     except OSError as error:
         raise CheckpointError(path, f"cannot be read: {error.strerror or error}") from error
 
 
 def _parse(path: Path, limit: int) -> Parsed:
-    with path.open("rb") as stream:
+    with open_plain(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(0)
         if size == 0:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_LONGEST = 1000
+"""Characters of a problem: it may quote a name out of the file."""
+
 
 class CheckpointError(Exception):
     """The file is missing or damaged. The text names the file, the place in it and what is wrong there."""
 
     def __init__(self, path: Path, problem: str, offset: int | None = None) -> None:
+        problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
         self.path = path
         self.problem = problem
         self.offset = offset

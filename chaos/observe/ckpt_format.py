@@ -26,6 +26,7 @@ from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.tensor import MAX_DIMS, STORAGE, Tensor, byte_count, make_tensor
 
 RECORD = 0x0A  # field 1, length-delimited
+MAX_RECORD = 1 << 30  # twice what MindSpore writes into one
 _DTYPES = {
     "Bool": "bool",
     "Int8": "int8",
@@ -142,6 +143,10 @@ def _next_record(source: _Source) -> Any:
     if length > left:
         problem = f"the record says that it has {length} bytes, but {left} are left: truncated, or a broken length"
         raise CheckpointError(source.path, problem, start)
+    if length > MAX_RECORD:
+        raise CheckpointNotSupported(
+            source.path, f"a record of {length} bytes is over the limit of {MAX_RECORD}", start
+        )
     try:
         return parse_value(source.take(length))
     except ValueError as error:
@@ -160,6 +165,8 @@ def _add(
     tensor = message.tensor
     if not (message.HasField("tensor") and tensor.HasField("tensor_type") and tensor.HasField("tensor_content")):
         raise ValueError(f"{tag!r} has no tensor, no type or no content")
+    if len(tensor.dims) > MAX_DIMS:
+        raise ValueError(f"tensor {tag!r} has impossible dims, {len(tensor.dims)} of them")
     tensor_type, dims, content = _text(tensor.tensor_type, "type"), tuple(tensor.dims), tensor.tensor_content
     if partial is not None:
         if (tag, tensor_type, dims) != (partial.tag, partial.tensor_type, partial.dims):

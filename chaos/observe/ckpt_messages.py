@@ -12,6 +12,12 @@ from typing import Any
 
 _PACKAGE = "chaos.observe.ckpt"
 
+MAX_FIELDS = 64
+"""Fields of a value and its tensor, each dim counted. protobuf takes many times their bytes in memory for them."""
+
+_TENSOR = 2 << 3 | 2
+_FIXED = {1: 8, 5: 4}
+
 
 @cache
 def value_class() -> Any:
@@ -56,6 +62,8 @@ def parse_value(raw: bytes) -> Any:
     from google.protobuf.message import DecodeError
     from google.protobuf.unknown_fields import UnknownFieldSet
 
+    if _fields(memoryview(raw)) > MAX_FIELDS:
+        raise ValueError(f"the record has more than {MAX_FIELDS} fields, which no checkpoint value has")
     message = value_class()()
     try:
         message.ParseFromString(raw)
@@ -66,3 +74,39 @@ def parse_value(raw: bytes) -> Any:
     if message.ByteSize() != len(raw):
         raise ValueError(f"the record has {len(raw)} bytes, but its fields take {message.ByteSize()}")
     return message
+
+
+def _fields(raw: memoryview) -> int:
+    """How many fields a value has, those of its tensor included, as far as they can be told; counts to the limit only.
+
+    What is broken is left to protobuf, which says so.
+    """
+    found, waiting = 0, [raw]
+    while waiting:
+        part = waiting.pop()
+        at = 0
+        while at < len(part) and found <= MAX_FIELDS:
+            found += 1
+            key, at = _varint(part, at)
+            if key & 7 == 0:
+                _, at = _varint(part, at)
+            elif key & 7 == 2:
+                length, at = _varint(part, at)
+                if key == _TENSOR and part is raw:
+                    waiting.append(part[at : at + length])
+                at += length
+            elif key & 7 in _FIXED:
+                at += _FIXED[key & 7]
+            else:
+                break
+    return found
+
+
+def _varint(part: memoryview, at: int) -> tuple[int, int]:
+    """The number at a place, and the place after it."""
+    value = 0
+    for index, byte in enumerate(part[at : at + 10]):
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, at + index + 1
+    return value, len(part)

@@ -14,10 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-GROUP_INFO = "group_info.pb"
-MAX_BYTES = 16 << 20
-"""More than a million ranks take."""
+from chaos.plain_files import read_plain
 
+GROUP_INFO = "group_info.pb"
+MAX_BYTES = 4 << 20
+"""What a million ranks take."""
+
+MAX_GROUPS = 10_000
+"""Communication groups that one rank is in; some dozens are usual."""
+
+_LONGEST = 1000
 _PACKAGE = "chaos.observe.groups"
 
 
@@ -25,6 +31,7 @@ class GroupInfoError(Exception):
     """The file cannot be read as group information. Names the file and what is wrong with it."""
 
     def __init__(self, path: Path, problem: str) -> None:
+        problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
         self.path = path
         self.problem = problem
         super().__init__(f"{path}: {problem}")
@@ -44,12 +51,9 @@ def read_group_info(path: Path) -> GroupInfo:
     Raises GroupInfoError when it is missing, too large, or not exactly such a message.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_plain(path, MAX_BYTES)
     except OSError as error:
-        raise GroupInfoError(path, f"cannot be read: {error.strerror}") from error
-    if len(raw) > MAX_BYTES:
-        raise GroupInfoError(path, f"is larger than {MAX_BYTES:,} bytes, so it is no group information")
+        raise GroupInfoError(path, str(error.strerror)) from error
     if not raw:
         raise GroupInfoError(path, "is empty")
     try:
@@ -79,6 +83,8 @@ def _parse(raw: bytes) -> GroupInfo:
         message.ParseFromString(raw)
     except (DecodeError, RecursionError, ValueError) as error:
         raise ValueError("is not group information: the protobuf data is broken") from error
+    if len(message.parallel_group_item) > MAX_GROUPS:
+        raise ValueError(f"is not group information: it names more than {MAX_GROUPS} communication groups")
     parts = [message, message.ckpt_restore_rank_list]
     parts += [part for item in message.parallel_group_item for part in (item, item.parallel_group_ranks)]
     if any(len(UnknownFieldSet(part)) for part in parts):

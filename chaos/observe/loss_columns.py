@@ -19,6 +19,7 @@ from chaos.observe.line_template import WIDEST, Bytes, Digits, Indices, Template
 from chaos.observe.lines import LINE_LIMIT
 from chaos.observe.training_line import BAR, MARK, TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.wall_time import WallTime
+from chaos.plain_files import open_plain
 
 PIECE = 1 << 19
 """Bytes that are read at once. They stay in the processor's cache."""
@@ -75,7 +76,7 @@ class LossScanner:
         buffer = np.empty(LINE_LIMIT + PIECE + WIDEST, np.uint8)
         window = memoryview(buffer.data)
         held = 0  # bytes of a line that has not ended yet, at the beginning of the buffer
-        with path.open("rb", buffering=0) as stream:
+        with open_plain(path) as stream:
             while count := stream.readinto(window[held : held + PIECE]):
                 end = held + count
                 if held == LINE_LIMIT:  # a line over the limit: what follows is thrown away, up to its end

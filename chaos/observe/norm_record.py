@@ -6,9 +6,11 @@ step was trained again.
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
+
+from chaos.plain_files import read_plain
+from chaos.strict_json import parse
 
 NAME = "abnormal_global_norm.json"
 
@@ -20,8 +22,8 @@ class NormRecordError(ValueError):
 def read_norm_record(path: Path) -> dict[int, list[float]]:
     """The norms by step. Raises NormRecordError on anything else than such a record, OSError when it cannot be read."""
     try:
-        data = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        data = parse(read_plain(path), finite=False)
+    except ValueError as error:
         raise NormRecordError(f"not JSON: {error}") from error
     if not isinstance(data, dict):
         raise NormRecordError("not a mapping of steps to norms")

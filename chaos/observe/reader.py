@@ -15,6 +15,7 @@ from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import MsrunLogReader
 from chaos.observe.ttp_log import TtpLogReader
+from chaos.plain_files import open_plain
 
 CHUNK = 1 << 20
 _HEAD_LINES = 50
@@ -84,7 +85,7 @@ def read_log(
     pid = int(suffix[1]) if suffix else None
     file = str(path) if name is None else name
     splitter = LineSplitter(line_limit)
-    with path.open("rb") as stream:
+    with open_plain(path) as stream:
         chunk = stream.read(CHUNK)
         first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
         ordered = [*([first] if first else []), *(reader for reader in readers if reader is not first)]

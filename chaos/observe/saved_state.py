@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from chaos.observe.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.layout import DIGESTED
+from chaos.plain_files import read_plain
 
 _FORMAT = 1
 
@@ -68,9 +69,9 @@ def keep_digests(path: Path) -> Path:
 
 def _read_digested(path: Path) -> SavedState:
     try:
-        digested = TypeAdapter(_Digested).validate_json(path.read_bytes())
+        digested = TypeAdapter(_Digested).validate_json(read_plain(path))
     except OSError as error:
-        raise CheckpointError(path, f"cannot be read: {error.strerror}") from error
+        raise CheckpointError(path, str(error.strerror)) from error
     except ValidationError as error:
         raise CheckpointError(path, f"not the digests of a checkpoint: {error.error_count()} problems") from error
     if digested.state is None:

@@ -22,6 +22,7 @@ from chaos.plan.model import (
     Recovery,
     Watch,
 )
+from chaos.strict_json import parse
 
 _MAX_PROBLEMS = 10
 
@@ -71,7 +72,7 @@ def loads(text: str | bytes) -> Plan:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         shown = [f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in found]
         raise PlanFormatError(_message(shown)) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise PlanFormatError(f"not a plan: not JSON: {error}") from None
     if unknown:
         raise PlanFormatError(_message([f"{place}: unknown key" for place in unknown]))
@@ -104,7 +105,7 @@ def _adapter() -> TypeAdapter[Plan]:
 
 def _unknown_keys(text: str | bytes) -> list[str]:
     """Keys that no part of a plan has; the adapter passes them over."""
-    data = json.loads(text)
+    data = parse(text)
     if not isinstance(data, dict):
         return []
     parts: list[tuple[str, type, Any]] = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]

@@ -27,7 +27,7 @@ from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
 from chaos.scenario.fault import Trigger
 from chaos.scenario.ids import fault_ids
-from chaos.scenario.model import Scenario
+from chaos.scenario.model import MAX_RANKS, Scenario
 from chaos.scenario.terms import Mechanism
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout
@@ -91,6 +91,10 @@ class Scheduled:
         return self.silences or (self.raised and self.repaired_by is None)
 
 
+MAX_HIT = 2 * MAX_RANKS
+"""Most ranks that the faults of one scenario hit together, each counted as often as it is hit."""
+
+
 def plan_faults(
     scenario: Scenario,
     layout: Layout,
@@ -118,6 +122,7 @@ def plan_faults(
     if scenario.job.agent and "retry" not in scenario.job.strategies:
         on = tuple(mechanism for mechanism in on if mechanism not in ONLINE)  # the agent chooses another strategy
     scheduled = []
+    hit = 0
     for index, (name, fault) in enumerate(zip(ids, scenario.faults, strict=True)):
         path = f"faults.{index}"
         effect = _effect(fault.kind, effects, f"{path}.kind", problems)
@@ -127,6 +132,12 @@ def plan_faults(
         except TopologyError as error:
             problems.add_topology(f"{path}.target", error)
             continue
+        hit += len(target.ranks)
+        if hit > MAX_HIT:
+            problems.add(
+                f"{path}.target", f"the faults up to this one hit {hit:,} ranks in all; {MAX_HIT:,} is the limit"
+            )
+            break
         parameters = _plain(fault.parameters, f"{path}.parameters", problems)
         if effect is None or moment is None or parameters is None:
             continue

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
 from chaos.checks.judge import Judgement, judge
-from chaos.checks.measures import rollback, stalled
+from chaos.checks.measures import Measure, rollback, stalled
+from chaos.history.jsonl import decode
 from chaos.history.reader import History
+from chaos.plain_files import read_plain
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
 from chaos.report.junit import write_junit
@@ -42,8 +45,8 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         ),
         recovery=_recovery(judgement),
         baseline=_baseline(plan, run_dir),
-        versions=facts.get("versions") or {},
-        simulated=tuple(facts.get("simulated") or ()),
+        versions=_versions(facts),
+        simulated=_simulated(facts),
         agent=_agent_cost(judgement.history),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
@@ -62,10 +65,20 @@ def _agent_cost(history: History) -> dict[str, float | None]:
 def _read_facts(path: Path) -> dict[str, Any]:
     """run.json, or nothing: versions and stand-ins inform a reader, no verdict rests on them."""
     try:
-        facts = json.loads(path.read_text("utf-8"))
+        return decode(read_plain(path))
     except (OSError, ValueError):
         return {}
-    return facts if isinstance(facts, dict) else {}
+
+
+def _versions(facts: dict[str, Any]) -> dict[str, Any]:
+    versions = facts.get("versions")
+    return versions if isinstance(versions, dict) else {}
+
+
+def _simulated(facts: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    parts = facts.get("simulated")
+    named = (one for one in parts if isinstance(one, dict)) if isinstance(parts, list) else ()
+    return tuple(one for one in named if isinstance(one.get("part"), str) and isinstance(one.get("layer"), str))
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
@@ -85,7 +98,7 @@ def _fault(history: History, fault: PlannedFault) -> FaultResult:
         id=fault.id,
         kind=fault.kind,
         ranks=fault.ranks,
-        evidence=tuple(one for one in evidence or () if isinstance(one, dict)),
+        evidence=tuple(one for one in evidence if isinstance(one, dict)) if isinstance(evidence, list) else (),
         healed=history.first("fault.healed", fault=fault.id) is not None,
     )
 
@@ -94,11 +107,19 @@ def _recovery(judgement: Judgement) -> RecoveryResult:
     recovery, history = judgement.recovery, judgement.history
     total = None if recovery.total is None else recovery.total / 1e9
     phases = {phase.name: phase.seconds for phase in recovery.phases}
-    cost = (rollback(history).value, stalled(history).value)
+    cost = (_figure(rollback, history), _figure(stalled, history))
     return RecoveryResult(recovery.mechanism, phases, total, recovery.reason, *cost)
+
+
+def _figure(measured: Callable[[History], Measure], history: History) -> float | None:
+    try:
+        return measured(history).value
+    except Exception:  # events without what belongs to them; the checks say so
+        return None
 
 
 def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:
     """What was asked for (``auto``, ``none``, or a run's name), and the run that was compared with."""
     wanted = plan.baseline if plan.baseline in ("auto", "none") else PurePath(plan.baseline).name
-    return {"wanted": wanted, "run": _read_facts(run_dir / "baseline" / "run.json").get("run")}
+    run = _read_facts(run_dir / "baseline" / "run.json").get("run")
+    return {"wanted": wanted, "run": run if isinstance(run, str) else None}

@@ -22,9 +22,9 @@ def junit(result: Result) -> JUnitXml:
     suite = TestSuite(name)
     suite.add_property("verdict", result.verdict)
     if result.recovery.mechanism is not None:
-        suite.add_property("recovery.mechanism", result.recovery.mechanism)
+        suite.add_property("recovery.mechanism", readable(result.recovery.mechanism))
     for phase, seconds in result.recovery.phases.items():
-        suite.add_property(f"recovery.{phase}", _seconds(seconds))
+        suite.add_property(readable(f"recovery.{phase}"), _seconds(seconds))
     if result.recovery.phases:
         suite.add_property("recovery.total", _seconds(result.recovery.total))
     for check, group in groupby(result.checks, key=lambda one: one.name):
@@ -32,8 +32,8 @@ def junit(result: Result) -> JUnitXml:
     said = {check.name for check in result.checks}
     for left_out in result.not_checked:
         if left_out["name"] not in said:
-            case = TestCase(left_out["name"], classname=name, time=0)
-            case.result = [Skipped(f"{left_out['what']}: {left_out['reason']}")]
+            case = TestCase(readable(left_out["name"]), classname=name, time=0)
+            case.result = [Skipped(readable(f"{left_out['what']}: {left_out['reason']}"))]
             suite.add_testcase(case)
     suite.update_statistics()  # type: ignore[no-untyped-call]
     xml = JUnitXml("chaos")
@@ -52,13 +52,13 @@ def write_junit(result: Result, run_dir: Path) -> Path:
 
 
 def _case(suite: str, check: str, findings: list[CheckResult]) -> TestCase:
-    case = TestCase(check, classname=suite, time=0)
+    case = TestCase(readable(check), classname=suite, time=0)
     verdict = worst([one.verdict for one in findings])
     if verdict != "pass":
         decisive = [one for one in findings if one.verdict == verdict]
         kind = Failure if verdict == "fail" else Error
-        outcome = kind(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}", verdict)
-        outcome.text = "\n\n".join(_text(one) for one in findings if one.verdict != "pass")
+        outcome = kind(readable(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"), verdict)
+        outcome.text = readable("\n\n".join(_text(one) for one in findings if one.verdict != "pass"))
         case.result = [outcome]
     return case
 

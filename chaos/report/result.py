@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from chaos.checks.finding import Verdict
+from chaos.plain_files import read_plain
+from chaos.plan.io import loads
 from chaos.report.files import replace_file
+from chaos.strict_json import parse
 
 SCHEMA_VERSION = 1
 FILE = "result.json"
@@ -172,9 +178,29 @@ def read_result(run_dir: Path) -> Result:
     """Read result.json of a run. Raises ResultUnreadable."""
     path = run_dir / FILE
     try:
-        return from_json(json.loads(path.read_text("utf-8")))
+        data = parse(read_plain(path))
+        _check_types(data)
+        return from_json(data)
     except OSError as error:
-        raise ResultUnreadable(f"{path}: cannot be read ({error.strerror}): run `chaos analyze` on the run") from error
+        raise ResultUnreadable(f"{path}: {error.strerror}: run `chaos analyze` on the run") from error
+    except ValidationError as error:
+        text = f"{path}: not a result of this version ({error.error_count()} values): run `chaos analyze` on the run"
+        raise ResultUnreadable(text) from error
     except (KeyError, TypeError, ValueError) as error:
         text = f"{path}: not a result of this version ({error!r}): run `chaos analyze` on the run"
         raise ResultUnreadable(text) from error
+
+
+def _check_types(data: Any) -> None:
+    """Refuse values of other types than the format's. Raises ValueError, of which pydantic's ValidationError is one."""
+    # Half a character pair, which evidence may hold, is no JSON for the validator; its type is that of any text.
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+    _adapter().validate_json(text, strict=True)
+    loads(json.dumps(data["plan"]))
+    if not all(isinstance(one.get(key), str) for one in data["simulated"] for key in ("part", "layer")):
+        raise ValueError("a stand-in has no name or no layer")
+
+
+@cache
+def _adapter() -> TypeAdapter[Result]:
+    return TypeAdapter(Result)

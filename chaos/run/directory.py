@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.plain_files import read_plain
 from chaos.run.ownership import FileLock, RunLock
 from chaos.run.wait import wait_for
 
@@ -105,11 +107,11 @@ def read_run(run_dir: Path) -> dict[str, Any]:
     """The content of run.json. Raises RunDirectoryError unless it names the run and its token."""
     path = run_dir / RUN_FILE
     try:
-        record = json.loads(path.read_bytes())
+        record = decode(read_plain(path))
     except OSError as error:
-        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
+        raise RunDirectoryError(str(error)) from error
     except ValueError as error:
-        raise RunDirectoryError(f"{path}: is not JSON: {error}") from error
+        raise RunDirectoryError(f"{path}: is not JSON of a run: {error}") from error
     match record:
         case {"run": str(), "token": str(token)} if token:
             return dict(record)
@@ -154,7 +156,7 @@ def make_private_directory(
     Its undo step ("remove-directory", id ``step``) is on disk before it is made. Paths of sockets are
     limited to 107 bytes, so its name is short, and it is made in /tmp where TMPDIR is too long for that.
     """
-    path = (parent or Path(tempfile.gettempdir())) / _private_name(token)
+    path = (parent or Path(tempfile.gettempdir())) / private_name(token)
     if parent is None and len(os.fsencode(path)) > _MAX_PRIVATE:
         path = Path("/tmp", path.name)
     note = "remove the run's private directory"
@@ -167,10 +169,11 @@ def make_private_directory(
 def private_directories(token: str) -> list[Path]:
     """Where the private directories of a run are, if it has any."""
     parents = dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), MEMORY))
-    return [parent / _private_name(token) for parent in parents]
+    return [parent / private_name(token) for parent in parents]
 
 
-def _private_name(token: str) -> str:
+def private_name(token: str) -> str:
+    """Name of a run's private directories."""
     return f"chaos-{token[-16:]}"
 
 

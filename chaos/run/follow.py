@@ -5,11 +5,12 @@ Only for triggers, deadlines and the live view. Verdicts are made from the files
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from chaos.history.jsonl import decode
 
 _CHUNK = 1 << 20
 
@@ -60,7 +61,7 @@ class RankFollower:
             tail = self._files.setdefault(path, TailedFile(path, mapped=True))
             for line in tail.new_lines():
                 try:
-                    event = json.loads(line)
+                    event = decode(line)
                 except ValueError:
                     continue
                 if isinstance(event, dict):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.plain_files import UnreadableFile
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
@@ -156,6 +157,8 @@ class _Record:
         path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
         try:
             path.parent.mkdir(exist_ok=True)
+            if path.parent.is_symlink():
+                raise UnreadableFile(path.parent, "is a link, nothing is written through it")
             self._history = HistoryWriter(path, writer="heal", run=token, clock=clock, resume=True)
         except (HistoryWriteError, OSError) as error:
             self.failed(error)

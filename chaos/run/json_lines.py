@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from chaos.history.jsonl import UnreadableFile, decode, read_lines
+
 
 class JsonLines:
     """Appends objects to a file and gives them back. Lines that a kill has torn do not count."""
@@ -27,12 +29,14 @@ class JsonLines:
             os.close(descriptor)
 
     def read(self) -> list[dict[str, Any]]:
-        """Every object in the file, in order; none when there is no file."""
+        """Every object in the file, in order; none when there is no file. Raises UnreadableFile."""
         try:
-            text = self._path.read_text("utf-8", errors="replace")
-        except FileNotFoundError:
-            return []
-        return [record for line in text.splitlines() if (record := _parsed(line)) is not None]
+            lines = [line.text for line in read_lines(self._path) if line.text is not None]
+        except UnreadableFile as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return []
+            raise
+        return [record for line in lines if (record := _parsed(line)) is not None]
 
     def _is_torn(self) -> bool:
         with self._path.open("rb") as file:
@@ -40,9 +44,8 @@ class JsonLines:
             return size > 0 and (file.seek(size - 1), file.read(1))[1] != b"\n"
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        return decode(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) else None

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.jsonl import decode
+from chaos.plain_files import read_plain
 from chaos.platforms.process import ProcessIdentity, alive, identify
 from chaos.run.wait import DeadlineExpired, wait_for
 
@@ -118,9 +120,14 @@ class RunLock:
 def is_live(run_dir: Path) -> bool:
     """Whether a process owns the run now. A directory that was never locked has no owner."""
     try:
-        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # Without O_NONBLOCK a pipe in the lock's place would block for ever.
+        descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link or a socket: whoever locks it is told
+            return False
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -133,8 +140,7 @@ def is_live(run_dir: Path) -> bool:
 def read_owner(run_dir: Path) -> ProcessIdentity | None:
     """Who last wrote down to own the run. Says nothing about whether it still does: ``is_live`` does."""
     try:
-        with (run_dir / LOCK_NAME).open("rb") as file:
-            record = json.loads(file.read(4096))
+        record = decode(read_plain(run_dir / LOCK_NAME, 4096))
     except (OSError, ValueError):
         return None
     match record:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from chaos.history.jsonl import decode
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.follow import TailedFile
@@ -28,7 +28,7 @@ class ReapedByLauncher:
 
     def _take(self, line: bytes) -> None:
         try:
-            event = json.loads(line)
+            event = decode(line)
         except ValueError:  # left to the history's reader
             return
         match event:
@@ -36,7 +36,7 @@ class ReapedByLauncher:
                 "event": "child.exit",
                 "child_pid": int(pid),
                 "start_time": int(start),
-                "signal": signal,
-                "code": code,
+                "signal": int() | None as signal,
+                "code": int() | None as code,
             }:
                 self._ended[pid, start] = ExitStatus(signal, code)

@@ -59,7 +59,10 @@ def _parsed(record: dict[str, Any]) -> SoakRun | None:
         run = SoakRun(**record)
     except TypeError:
         return None
-    return run if run.verdict is None or run.verdict in VERDICTS else None
+    texts, numbers = (run.scenario, run.cell, run.code), (run.started, run.seconds, run.load)
+    sound = all(isinstance(one, str) for one in texts) and isinstance(run.run, str | None)
+    sound = sound and all(isinstance(one, (int, float)) for one in numbers)
+    return run if sound and (run.verdict is None or run.verdict in VERDICTS) else None
 
 
 def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:

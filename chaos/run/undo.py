@@ -19,7 +19,7 @@ from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
-from chaos.run.directory import MARKER
+from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
 from chaos.run.undo_storage import unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
@@ -140,8 +140,8 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
     """Remove a private directory of the run. Arguments: path, absolute.
 
     It must be a directory, not a link, of this user, whose marker file holds this run's token; without a marker it is
-    removed only if it is empty. Links in it are removed, never followed. The marker goes last, so that a removal that
-    was cut off can be completed.
+    removed only if it is empty and has the name of this run's private directories. Links in it are removed, never
+    followed. The marker goes last, so that a removal that was cut off can be completed.
     """
     path = Path(str(step.arguments.get("path", "")))
     if not path.is_absolute():
@@ -162,6 +162,8 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
             _remove(path / name)
     elif names and _marked_with(path) not in (context.token, ""):
         raise CannotUndo(f"{path} carries another run's marker; it was left alone")
+    elif not (names and _marked_with(path)) and path.name != private_name(context.token):
+        raise CannotUndo(f"{path} is empty, but has not the name of this run's directories; it was left alone")
     if {entry.name for entry in path.iterdir()} - {MARKER}:  # without the marker nobody could remove it any more
         raise CannotUndo(f"{path}: something was put there meanwhile; do it again")
     (path / MARKER).unlink(missing_ok=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 PATTERN = r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h)\s*$"
 """What a duration looks like, as a regular expression that Python and JSON Schema read alike."""
+
+LONGEST = 366 * 24 * 3600.0
+"""Seconds of the longest duration: no clock of the machine is asked to wait for more."""
 
 _DURATION = re.compile(PATTERN)
 
@@ -22,8 +24,8 @@ def parse_duration(value: object) -> float:
         return value
     if isinstance(value, str) and (match := _DURATION.match(value)):
         seconds = float(match[1]) * _UNITS[match[2]]
-        if not math.isfinite(seconds):
-            raise ValueError("a duration must be finite")
+        if not seconds <= LONGEST:
+            raise ValueError("a duration is at most 8784h, a year")
         return seconds
     raise ValueError("a duration needs a unit: 200ms, 5s, 2m or 1h")
 

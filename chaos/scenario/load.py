@@ -26,6 +26,9 @@ from chaos.scenario.yaml_nodes import Mapping, Scalar, parse
 MAX_UNITS = 5_000_000
 """Most scalars and inserted characters in all cells of a file together."""
 
+MAX_RANKS_IN_ALL = 20_000_000
+"""Most ranks of all cells of a file together: every cell is planned, and a plan is made rank by rank."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -78,6 +81,10 @@ def load_scenario(
         raise ScenarioError([*problems, source.problem(1, 1, message)]) from None
     if problems or cells.problems:
         raise ScenarioError([*problems, *cells.problems])
+    if (ranks := sum(cell.scenario.cluster.ranks for cell in loaded)) > MAX_RANKS_IN_ALL:
+        line, column = Lines(root).nearest("cluster.ranks")
+        message = f"the {len(loaded)} cells have {ranks:,} ranks in all; {MAX_RANKS_IN_ALL:,} is the limit"
+        raise ScenarioError([source.problem(line, column, message, text="ranks")])
     return LoadedScenario(path, source.text, loaded)
 
 
@@ -157,6 +164,8 @@ class _Cells:
             if len(self._found) >= MAX_PROBLEMS:
                 break
             if scenario is not None and not self._found:
+                # Else every cell would hold a copy of all axes.
+                scenario = scenario.model_copy(update={"matrix": self._plain["matrix"]})
                 data = {variable: value.data for variable, value in values.items()}
                 cells.append(Cell(name, data, scenario, lines))
         return tuple(cells)

@@ -177,6 +177,7 @@ _EXPLANATIONS: dict[str, Callable[[Any, dict[str, Any]], str]] = {
     "bool_type": _not("true or false"),
     "finite_number": _not("a finite number"),
     "greater_than_equal": lambda value, context: f"must be at least {context['ge']:g}, not {value}",
+    "less_than_equal": lambda value, context: f"must be at most {context['le']:,}, not {value}",
     "greater_than": lambda value, context: f"must be more than {context['gt']:g}, not {value}",
     "too_long": lambda _, context: f"must not have more than {context['max_length']} items",
     "too_short": lambda _, context: "must not be empty",

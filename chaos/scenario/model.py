@@ -30,12 +30,16 @@ class Parallel(Model):
     )
 
 
+MAX_RANKS = 1_048_576
+"""Most ranks of a cluster; a plan holds all of them."""
+
+
 class Cluster(Model):
     """Where the job lives and how its ranks are laid out."""
 
     platform: str = Field("local", description="Platform that the job lives on.")
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
-    ranks: int = Field(ge=1, description="Number of ranks (worker processes).")
+    ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
 
 

@@ -186,7 +186,7 @@ def test_what_this_reader_cannot_judge_is_told_apart_from_damage(read: Read, ckp
 
 def test_a_missing_file_a_directory_and_a_pipe_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ckpt")
-    for name, expected in (("none.ckpt", "cannot be read"), (".", "not a regular"), ("pipe.ckpt", "not a regular")):
+    for name, expected in (("none.ckpt", "cannot be read"), (".", "not a plain"), ("pipe.ckpt", "not a plain")):
         with pytest.raises(CheckpointError, match=expected):
             read_checkpoint(tmp_path / name)
 

@@ -17,7 +17,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, send_signal, state
-from chaos.run.directory import MARKER
+from chaos.run.directory import MARKER, private_name
 from chaos.run.undo import (
     UNDO_ACTIONS,
     CannotUndo,
@@ -184,7 +184,7 @@ def test_a_removal_that_was_cut_off_is_completed(
 
             return act
 
-        copy = private.with_name(f"copy-{budget}")
+        copy = private.with_name(f"copy-{budget}") / private_name(context.token)
         shutil.copytree(private, copy, symlinks=True)
         undo = step("remove-directory", path=str(copy))
         with monkeypatch.context() as patch:
@@ -228,12 +228,21 @@ def test_a_marker_that_is_a_link_proves_nothing(
 
 def test_a_directory_whose_making_was_cut_off_is_removed(tmp_path: Path, context: UndoContext) -> None:
     for marker in (None, ""):
-        path = tmp_path / "empty"
+        path = tmp_path / private_name(context.token)
         path.mkdir()
         if marker is not None:
             (path / MARKER).write_text(marker)
         assert remove_directory(step("remove-directory", path=str(path)), context) == f"removed {path}"
         assert not path.exists()
+
+
+def test_an_empty_directory_of_another_name_is_left_alone(tmp_path: Path, context: UndoContext) -> None:
+    for marker in (None, ""):
+        if marker is not None:
+            (tmp_path / MARKER).write_text(marker)
+        with pytest.raises(CannotUndo, match="has not the name of this run's directories"):
+            remove_directory(step("remove-directory", path=str(tmp_path)), context)
+        assert tmp_path.is_dir()
 
 
 def test_an_empty_directory_of_another_run_is_left_alone(tmp_path: Path, context: UndoContext) -> None:

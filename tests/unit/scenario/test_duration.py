@@ -21,6 +21,6 @@ def test_anything_else_is_refused(value: object) -> None:
         parse_duration(value)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.2, 5.0, 90.0, 600.0, 123456.75, 1e6, 1e9, 0.000001])
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 5.0, 90.0, 600.0, 123456.75, 1e6, 366 * 86400.0, 0.000001])
 def test_what_is_written_is_read_again(seconds: float) -> None:
     assert parse_duration(show_duration(seconds)) == seconds

@@ -1,0 +1,43 @@
+"""JSON as its standard has it, and no more: what Python's parser takes beyond that is refused, not passed on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+MAX_DIGITS = 40
+"""Digits of a whole number, its sign included: 128 bits, and far from what a float cannot take."""
+
+
+def parse(
+    text: str | bytes, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None, finite: bool = True
+) -> Any:
+    """The value of a JSON text. ``pairs`` makes an object of its pairs, by default a dict.
+
+    With ``finite=False`` NaN and Infinity are taken, which Python's own writer writes. Raises ValueError on them else,
+    and on text that is not JSON, is nested too deep for the parser, or holds a number that is too large for a float.
+    """
+    constant, number = (_refuse, _finite) if finite else (float, float)
+    try:
+        return json.loads(text, parse_constant=constant, parse_float=number, parse_int=_whole, object_pairs_hook=pairs)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:MAX_DIGITS]} is too large for a float")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a whole number of {len(text)} digits: at most {MAX_DIGITS} are allowed")
+    return int(text)

@@ -1,0 +1,283 @@
+"""What bad input has found, each in its smallest form, so that it is found at once the next time."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.cli import codes
+from chaos.cli.main import entry
+from chaos.history.jsonl import decode
+from chaos.history.ledger import Ledger, UndoStep
+from chaos.history.reader import MAX_BYTES, MAX_PROBLEMS, read_history
+from chaos.observe.norm_record import NormRecordError, read_norm_record
+from chaos.plan.io import PlanFormatError, dumps, loads
+from chaos.report.analyze import analyze
+from chaos.report.result import ResultUnreadable, read_result
+from chaos.run.directory import RunDirectoryError, read_run
+from chaos.run.heal import heal_run
+from chaos.run.ownership import is_live, read_owner
+from chaos.run.soak import SoakRecord
+from chaos.scenario.duration import parse_duration
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import load_scenario
+from tests.unit.good_run import GoodRun, good_run
+
+DEEP = b"[" * 15_000
+IDENTITY = {"run": "r-20260101-000000-abcd", "token": "r-20260101-000000-abcd-0123456789abcdef"}
+
+
+@pytest.fixture
+def run() -> GoodRun:
+    return good_run()
+
+
+def analyzed(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = entry(["analyze", str(run_dir)])
+    captured = capsys.readouterr()
+    assert "the harness itself failed" not in captured.err
+    return code, captured.out + captured.err
+
+
+def test_json_that_is_nested_without_end(tmp_path: Path) -> None:
+    for name in ("run.json", "result.json", "soak.jsonl"):
+        (tmp_path / name).write_bytes(b'{"a":' + DEEP + b"\n")
+    with pytest.raises(RunDirectoryError, match="nested too deeply"):
+        read_run(tmp_path)
+    with pytest.raises(ResultUnreadable, match="nested too deeply"):
+        read_result(tmp_path)
+    assert SoakRecord(tmp_path / "soak.jsonl").runs() == []
+    with pytest.raises(ValueError, match="nested too deeply"):
+        decode(b'{"a":' + b"[" * 100 + b"]" * 100 + b"}")
+
+
+def test_a_small_line_cannot_hold_much(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="objects and lists"):
+        decode(b'{"a":[' + b"[]," * 300_000 + b"[]]}")
+
+
+def test_whole_numbers_without_end(tmp_path: Path) -> None:
+    (tmp_path / "norms.json").write_text('{"5": [1' + "0" * 400 + "]}")
+    with pytest.raises(NormRecordError, match="401 digits"):
+        read_norm_record(tmp_path / "norms.json")
+    with pytest.raises(ValueError, match="401 digits"):
+        decode(b'{"cost": 1' + b"0" * 400 + b"}")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_plan_with_a_number_that_json_has_not(run: GoodRun, number: str) -> None:
+    text = dumps(run.plan).replace('"loss_tolerance": 0.0', f'"loss_tolerance": {number}')
+    with pytest.raises(PlanFormatError, match=r"is not JSON|too large"):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": "good"},
+        {"verdict": []},
+        {"scenario": 5},
+        {"plan": {"faults": [5]}},
+        {"simulated": [{"part": "x"}]},
+        {"agent": {"hooks_us": "x"}},
+        {"versions": []},
+        {"checks": [{"name": [], "verdict": "pass", "expected": "", "seen": "", "where": []}]},
+        {"recovery": {"mechanism": None, "phases": {"save": []}, "total": None, "reason": ""}},
+        {"not_checked": [5]},
+    ],
+)
+def test_a_result_with_values_of_other_types(run: GoodRun, tmp_path: Path, change: dict[str, Any]) -> None:
+    analyze(run.write(tmp_path))
+    result = json.loads((tmp_path / "result.json").read_bytes())
+    (tmp_path / "result.json").write_text(json.dumps({**result, **change}))
+    with pytest.raises(ResultUnreadable, match="not a result of this version"):
+        read_result(tmp_path)
+
+
+def test_a_soak_record_with_values_of_other_types(tmp_path: Path) -> None:
+    run = {"cell": "", "code": "x", "verdict": "pass", "run": "r", "started": 1.0, "seconds": 1.0, "load": 1.0}
+    lines = [{**run, "scenario": "s"}, {**run, "scenario": []}, {**run, "scenario": "s", "verdict": []}]
+    (tmp_path / "soak.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [one.scenario for one in SoakRecord(tmp_path / "soak.jsonl").runs()] == ["s"]
+
+
+@pytest.mark.parametrize(
+    "facts", [{"versions": 5}, {"simulated": 5}, {"simulated": [5, {"part": 1}]}, {"versions": [1]}]
+)
+def test_a_run_file_with_values_of_other_types(run: GoodRun, tmp_path: Path, facts: dict[str, Any]) -> None:
+    directory = run.write(tmp_path)
+    (directory / "run.json").write_text(json.dumps(facts))
+    result = analyze(directory)
+    assert (result.verdict, result.versions, result.simulated) == ("pass", {}, ())
+
+
+def spoil_evidence(run: GoodRun) -> None:
+    run.one("fault.landed")["evidence"] = 5
+
+
+def spoil_step(run: GoodRun) -> None:
+    next(run.events("step.end", rank=2))["step"] = None
+
+
+def spoil_cost(run: GoodRun) -> None:
+    next(run.events("agent.cost"))["hooks_us_median"] = 10**400
+
+
+def spoil_clock(run: GoodRun) -> None:
+    next(run.events("train.end"))["mono"] = 10**30
+
+
+@pytest.mark.parametrize("spoil", [spoil_evidence, spoil_step, spoil_cost, spoil_clock])
+def test_events_with_values_of_other_types(
+    run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[GoodRun], None]
+) -> None:
+    spoil(run)
+    code, _ = analyzed(run.write(tmp_path), capsys)
+    assert code in (codes.FAIL, codes.UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "run.json", "history", "baseline", "baseline/history", "logs", "job"])
+def test_a_link_in_a_run_is_refused_and_named(
+    run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    directory = run.write(tmp_path / "run")
+    (directory / name).rename(tmp_path / "elsewhere")
+    (directory / name).symlink_to(tmp_path / "elsewhere")
+    code, text = analyzed(directory, capsys)
+    assert code == codes.USAGE
+    assert name in text and "is a link" in text
+
+
+def test_a_log_that_is_a_link_is_no_log_without_lines(run: GoodRun, tmp_path: Path) -> None:
+    directory = run.write(tmp_path / "run")
+    (log,) = (directory / "logs" / "train" / "ttp").iterdir()
+    log.rename(tmp_path / "elsewhere")
+    log.symlink_to(tmp_path / "elsewhere")
+    result = analyze(directory)
+    assert result.verdict == "unknown"
+    assert any("it is a link" in check.seen for check in result.checks)
+
+
+def test_a_path_that_was_recorded_leads_out_of_the_run_by_no_link(run: GoodRun, tmp_path: Path) -> None:
+    directory = run.write(tmp_path / "run")
+    checkpoints = directory / "job" / "checkpoints"
+    checkpoints.rename(tmp_path / "elsewhere")
+    checkpoints.symlink_to(tmp_path / "elsewhere")
+    assert analyze(directory).verdict != "pass"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "history/harness.jsonl", "undo.jsonl", "logs/train/ttp/ttp_log.log.1"])
+def test_a_pipe_in_a_run_does_not_block(
+    run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    directory = run.write(tmp_path)
+    (directory / name).unlink(missing_ok=True)
+    os.mkfifo(directory / name)
+    code, text = analyzed(directory, capsys)
+    assert code in (codes.USAGE, codes.UNKNOWN), text
+    assert "not a" in text
+
+
+def test_a_report_that_cannot_be_written(run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = run.write(tmp_path)
+    (directory / "result.json").mkdir()
+    code, text = analyzed(directory, capsys)
+    assert code == codes.HARNESS
+    assert "cannot be written" in text and "result.json" in text
+
+
+def test_a_plan_of_more_ranks_than_can_be_judged(
+    run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.replan(ranks=10**15)
+    code, text = analyzed(run.write(tmp_path), capsys)
+    assert code == codes.USAGE
+    assert "16384 is the limit" in text
+
+
+def test_a_lock_that_is_a_pipe_blocks_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    assert read_owner(tmp_path) is None
+    assert not is_live(tmp_path)
+
+
+def test_heal_writes_through_no_link(tmp_path: Path) -> None:
+    run_dir, outside = tmp_path / "run", tmp_path / "outside"
+    run_dir.mkdir()
+    outside.mkdir()
+    (run_dir / "run.json").write_text(json.dumps(IDENTITY))
+    (run_dir / "history").symlink_to(outside)
+    Ledger(run_dir / "undo.jsonl").record(UndoStep("a", None, "note-kept", {"path": str(run_dir / "lost")}))
+    report = heal_run(run_dir)
+    assert any("is a link" in text for text in report.failed)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_ledger_of_one_torn_line_is_cut_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "undo.jsonl"
+    path.write_bytes(b"x" * 5_000_000)
+    began = time.process_time()
+    Ledger(path).record(UndoStep("a", None, "note-kept", {}))
+    assert time.process_time() - began < 1
+    assert [step.id for step in Ledger(path).read().steps] == ["a"]
+
+
+def test_a_file_that_is_no_history_is_left_after_so_many_problems(tmp_path: Path) -> None:
+    (tmp_path / "harness.jsonl").write_bytes(b"x\n" * 100_000)
+    history = read_history(tmp_path)
+    assert len(history.problems) <= MAX_PROBLEMS + 2
+    assert "the rest is not looked at" in history.problems[MAX_PROBLEMS].text
+
+
+def test_a_history_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "harness.jsonl").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    (problem,) = read_history(tmp_path).problems
+    assert problem.kind == "unreadable" and "bytes" in problem.text
+
+
+BOMB = """\
+chaos: 1
+name: bomb
+{matrix}
+cluster: {{ranks: {ranks}}}
+job: {{steps: 10, protection: [TTP]{job}}}
+faults:
+{faults}
+"""
+FAULT = "  - {kind: kill, target: {node: 0}, trigger: {step: 5}}\n"
+
+
+def loaded(tmp_path: Path, **parts: object) -> None:
+    text = BOMB.format(**{"matrix": "", "ranks": 4, "job": "", "faults": FAULT, **parts})
+    (tmp_path / "bomb.yaml").write_text(text)
+    load_scenario(tmp_path / "bomb.yaml")
+
+
+def test_more_ranks_than_a_plan_can_hold(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"bomb\.yaml:4:18: 'ranks' must be at most 1,048,576"):
+        loaded(tmp_path, ranks=10**12)
+
+
+def test_more_ranks_in_all_cells_than_can_be_planned(tmp_path: Path) -> None:
+    axis = ", ".join(map(str, range(1000)))
+    with pytest.raises(ScenarioError, match=r"bomb\.yaml:4:11: the 1000 cells have 131,072,000 ranks in all"):
+        loaded(tmp_path, ranks=131_072, matrix=f"matrix: {{s: [{axis}]}}", job=', seed: "${s}"')
+
+
+def test_more_hits_than_a_plan_can_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bomb.yaml").write_text(BOMB.format(matrix="", ranks=131_072, job="", faults=FAULT * 999))
+    assert entry(["validate", str(tmp_path / "bomb.yaml")]) == codes.USAGE
+    assert "bomb.yaml:23:18: the faults up to this one hit 2,228,224 ranks in all" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["99999999999999999999h", "9" * 400 + "s", "8785h"])
+def test_durations_that_no_clock_can_wait_for(text: str) -> None:
+    with pytest.raises(ValueError, match="at most 8784h"):
+        parse_duration(text)
