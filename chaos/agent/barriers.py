@@ -32,8 +32,9 @@ class Barriers:
 
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
-    An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. Without
-    an armed fault it costs one look-up. ``step`` is the step that the rank is in, counted from 1 over the whole job.
+    An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. It is armed
+    again where the harness answers ``later``. Without an armed fault it costs one look-up. ``step`` is the step that
+    the rank is in, counted from 1 over the whole job.
     ``parameters`` are the network's, by name, once training has begun. ``on_raise`` is told of an error before it is
     raised, makes its cause true in a rehearsal, and returns what it has done, for the record.
     """
@@ -76,7 +77,8 @@ class Barriers:
         return taken
 
     def _hold(self, phase: str, *, at_any_step: bool = False) -> None:
-        for fault in self._armed.pop((None if at_any_step else self.step, phase), ()):
+        point = (None if at_any_step else self.step, phase)
+        for fault in self._armed.pop(point, ()):
             self._record.write("barrier.reached", fault=fault, step=self.step, phase=phase)
             answer = None
             if self._channel is not None:
@@ -91,4 +93,6 @@ class Barriers:
                 self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
             if answer is not None and answer.get("message") == "alter":
                 self._alterations.append({**answer, "fault": fault})
+            if answer is not None and answer.get("message") == "later":
+                self._armed.setdefault(point, []).append(fault)
             self._record.write("barrier.released", fault=fault)

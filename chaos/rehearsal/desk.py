@@ -114,12 +114,21 @@ class _Worker:
         self._record = agent.record
 
     def obey(self, message: dict[str, Any]) -> None:
-        """``switch``: use the backup network on all ranks, by MindSpore's own function."""
-        management = sys.modules.get("mindspore.communication.management")
-        if message.get("message") != "switch" or management is None:
+        """``switch``: use the backup network on all ranks, by MindSpore's own function where it is loaded."""
+        switch = _switch()
+        if message.get("message") != "switch" or switch is None:
             return
         try:
-            done = bool(management._comm_switch_nic(self._ranks, [True] * len(self._ranks)))
+            done = bool(switch(self._ranks, [True] * len(self._ranks)))
             self._record.write("network.switched", fault=message["fault"], ok=done)
         except (RuntimeError, ValueError, OSError) as error:
             self._record.write("network.switched", fault=message["fault"], ok=False, error=str(error))
+
+
+def _switch() -> Callable[..., Any] | None:
+    """The function that switches the network in this process: MindSpore's, or that of the device of a plain rank."""
+    management = sys.modules.get("mindspore.communication.management")
+    if management is not None:
+        return management._comm_switch_nic  # type: ignore[no-any-return]
+    machine = sys.modules.get("chaos.rehearsal.plain.machine")
+    return None if machine is None else machine.device().switch_network

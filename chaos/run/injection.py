@@ -16,7 +16,7 @@ from chaos.run.channel import AtBarrier, Connection
 from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
-from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, waiting_for
+from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.wait import DeadlineExpired, Patience
 
 
@@ -72,11 +72,14 @@ class Injection:
         ]
 
     def hold(self, message: AtBarrier) -> None:
-        """A rank has reached an armed point. It is let go at once if the fault has fired already."""
+        """A rank has reached an armed point. It is let go if the fault has fired already, or is not meant yet."""
         if message.fault not in self._open:
             message.connection.answer({"message": "go"})
             return
         point = (None if message.phase.startswith(HANDLER) else message.step, message.phase)
+        if too_early(self._open[message.fault], point, self.known):
+            message.connection.answer({"message": "later"})
+            return
         self.known.held.setdefault(message.fault, {}).setdefault(point, set()).add(message.rank)
         self._held.setdefault(message.fault, {})[message.rank] = message.connection
 

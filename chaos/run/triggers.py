@@ -47,6 +47,16 @@ def fires(fault: PlannedFault, known: Known) -> bool:
     return _holds(fault.trigger, fault, known)
 
 
+def too_early(fault: PlannedFault, point: Point, known: Known) -> bool:
+    """Whether a rank that is at a handler is there in another recovery than the one that the fault is meant for.
+
+    A handler is called in every recovery. As long as a fault that this one comes after has not landed, the call belongs
+    to an earlier one.
+    """
+    afters = [after for node in _nodes(fault.trigger) if (after := node.get("after")) is not None]
+    return point[1].startswith(HANDLER) and any(after not in known.landed for after in afters)
+
+
 def waiting_for(fault: PlannedFault) -> str:
     """The trigger in words, for a deadline that expires."""
     parts = []

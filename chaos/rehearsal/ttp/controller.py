@@ -65,6 +65,7 @@ class Controller:
         self._step = 0
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
+        self._exiting = False
         self.pausing = Pausing(
             self._roster,
             timings,
@@ -125,6 +126,8 @@ class Controller:
         reboot = self._arf and rank in self._faults
         member = self._roster.add(rank, link, reboot=reboot)
         link.send({"message": "registered", "reboot": reboot})
+        if self._exiting:  # a new process of a lost rank that has come too late: nobody else would tell it
+            link.send({"message": "exit"})
         while (message := link.receive()) is not None:
             if message["message"] == "replicas":
                 self._take_replicas(member.rank, message["ranks"])
@@ -302,6 +305,7 @@ class Controller:
     def _exit(self) -> None:
         """Tell every living rank to exit; the rank that hosts this controller last, since it takes it along."""
         self._enter("STATE_OP_EXIT")
+        self._exiting = True
         members = sorted(self._alive(), key=lambda member: member.rank == self._rank)
         for member in members:
             member.link.send({"message": "exit"})

@@ -115,6 +115,21 @@ def test_other_points_are_passed_and_an_armed_one_only_holds_once(record: Record
     assert [event.data["fault"] for event in events("barrier.reached")] == ["kill", "stop"]
 
 
+def test_a_point_that_is_not_meant_yet_is_armed_again(
+    harness: HarnessChannel, connect: Callable[[], Channel], record: Record, events: Events
+) -> None:
+    barriers = Barriers(record, connect(), [{"fault": "kill", "step": None, "phase": "handler.repair"}])
+    for answer in ("later", "later", "go"):
+        rank = threading.Thread(target=barriers.enter, args=("repair",), daemon=True)
+        rank.start()
+        held = harness.messages.get(timeout=SECONDS)
+        assert isinstance(held, AtBarrier)
+        held.connection.answer({"message": answer})
+        rank.join(SECONDS)
+    barriers.enter("repair")  # popped by now, or it would wait for an answer
+    assert len(events("barrier.reached")) == len(events("barrier.released")) == 3
+
+
 def test_a_rank_is_let_go_when_the_harness_ends(
     harness: HarnessChannel, connect: Callable[[], Channel], record: Record
 ) -> None:

@@ -292,6 +292,26 @@ def test_a_handler_gets_its_arguments_and_its_context(processor: Process, contro
         one.leave()
 
 
+def test_a_new_process_that_comes_after_the_end_is_told_to_exit(
+    processor: Process, controller: Controller, port: int
+) -> None:
+    """Of a rank that was started again, while the job has been ended meanwhile: nobody else would end it."""
+    exits: list[str] = []
+
+    def rank(number: int) -> Processor:
+        return processor(number, {"exit": (lambda context: exits.append(f"rank {number}"), None)}, 5.0)
+
+    first, late = rank(0), rank(1)
+    first.start("127.0.0.1", port)
+    first.report_replicas([0])
+    threading.Thread(target=first.report_error, args=(8,), daemon=True).start()
+    wait_for("the end of the job", lambda: exits == ["rank 0"], seconds=SECONDS)
+    late.start("127.0.0.1", port)
+    wait_for("the end of the late one", lambda: exits == ["rank 0", "rank 1"], seconds=SECONDS)
+    for one in (first, late):
+        one.leave()
+
+
 def test_an_update_that_the_controller_has_locked_waits(processor: Process, controller: Controller, port: int) -> None:
     calls: list[Any] = []
     handlers: dict[str, Handler] = {

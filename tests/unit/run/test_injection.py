@@ -106,6 +106,34 @@ def test_a_kill_lands_with_the_kernels_word_and_the_ranks_place(make: Make, writ
     assert connection.answers == GO
 
 
+def test_a_handler_of_an_earlier_recovery_is_not_the_one_that_is_meant(
+    make: Make, written: Callable[[], History]
+) -> None:
+    """A fault at a handler comes after another one: until that has landed, the rank must go on with its recovery."""
+    inside = planned(3, id="inside", trigger={"handler": "repair", "after": "second"})
+    second = planned(2, id="second", trigger={"step": 9, "phase": "forward"})
+    injection, job = make(inside, second), FakeJob()
+    early, late, other = FakeConnection(), FakeConnection(), FakeConnection()
+    injection.hold(at_barrier(early, 3, fault="inside", phase="handler.repair"))
+    injection.inject_due(job, RANKS)
+    assert (early.answers, job.signals) == ([{"message": "later"}], [])
+    injection.hold(at_barrier(other, 2, fault="second", step=9, phase="forward"))
+    injection.inject_due(job, RANKS)
+    injection.hold(at_barrier(late, 3, fault="inside", phase="handler.repair"))
+    injection.inject_due(job, RANKS)
+    assert (late.answers, job.signals) == (GO, [(102, signal.SIGKILL), (103, signal.SIGKILL)])
+    assert [event.data["fault"] for event in written().select("fault.landed")] == ["second", "inside"]
+
+
+def test_a_rank_that_waits_at_a_step_for_another_fault_is_held(make: Make) -> None:
+    """At a step, unlike at a handler, there is nothing that it could be mistaken for."""
+    fault = planned(3, id="inside", trigger={"step": 5, "phase": "forward", "after": "second"})
+    injection, connection = make(fault, planned(2, id="second")), FakeConnection()
+    injection.hold(at_barrier(connection, 3, fault="inside", phase="forward"))
+    injection.inject_due(FakeJob(), RANKS)
+    assert connection.answers == []
+
+
 def test_several_ranks_are_hit_together_or_not_at_all(make: Make, written: Callable[[], History]) -> None:
     injection, job = make(planned(1, 3)), FakeJob()
     injection.hold(at_barrier(FakeConnection(), 1))
