@@ -85,18 +85,27 @@ class Tolerance:
         """Without a cluster agent the last strategy that is offered is taken, as MindSpore does in rank 0."""
         from mindio_ttp import controller_ttp
 
-        answers = {
-            "report_fault_ranks": lambda lost: controller_ttp.tft_notify_controller_stop_train(lost),
-            "report_stop_complete": lambda code, text, lost: controller_ttp.tft_notify_controller_on_global_rank(lost),
-            "report_strategies": lambda lost, offered: controller_ttp.tft_notify_controller_change_strategy(
-                offered[-1]
-            ),
-            "report_result": lambda code, text, lost, strategy: (
-                controller_ttp.tft_notify_controller_change_strategy("dump") if code else 0
-            ),
-        }
-        for name, answer in answers.items():
-            controller_ttp.tft_register_mindx_callback(name, answer)
+        def stop(lost: Any) -> int:
+            controller_ttp.tft_notify_controller_stop_train(lost)
+            return 0
+
+        def confirm(code: int, text: str, lost: Any) -> int:
+            controller_ttp.tft_notify_controller_on_global_rank(lost)
+            return 0
+
+        def choose(lost: Any, offered: Any) -> int:
+            controller_ttp.tft_notify_controller_change_strategy(offered[-1])
+            return 0
+
+        def fall_back(code: int, text: str, lost: Any, strategy: str) -> int:
+            if code:
+                controller_ttp.tft_notify_controller_change_strategy("dump")
+            return 0
+
+        controller_ttp.tft_register_mindx_callback("report_fault_ranks", stop)
+        controller_ttp.tft_register_mindx_callback("report_stop_complete", confirm)
+        controller_ttp.tft_register_mindx_callback("report_strategies", choose)
+        controller_ttp.tft_register_mindx_callback("report_result", fall_back)
 
     def register(self) -> None:
         """Register the handlers."""

@@ -118,6 +118,11 @@ def add_msrun_job(proc: FakeProc) -> None:
         )
 
 
+def test_the_launcher_of_plain_ranks_is_known_too(proc: FakeProc) -> None:
+    proc.add(10, 1, "python", "/chaos/rehearsal/plain/plainrun.py", "4", variables={"CHAOS_RUN": "r1", "RANK_ID": "0"})
+    assert proc.roles() == {10: ("launcher", None)}
+
+
 def test_roles_and_ranks_of_an_msrun_job(proc: FakeProc) -> None:
     add_msrun_job(proc)
     assert proc.roles() == {
