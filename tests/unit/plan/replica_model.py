@@ -175,15 +175,15 @@ class _Model:
         return struck
 
     def _may_pass(self, rank: _Rank) -> bool:
+        """Whether the rank can go through the point that it stands before, or be struck there."""
         step, phase = rank.todo[0]
+        if phase == "optimizer.update" and not all(other.entered >= step for other in self._ranks):
+            return False  # it is still in the all-reduce
         for hit in self._open:  # a fault of several ranks strikes when all of them are there
             if rank.number in hit.ranks and (hit.step, hit.phase) == (step, phase):
-                return all(
-                    other.todo[:1] == [(step, phase)] and not other.out
-                    for other in self._ranks
-                    if other.number in hit.ranks
-                )
-        return phase != "optimizer.update" or all(other.entered >= step for other in self._ranks)
+                others = (self._ranks[number] for number in hit.ranks)
+                return all(other.todo[:1] == [(step, phase)] and not other.out for other in others)
+        return True
 
     # Recovery.
 

@@ -191,7 +191,7 @@ REUSED: dict[str, Any] = {
 }
 
 
-@settings(max_examples=200, **REUSED)
+@settings(max_examples=120, **REUSED)
 @given(case=cases(), seed=st.integers(0, 2**32))
 def test_the_plan_agrees_with_the_model(plan: Planner, case: tuple[Job, list[Hit]], seed: int) -> None:
     compare(plan, *case, seed)
