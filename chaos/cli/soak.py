@@ -25,7 +25,8 @@ from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
 from chaos.run.recoveries import MECHANISMS
-from chaos.run.soak import SoakRecord, SoakRun, Tally, code_key, still_to_run, tally
+from chaos.run.soak import SoakRecord, SoakRun, Tally, key_of_runs, still_to_run, tally
+from chaos.run.versions import versions
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
@@ -140,13 +141,13 @@ class _Soak:
         self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
         if len(self._cells) < len(groups):
             raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
-        given = json.dumps(settings, sort_keys=True)  # the text of a scenario does not hold them
-        self._codes = {name: code_key(loaded.text + given, _PACKAGE) for name, (loaded, _) in self._cells.items()}
+        self._versions = versions()
+        self._settings = settings
+        self._codes = {name: self._key(loaded) for name, (loaded, _) in self._cells.items()}
         self._reports = reports
         self._times = times
         self._jobs = jobs
         self._keep_all = keep_all
-        self._settings = settings
         self._record = SoakRecord(reports / "soak.jsonl")
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = threading.Event()
@@ -182,10 +183,11 @@ class _Soak:
                 while waiting:
                     waiting = self._take(waiting)
             except KeyboardInterrupt:
-                self._stopped.set()
-                for process in list(self._running):
-                    process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
+                self._stop()
                 return True
+            except BaseException:
+                self._stop()
+                raise
         return False
 
     def _put_back(self) -> None:
@@ -193,6 +195,14 @@ class _Soak:
         for report in heal_all(self._reports):
             for text in (*report.done, *report.failed):
                 click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        for process in list(self._running):
+            process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
+
+    def _key(self, loaded: LoadedScenario) -> str:
+        return key_of_runs(loaded.path, self._settings, _PACKAGE, self._versions)
 
     def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
         done, rest = wait(waiting, return_when=FIRST_COMPLETED)
@@ -229,6 +239,11 @@ class _Soak:
         self._running.discard(process)
         if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
             return None
+        if self._key(loaded) != self._codes[name]:
+            raise click.ClickException(
+                f"{loaded.path}: it, or the harness's own code, has changed since the soak began: this run does not "
+                "count; start the soak again"
+            )
         verdict, runs = _read(output)
         seconds = round(time.monotonic() - since, 1)
         if verdict == "pass" and not self._keep_all:

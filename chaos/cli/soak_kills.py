@@ -28,7 +28,8 @@ from chaos.run.heal import heal_all
 from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.run.leftovers import leftovers
 from chaos.run.soak import Cell as CellName
-from chaos.run.soak import code_key
+from chaos.run.soak import key_of_runs
+from chaos.run.versions import versions
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
@@ -79,12 +80,12 @@ class KillSoak:
         seed: int | None,
     ) -> None:
         self._cells = {(cell.scenario.name, cell.name): loaded for loaded, cell in pairs}
-        given = json.dumps(settings, sort_keys=True)
-        self._codes = {name: code_key(loaded.text + given, _PACKAGE) for name, loaded in self._cells.items()}
+        self._settings = settings
+        self._versions = versions()
+        self._codes = {name: self._key(loaded) for name, loaded in self._cells.items()}
         self._places = reports / "kills"
         self._times = times
         self._jobs = jobs
-        self._settings = settings
         self._seed = random.SystemRandom().randrange(10**6) if seed is None else seed
         self._record = KillRecord(reports / "kills.jsonl")
         self._lock = threading.Lock()
@@ -116,6 +117,9 @@ class KillSoak:
             finally:
                 self._stop()
         return False
+
+    def _key(self, loaded: LoadedScenario) -> str:
+        return key_of_runs(loaded.path, self._settings, _PACKAGE, self._versions)
 
     # The work of one thread.
 
@@ -181,6 +185,11 @@ class KillSoak:
         except _Interrupted:
             _heal_and_remove(place)
             raise
+        if self._key(self._cells[name]) != self._codes[name]:
+            raise click.ClickException(
+                f"{self._cells[name].path}: it, or the harness's own code, has changed since the soak began: this kill "
+                "does not count; start the soak again"
+            )
         left = [*failed, *leftovers(place, harness.pid)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._codes[name], number, self._seed, str(moment))

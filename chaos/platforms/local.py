@@ -121,8 +121,11 @@ class LocalJob:
         """Know as the job's own what a rank has started and left, even if nothing of the run is in its environment.
 
         A parent may have ended before anybody saw its child, and the kernel hands the child to this process then. What
-        is about to become another launcher still has this process's own command line.
+        is about to become another launcher still has this process's own command line. As the first process of a
+        container this one is handed orphans of anybody, and takes none.
         """
+        if os.getpid() == 1:
+            return
         own = command_line(os.getpid())
         for stat in orphans_of(os.getsid(0), self._launcher.start_time):
             identity = ProcessIdentity(stat.pid, stat.start_time, self._launcher.boot)

@@ -103,18 +103,22 @@ class Device(Fabric):
     # mindspore.utils.utils and the fault tolerance callback: a device that says it is an Ascend one.
 
     def replace_handle(self, module: ModuleType) -> None:
-        """``TftHandle.init`` runs on Ascend only; what comes last in a rank is noted for a controller outside."""
+        """``TftHandle.init`` runs on Ascend only."""
         module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
-        unregister = module.TftHandle.unregister_tft
-
-        def noted(handle: Any) -> None:
-            ends.note(ends.TRAINED, self._rank)
-            unregister(handle)
-
-        module.TftHandle.unregister_tft = noted
 
     def replace_fault_tolerance(self, module: ModuleType) -> None:
-        """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device."""
+        """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device.
+
+        The end of training is noted for a controller outside: before the processor leaves, which may wait for it, and
+        also where it never leaves, as with TSP alone.
+        """
+        end = module.TrainFaultTolerance.end
+
+        def noted(callback: Any, run_context: Any) -> None:
+            ends.note(ends.TRAINED, self._rank)
+            end(callback, run_context)
+
+        module.TrainFaultTolerance.end = noted
         module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
         module.direct_copy_to_host = lambda parameter: parameter.asnumpy().reshape(-1)[0]  # type: ignore[attr-defined]
         module.TensorReport = functools.partial(_TensorReport, self._agent, self._memory)  # type: ignore[attr-defined]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,16 @@ def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()
             continue
         digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def key_of_runs(scenario: Path, settings: Mapping[str, str], package: Path, made_with: Mapping[str, str]) -> str:
+    """The key of what is run now: the file of the scenario with its settings, the harness's code, and the versions.
+
+    Take it again after each run: an edited file or new code makes a run one of another key. Raises OSError when the
+    scenario cannot be read.
+    """
+    given = json.dumps([dict(settings), dict(made_with)], sort_keys=True)
+    return code_key(scenario.read_text("utf-8") + given, package)
 
 
 def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> Iterator[Cell]:

@@ -123,9 +123,9 @@ class Tolerance:
 
     def end(self) -> None:
         """Training has come to its end."""
+        self._device.tell_trained()
         if not self._on & _NEED_REPLICAS:
             return
-        self._device.tell_trained()
         if self._hosts:
             self._tft.tft_destroy_controller()
         self._tft.tft_destroy_processor()

@@ -20,7 +20,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.history.reader import read_history
-from chaos.rehearsal import device, fabric
+from chaos.rehearsal import device, ends, fabric
 from chaos.rehearsal.communicator import CommunicationTimeout
 from chaos.rehearsal.generations import Generations
 
@@ -146,11 +146,29 @@ def test_only_the_device_target_is_another(make: Make) -> None:
     context.set_context = print  # type: ignore[attr-defined]
     module = ModuleType("utils")
     module.context = context  # type: ignore[attr-defined]
-    module.TftHandle = type("TftHandle", (), {"unregister_tft": print})  # type: ignore[attr-defined]
     device.Device(make(0)).replace_handle(module)
     assert (module.context.get_context("device_target"), module.context.get_context("mode")) == ("Ascend", 1)
     assert module.context.set_context is print
     assert context.get_context("device_target") == "CPU"
+
+
+def fault_tolerance() -> ModuleType:
+    """The framework's module, as far as the device layer touches it."""
+    module = ModuleType("_train_fault_tolerance")
+    module.context = module.ops = ModuleType("anything")  # type: ignore[attr-defined]
+    module.TrainFaultTolerance = type("TrainFaultTolerance", (), {"end": lambda self, run_context: "left"})  # type: ignore[attr-defined]
+    return module
+
+
+def test_the_end_of_training_is_noted_also_where_the_processor_never_leaves(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[tuple[str, int]] = []
+    monkeypatch.setattr(ends, "note", lambda end, rank: noted.append((end, rank)))
+    module = fault_tolerance()
+    device.Device(make(1)).replace_fault_tolerance(module)
+    module.TrainFaultTolerance().end(None)
+    assert noted == [("trained", 1)]
 
 
 def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
@@ -164,8 +182,7 @@ def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
     agent = make(0, "rank", {"fault": "kill", "step": 3, "phase": "optimizer.update"})
     assert agent.barriers is not None
     agent.barriers.step = 3
-    module = ModuleType("_train_fault_tolerance")
-    module.context = module.ops = ModuleType("anything")  # type: ignore[attr-defined]
+    module = fault_tolerance()
     device.Device(agent).replace_fault_tolerance(module)
     begin, end = module.TensorReport(), module.TensorReport().add_prim_attr("optimizer_end", True)
     assert begin("tft", "flag") == "flag"
@@ -182,8 +199,7 @@ def test_without_a_mechanism_of_the_sdk_nobody_is_told_and_none_is_needed(
     agent = make(0, "rank", {"fault": "kill", "step": 3, "phase": "optimizer.update"})
     assert agent.barriers is not None
     agent.barriers.step = 3
-    module = ModuleType("_train_fault_tolerance")
-    module.context = module.ops = ModuleType("anything")  # type: ignore[attr-defined]
+    module = fault_tolerance()
     device.Device(agent).replace_fault_tolerance(module)
     report = module.TensorReport().add_prim_attr("side_effect_mem", True).add_prim_attr("snapshot", True)
     assert report("tft", "flag") == "flag"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.soak import SoakRecord, SoakRun, code_key, still_to_run, tally
+from chaos.run.soak import SoakRecord, SoakRun, code_key, key_of_runs, still_to_run, tally
 
 A, B = ("kill-rank", ""), ("uce", "phase=forward")
 RUN = SoakRun("kill-rank", "", "c0de", "pass", "kill-rank-1", 1.0, 20.0, 0.5)
@@ -63,3 +63,16 @@ def test_a_changed_scenario_or_harness_is_another_code(tmp_path: Path) -> None:
     assert code_key("text", tmp_path) == first != code_key("other", tmp_path)
     (tmp_path / "a.py").write_text("two")
     assert code_key("text", tmp_path) != first
+
+
+def test_an_edited_file_another_setting_or_another_framework_is_another_code(tmp_path: Path) -> None:
+    scenario = tmp_path / "kill-rank.yaml"
+    scenario.write_text("one")
+
+    def key(victim: str = "1", mindspore: str = "2.10.0") -> str:
+        return key_of_runs(scenario, {"victim": victim}, tmp_path, {"mindspore": mindspore})
+
+    first = key()
+    assert len({first, key(victim="2"), key(mindspore="2.7.0")}) == 3
+    scenario.write_text("two")
+    assert key() != first
