@@ -129,7 +129,7 @@ class _Runner:
                 self._progress.note(f"fault {fault.id}: seed {fault.seed} drew ranks {list(fault.ranks)}")
         owned = create_run(self._options.reports, plan.scenario, plan.cell, clock=self._clock)
         with owned.lock:
-            self._describe(owned, plan)
+            self._describe(owned, plan, self._scenario)
             point_latest(self._options.reports, owned.run)
             interrupted = self._record_run(owned, plan, self._scenario)
             result = analyze(owned.path)
@@ -165,10 +165,10 @@ class _Runner:
                 history.record("run.end", interrupted=interrupted, error=error)
         return interrupted
 
-    def _describe(self, owned: RunDirectory, plan: Plan) -> None:
+    def _describe(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
         (owned.path / "scenario.yaml").write_text(self._loaded.text, "utf-8")
         (owned.path / "plan.json").write_text(io.dumps(plan), "utf-8")
-        simulated = self._kind.simulated(self._scenario, self._sdk)
+        simulated = self._kind.simulated(scenario, self._sdk)
         update_run(
             owned.path,
             scenario=plan.scenario,
@@ -221,7 +221,7 @@ class _Runner:
         )
         owned = create_run(self._options.reports, "baseline", key[:12], clock=self._clock)
         with owned.lock:
-            self._describe(owned, plan)
+            self._describe(owned, plan, scenario)
             if self._record_run(owned, plan, scenario):
                 raise KeyboardInterrupt
         return owned.path

@@ -149,4 +149,22 @@ DEFECTS = (
         reason=("deadline end",),
         inside="chaos.selftest.live.repair:rank_hangs",
     ),
+    Defect(
+        name="second-error-not-repaired",
+        what="The controller has repaired the job once, and watches nobody any more.",
+        layer="SDK",
+        base="live-plain-uce-twice",
+        check="run",
+        reason=("deadline end",),
+        inside="chaos.selftest.live.repair:only_the_first",
+    ),
+    Defect(
+        name="second-repair-at-step-of-first",
+        what="The controller repairs a second error at the step of the first one.",
+        layer="SDK",
+        base="live-plain-uce-twice",
+        check="mechanism",
+        reason=("recovery 2 is at step 5", "was repaired at step 2"),
+        inside="chaos.selftest.live.repair:step_of_the_first",
+    ),
 )

@@ -240,3 +240,27 @@ def rank_hangs(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._resume")
     def resume(original: Any, self: Any, step: int) -> None:
         self._reply("go on")
+
+
+def only_the_first(agent: Agent) -> None:
+    """The controller has repaired the job once, and watches nobody any more."""
+
+    @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
+    def abnormal(original: Any, self: Any) -> bool:
+        return not hasattr(self, "repaired") and bool(original(self))
+
+    @replaces(agent, _RETRY, "Retry.run")
+    def run(original: Any, self: Any, *args: Any) -> None:
+        original(self, *args)
+        # The bound method tells whose repair it is: that of this process's controller.
+        self._enter.__self__.repaired = True
+
+
+def step_of_the_first(agent: Agent) -> None:
+    """The controller repairs a second error at the step of the first one."""
+    steps: list[int] = []
+
+    @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._pre_lock")
+    def pre_lock(original: Any, *args: Any) -> int:
+        steps.append(original(*args))
+        return steps[0]

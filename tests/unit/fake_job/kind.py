@@ -24,7 +24,7 @@ class FakeJobKind:
     extensions: tuple[str, ...] = ()
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        return (Simulated("everything", "job"),)
+        return (Simulated("everything", "job"), *(Simulated(fault.kind, "fault") for fault in scenario.faults))
 
     def prepare(self, launch: Launch) -> None:
         (launch.directory / "prepared").write_text("")

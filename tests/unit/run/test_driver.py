@@ -268,7 +268,9 @@ def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:
         copied = read_history(outcome.run_dir / "baseline" / "history")
         assert len(copied.select("step.end")) == 32
         assert copied.select("fault.armed") == []
-        assert read_run(outcome.run_dir / "baseline")["run"].startswith("baseline-")
+        described: dict[str, Any] = read_run(outcome.run_dir / "baseline")
+        assert described["run"].startswith("baseline-")
+        assert described["simulated"] == [{"part": "everything", "layer": "job"}], "what only faults need is no part"
     assert (one.run_dir.parent / "latest").resolve() == two.run_dir
 
 
@@ -282,7 +284,7 @@ def test_a_baseline_that_cannot_be_made_is_said_with_what_it_lacks(drive: Run) -
 
 
 def test_the_run_describes_itself(drive: Run) -> None:
-    described: dict[str, Any] = read_run(drive().run_dir)
-    assert described["simulated"] == [{"part": "everything", "layer": "job"}]
+    described: dict[str, Any] = read_run(drive(KILL).run_dir)
+    assert described["simulated"] == [{"part": "everything", "layer": "job"}, {"part": "kill", "layer": "fault"}]
     assert described["scenario"] == "fake"
     assert {"chaos", "python"} <= set(described["versions"])

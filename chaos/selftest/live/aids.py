@@ -1,0 +1,26 @@
+"""Defects of what shortens a recovery: it is not used, and the recovery is good all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import RESUME, replaces
+
+
+def memory_not_used(agent: Agent) -> None:
+    """The job started again does not find the store that keeps its checkpoint in memory."""
+    if agent.configuration.attempt != RESUME or agent.place.rank is None:
+        return
+
+    @replaces(agent, "mindio_acp", "initialize")
+    def initialize(original: Any, *args: Any, **kwargs: Any) -> int:
+        return 1
+
+
+def watchdog_asleep(agent: Agent) -> None:
+    """The watchdog of collective communication is not started: the error is found by the collective's timeout."""
+
+    @replaces(agent, "chaos.rehearsal.fabric", "Fabric._watch_link")
+    def watch_link(original: Any, self: Any, communicator: Any) -> None:
+        pass
