@@ -39,7 +39,6 @@ def install(agent: Agent) -> None:
         watch("mindspore.nn.optim.momentum", run_as_written)
     watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
     watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
-    ends.note_at_exit(agent.place.rank)
 
 
 def run_as_written(module: ModuleType) -> None:

@@ -7,10 +7,8 @@ cannot be learnt from the ranks' processes, and the SDK has no call that tells i
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import sys
 
 from chaos.agent.configuration import read_configuration
 
@@ -23,20 +21,6 @@ def note(end: str, rank: int) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(directory, mode=0o700)
     os.close(os.open(os.path.join(directory, f"{end}-{rank}"), os.O_WRONLY | os.O_CREAT, 0o600))
-
-
-def note_at_exit(rank: int) -> None:
-    """Note, when this process ends by itself and not by an error, that its rank has trained to its end.
-
-    Where TSP is on alone, MindSpore tells the SDK of no end.
-    """
-    atexit.register(_note_good_end, rank)
-
-
-def _note_good_end(rank: int) -> None:
-    if not hasattr(sys, "last_type"):
-        with contextlib.suppress(OSError):  # nobody waits for it any more: the run's directory is gone
-            note(TRAINED, rank)
 
 
 def noted(end: str) -> int:

@@ -103,7 +103,8 @@ class Pausing:
         if silent:
             return False
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
-        step = max((member.step for member in members), default=0) + 1
+        # The step of a reply: a heartbeat may have said another since, which knows nothing of the pause point.
+        step = max((member.replies["collect"]["step"] for member in members), default=0) + 1
         self._log.info(
             "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_PAUSE rank_num:{len(members)}"
         )

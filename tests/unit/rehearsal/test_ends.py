@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,17 +30,6 @@ def test_what_ranks_said_before_they_were_started_again_is_forgotten() -> None:
     ends.note(ends.EXITING, 1)
     ends.forget()
     assert ends.noted(ends.EXITING) == 0
-
-
-@pytest.mark.parametrize(
-    ("last", "noted"),
-    [("pass", 1), ("raise ValueError", 0), ("import os; os._exit(1)", 0), ("import os; os.kill(os.getpid(), 9)", 0)],
-)
-def test_a_rank_that_ends_by_itself_has_trained_to_its_end(last: str, noted: int) -> None:
-    subprocess.run(
-        [sys.executable, "-c", f"from chaos.rehearsal import ends\nends.note_at_exit(3)\n{last}"], check=False
-    )
-    assert ends.noted(ends.TRAINED) == noted
 
 
 def test_nothing_is_made_anew_where_the_runs_directory_is_gone(tmp_path: Path) -> None:

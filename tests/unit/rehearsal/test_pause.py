@@ -143,6 +143,28 @@ def test_a_rank_that_is_faster_than_the_controller_passes_no_step_that_is_to_be_
     assert job.ended == [Pause.CONTINUED]
 
 
+def test_a_heartbeat_after_the_reply_changes_nothing_about_the_step() -> None:
+    job = Job(5, 5)
+    first = job.ranks[0]
+    assert first.member is not None
+    hear = job.roster.hear
+
+    def beaten(member: Member, message: dict[str, Any]) -> None:
+        hear(member, message)
+        if message.get("to") == "collect":  # who pauses only, with no replica, counts no steps in a heartbeat
+            hear(member, {"message": "heartbeat", "step": 0})
+
+    job.roster.hear = beaten  # type: ignore[method-assign]
+    thread = job.pause()
+    ordered(*job.ranks)
+    assert [rank.asked for rank in job.ranks] == [[6], [6]]
+    for rank in job.ranks:
+        rank.train(1)
+    job.pausing.go_on()
+    ended(thread)
+    assert job.ended == [Pause.CONTINUED]
+
+
 def test_a_rank_that_is_held_and_never_told_the_step_goes_on() -> None:
     rank = Rank(0)
     rank.point.hold(0.05)
