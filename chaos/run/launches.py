@@ -15,9 +15,9 @@ from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, Platform
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, Watch
-from chaos.run.heartbeat import beating
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
+from chaos.run.mishaps import noticing_mishaps
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
 from chaos.run.session import Session, put_back_faults
@@ -40,7 +40,7 @@ class Launches:
 
     def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
-        with beating(session.history, name, self.clock, session.owned.path):
+        with noticing_mishaps(session.history, name, self.clock, session.owned.path):
             return self._attempt(session, name, faults, resume=resume)
 
     def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:

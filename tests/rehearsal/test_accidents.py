@@ -16,8 +16,8 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.event import Event
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, unmount
-from chaos.run.heartbeat import STOPPED_SECONDS
 from chaos.run.leftovers import leftovers
+from chaos.run.mishaps import STOPPED_SECONDS
 from chaos.run.wait import wait_for
 from tests.rehearsal.kit import Chaos, Done, Harness, Run, checks_of, said
 

@@ -13,24 +13,23 @@ from typing import Any
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 
-BEAT_SECONDS = 0.25
+LOOK_SECONDS = 0.25
 STOPPED_SECONDS = 3.0
-"""A beat that comes so late was held up by more than a busy machine."""
-
+"""A look that comes so late was held up by more than a busy machine."""
 
 LOW_BYTES = 1 << 20
 """With less room than this on the disk of a run, a save or a log of the job may have failed by that alone."""
 
 
-class Heartbeat:
+class Mishaps:
     """Looks at the clock and at the disk again and again.
 
     It records ``harness.stopped`` when it was not able to for long (SIGSTOP, a frozen machine), with ``since`` and
     ``until`` on the monotonic clock in nanoseconds, and ``disk.low`` once when hardly any room is left.
     """
 
-    def __init__(self, history: HistoryWriter, attempt: str, clock: Clock, room: Callable[[], int]) -> None:
-        """``room`` gives the bytes that are free where the run is recorded."""
+    def __init__(self, history: HistoryWriter, attempt: str, clock: Clock, room: Callable[[], int | None]) -> None:
+        """``room`` gives the bytes that are free where the run is recorded, None where nobody can say."""
         self._history = history
         self._attempt = attempt
         self._clock = clock
@@ -38,13 +37,14 @@ class Heartbeat:
         self._last = clock.mono()
         self._low = False
 
-    def beat(self) -> None:
+    def look(self) -> None:
         """Look."""
         since, self._last = self._last, self._clock.mono()
         seconds = (self._last - since) / 1e9
         if seconds >= STOPPED_SECONDS:
             self._record("harness.stopped", seconds=round(seconds, 3), since=since, until=self._last)
-        if not self._low and (free := self._room()) < LOW_BYTES:
+        free = None if self._low else self._room()
+        if free is not None and free < LOW_BYTES:
             self._low = True
             self._record("disk.low", free=free)
 
@@ -54,25 +54,28 @@ class Heartbeat:
 
 
 @contextmanager
-def beating(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[None]:
-    """Beat in a thread of its own while the block runs."""
+def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[None]:
+    """Look in a thread of its own while the block runs."""
 
-    def room() -> int:
-        seen = os.statvfs(run_dir)
-        return seen.f_bavail * seen.f_frsize
+    def room() -> int | None:
+        try:
+            seen = os.statvfs(run_dir)
+        except OSError:
+            return None
+        return seen.f_bavail * seen.f_frsize if seen.f_blocks else None
 
-    heart = Heartbeat(history, attempt, clock, room)
+    mishaps = Mishaps(history, attempt, clock, room)
     over = threading.Event()
 
     def work() -> None:
-        while not over.wait(BEAT_SECONDS):
-            heart.beat()
+        while not over.wait(LOOK_SECONDS):
+            mishaps.look()
 
-    thread = threading.Thread(target=work, name="heartbeat", daemon=True)
+    thread = threading.Thread(target=work, name="mishaps", daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-        heart.beat()  # a stop that the block itself noticed first
+        mishaps.look()  # a stop that the block itself noticed first
