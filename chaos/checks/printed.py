@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from chaos.observe.loss_columns import LossColumns
 
 Numbers = NDArray[Any]
+_SLACK = 1 + 1e-9  # half a unit has no exact binary form
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,14 @@ def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Number
     mine, other = ours.track.loss[one[steps]], theirs.track.loss[two[steps]]
     digits, others = ours.track.places[one[steps]], theirs.track.places[two[steps]]
     with np.errstate(invalid="ignore"):
-        apart = np.abs(mine - other)
         if tolerance > 0:
-            good = apart <= tolerance * np.abs(other) + (_rounding(digits) + _rounding(others)) * (1 + 1e-9)
+            allowed = tolerance * np.abs(other) + (_rounding(digits) + _rounding(others)) * _SLACK
+            good = np.abs(mine - other) <= allowed
         else:
-            shorter = np.minimum(digits, others)
-            good = (mine == other) | ((digits != others) & (apart <= _rounding(shorter) * (1 + 1e-9)))
+            good = mine == other
+            if np.any(digits != others):
+                allowed = _rounding(np.minimum(digits, others)) * _SLACK
+                good |= (digits != others) & (np.abs(mine - other) <= allowed)
     good &= np.isfinite(mine) & np.isfinite(other)
     return len(steps), steps[~good]
 

@@ -21,7 +21,7 @@ from chaos.observe.training_line import BAR, MARK, TrainingLine, decimals, read_
 from chaos.observe.wall_time import WallTime
 from chaos.plain_files import open_plain
 
-PIECE = 1 << 19
+PIECE = 1 << 18
 """Bytes that are read at once. They stay in the processor's cache."""
 
 NO_TIME = np.iinfo(np.int64).min
