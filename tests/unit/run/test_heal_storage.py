@@ -147,3 +147,22 @@ def test_a_mount_outside_the_run_is_left_alone_whatever_its_path_looks_like(
     report = heal_run(dead.path)
     assert "is in no directory of this run; it was left alone" in report.failed[0]
     assert len(mounts_at(elsewhere)) == 1
+
+
+def test_a_mount_whose_files_find_no_room_stays_until_there_is_some(dead: RunDirectory, start: Start) -> None:
+    """What the job has saved is worth more than a quick end: nothing is thrown away, and heal says what is left."""
+    storage = dead.path / "job" / "checkpoints"
+    storage.mkdir(parents=True)
+    dead.ledger.record(UndoStep("storage", "disk", "unmount-storage", {"path": str(storage)}, "unmount it"))
+    mount_memory(storage, SOURCE, 1 << 20)
+    (storage / "saved").write_bytes(bytes(1 << 18))
+    start("sleep", "1000", run=dead.token)
+    ballast = fill(dead.path.parent)
+    report = heal_run(dead.path)
+    assert not report.ok and any("No space left" in text and "storage" in text for text in report.failed)
+    assert find_run_processes(dead.token) == [], "the rest is put back"
+    assert (storage / "saved").exists() and len(mounts_at(storage)) == 1
+    ballast.unlink()
+    assert heal_run(dead.path).ok
+    assert mounts_in(dead.path) == [] and (storage / "saved").stat().st_size == 1 << 18
+    assert {path.name for path in storage.parent.iterdir()} == {"checkpoints"}

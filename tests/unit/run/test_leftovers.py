@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,10 +40,16 @@ def test_a_run_that_was_put_back_shows_nothing(dead: RunDirectory, reports: Path
 
 
 def test_every_kind_of_leftover_is_found(
-    dead: RunDirectory, reports: Path, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dead: RunDirectory,
+    reports: Path,
+    start: Start,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     private = make_private_directory(dead.ledger, dead.token)
+    request.addfinalizer(lambda: shutil.rmtree(private))  # it is in /tmp where this test's own path is too long
     history = with_history(dead)
     history.write_bytes(history.read_bytes() + b"garbage\n")
     child = start("sleep", "1000", run=dead.token)
