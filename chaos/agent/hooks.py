@@ -31,6 +31,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
     imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_reports, record))
 
 
 def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -> None:
@@ -221,3 +222,17 @@ def _hook_pause(record: Record, module: ModuleType) -> None:
             write_exit(cur_step)
 
     module.tft_pause_train = pause_with_agent  # type: ignore[attr-defined]
+
+
+def _hook_reports(record: Record, module: ModuleType) -> None:
+    """Record what a rank reports to the SDK of itself: it has lived to do so, whatever ends its process afterwards."""
+    report = getattr(module, "tft_report_error", None)
+    if report is None:
+        return
+
+    @functools.wraps(report)
+    def report_with_agent(state: Any, *args: Any, **kwargs: Any) -> Any:
+        record.write("error.reported", state=state if isinstance(state, int) else str(state))
+        return report(state, *args, **kwargs)
+
+    module.tft_report_error = report_with_agent  # type: ignore[attr-defined]

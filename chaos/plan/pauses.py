@@ -26,6 +26,10 @@ def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
     return found
 
 
+_STEPS_AFTER = 3
+"""Steps that a job must have behind the one in which a pause is asked for: the ranks stop one or two steps later."""
+
+
 def check_pauses(scenario: Scenario, ranks: int, faults: Sequence[Scheduled], problems: Problems) -> None:
     """Note pauses that cannot be made or judged."""
     pauses = [fault for fault in faults if fault.effect == PAUSE]
@@ -50,6 +54,15 @@ def check_pauses(scenario: Scenario, ranks: int, faults: Sequence[Scheduled], pr
                 "lands after a step that is still to come",
                 text=pause.moment.earliest.step,
                 hint="pause earlier, or let the job train more steps",
+            )
+        elif pause.moment.earliest.step > scenario.job.steps - _STEPS_AFTER:
+            problems.add(
+                f"{pause.path}.trigger",
+                f"fault {pause.fault.id!r} may leave no step to go on with: the ranks agree on a step that is still to "
+                f"come, and the job ends with step {scenario.job.steps}",
+                text=pause.moment.earliest.step,
+                hint=f"pause at step {max(1, scenario.job.steps - _STEPS_AFTER)} or earlier, or let the job train more "
+                "steps",
             )
     for pause in pauses:
         _check_others(pause, faults, problems)

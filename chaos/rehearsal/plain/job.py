@@ -80,6 +80,8 @@ class PlainJob:
             f"--is-recover={int(launch.resume)}",
             *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
             *([] if job.tre is None else [f"--norm-threshold={job.tre.threshold!r}"]),
+            # The controller looks every 50 ms whether a pause is asked for; a step or two may pass meanwhile, not five.
+            *(["--step-seconds=0.05"] if "TSP" in job.protection else []),
             *job.arguments,
         )
         launcher = (str(launch.python), str(_ROOM / "plainrun.py"), str(scenario.cluster.ranks), str(launch.logs))

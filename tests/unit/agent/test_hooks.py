@@ -319,3 +319,18 @@ def test_the_new_process_of_a_lost_rank_trains_only_once_it_has_the_state_of_a_r
     assert [event.data["initial_step"] for event in events("train.begin")] == [3]
     assert steps(events, "step.begin") == steps(events) == [4, 5, 6]
     assert not events("barrier.reached")
+
+
+def test_what_a_rank_reports_of_itself_is_recorded_before_the_sdk_may_block(
+    start: Start, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "mindio_ttp"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "framework_ttp.py").write_text(
+        "def tft_report_error(state, error_code=''): return (state, error_code)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sdk = start("mindio_ttp.framework_ttp")
+    assert sdk.tft_report_error(8, error_code="507054") == (8, "507054")
+    assert [one.data for one in events("error.reported")] == [{"state": 8}]

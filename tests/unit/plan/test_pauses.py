@@ -63,6 +63,7 @@ def test_a_later_fault_has_its_own_answer(plan: Planner) -> None:
         (pause(parameters={"seconds": 2, "switch": "yes"}), JOB, "switch is true or false"),
         (pause(parameters={"seconds": 2, "length": 3}), JOB, "has no parameter 'length'"),
         (pause(10), JOB, "is never reached: the job ends with step 10"),
+        (pause(8), JOB, "may leave no step to go on with"),
     ],
 )
 def test_a_pause_that_cannot_be_made_is_refused(
