@@ -15,6 +15,7 @@ Handlers that are registered with ``mindio_ttp`` are recorded without any of thi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter_ns
@@ -92,7 +93,7 @@ class Training:
         """
         fields: dict[str, Any] = {
             "kind": "end-of-life" if end_of_life else "periodic",
-            "path": path,
+            "path": os.path.abspath(path),  # a job may save by one name of a file and load by another
             **optional_step(step if end_of_life or step is not None else self._barriers.step),
         }
         if asynchronous:
@@ -113,6 +114,7 @@ class Training:
 
     def load(self, path: str, read: Callable[[], Any]) -> Any:
         """Read a checkpoint: what ``read`` returns, which has a length."""
+        path = os.path.abspath(path)
         self._record.write("load.begin", path=path)
         self._barriers.reach("checkpoint.load")
         result = read()
