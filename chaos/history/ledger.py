@@ -8,10 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
+from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, encode, read_lines
 
 _BLOCK = 1 << 16
 _MAX_PROBLEMS = 100
+"""Damaged lines that are told one by one. All lines are read: what comes after damage may be a step, or its close."""
+
+MAX_BYTES = 16 << 20
+"""Bytes of a ledger that are read. That of a run with a thousand faults has less than one million."""
 
 
 class LedgerError(RuntimeError):
@@ -86,8 +90,15 @@ class Ledger:
         steps: dict[str, UndoStep] = {}
         closed: dict[str, str] = {}
         problems: list[str] = []
+        damaged = size = 0
         try:
             for line in read_lines(self._path):
+                size += MAX_LINE if line.text is None else len(line.text)
+                if size > MAX_BYTES:
+                    problems.append(
+                        f"{self._path.name}: is larger than {MAX_BYTES:,} bytes, the rest was not looked at"
+                    )
+                    break
                 if line.torn:
                     continue
                 try:
@@ -95,15 +106,16 @@ class Ledger:
                         raise ValueError("the line is too long")
                     _take(decode(line.text), steps, closed)
                 except ValueError as error:
-                    problems.append(f"{self._path.name}:{line.number}: not an undo record: {error}")
-                    if len(problems) >= _MAX_PROBLEMS:
-                        problems.append(f"{self._path.name}: the rest was not looked at")
-                        break
+                    damaged += 1
+                    if damaged <= _MAX_PROBLEMS:
+                        problems.append(f"{self._path.name}:{line.number}: not an undo record: {error}")
         except UnreadableFile as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 problems.append(str(error))
         except OSError as error:
             problems.append(f"{self._path.name}: cannot be read to its end: {error.strerror}")
+        if damaged > _MAX_PROBLEMS:
+            problems.append(f"{self._path.name}: {damaged - _MAX_PROBLEMS} more lines are no undo records")
         return LedgerContent(tuple(steps.values()), closed, tuple(problems))
 
     def _append(self, record: dict[str, Any]) -> None:

@@ -18,9 +18,11 @@ _TABLE = (
     known(
         "msrun.worker_start",
         "Start worker process",
-        r"Start worker process with rank id:(?P<rank>\d+), log file:(?P<log>.+?)\. ",
+        r"Start worker process with rank id:(?P<rank>\d+), log file:(?P<log>.{1,4096}?)\. ",
     ),
-    known("msrun.scheduler_start", "Start scheduler process", r"Start scheduler process, log file:(?P<log>.+?)\. "),
+    known(
+        "msrun.scheduler_start", "Start scheduler process", r"Start scheduler process, log file:(?P<log>.{1,4096}?)\. "
+    ),
     known("msrun.spawned", "Distributed job is spawned", r"Distributed job is spawned"),
     known(
         "msrun.worker_exit",

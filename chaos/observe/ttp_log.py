@@ -32,7 +32,7 @@ _CONTROLLER = (
     known(
         "ttp.controller_start",
         "Init controller success",
-        r"rank:(?P<rank>-?\d+), world size:(?P<world_size>\d+).*?arf:(?P<arf>\d)",
+        r"rank:(?P<rank>-?\d+), world size:(?P<world_size>\d+).{0,400}?arf:(?P<arf>\d)",
     ),
     known("ttp.registered", "report group list", r"rank:(?P<rank>\d+), report group list: (?P<group>\[[\d, ]*\])"),
     known("ttp.status_error", "status error", r"status error, " + _STATUS + _DIFFERENCE),
@@ -54,7 +54,9 @@ _CONTROLLER = (
     ),
     known("ttp.state", "nextState", r"nextState: STATE_OP_(?P<state>\w+)"),
     known(
-        "ttp.dump_refused", "has no complete data", r"dp:(?P<dp>\[[^]]*\]) has no complete data\. ret: ?(?P<ret>-?\d+)?"
+        "ttp.dump_refused",
+        "has no complete data",
+        r"dp:(?P<dp>\[[^][]*\]) has no complete data\. ret: ?(?P<ret>-?\d+)?",
     ),
     known("ttp.rename_begin", "Start rename", r"Start rename"),
     known("ttp.renamed", "finish rename", r"finish rename, rank:(?P<rank>\d+)"),

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from chaos.cli.main import entry
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import MAX_BYTES, MAX_PROBLEMS, read_history
+from chaos.observe.loss_columns import LossScanner
 from chaos.observe.norm_record import NormRecordError, read_norm_record
+from chaos.observe.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, read_result
@@ -228,6 +231,17 @@ def test_a_ledger_of_one_torn_line_is_cut_at_once(tmp_path: Path) -> None:
     assert [step.id for step in Ledger(path).read().steps] == ["a"]
 
 
+def test_a_step_after_a_damaged_part_of_a_ledger_is_found_and_closed(tmp_path: Path) -> None:
+    path = tmp_path / "undo.jsonl"
+    path.write_bytes(b"x\n" * 1000)
+    ledger = Ledger(path)
+    ledger.record(UndoStep("a", None, "note-kept", {}))
+    assert [step.id for step in ledger.open_steps()] == ["a"]
+    assert ledger.read().problems[-1] == "undo.jsonl: 900 more lines are no undo records"
+    ledger.close("a", "done")
+    assert ledger.open_steps() == []
+
+
 def test_a_file_that_is_no_history_is_left_after_so_many_problems(tmp_path: Path) -> None:
     (tmp_path / "harness.jsonl").write_bytes(b"x\n" * 100_000)
     history = read_history(tmp_path)
@@ -281,3 +295,29 @@ def test_more_hits_than_a_plan_can_hold(tmp_path: Path, capsys: pytest.CaptureFi
 def test_durations_that_no_clock_can_wait_for(text: str) -> None:
     with pytest.raises(ValueError, match="at most 8784h"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[TTP controller.cpp:1] Init controller success " + "rank:1, world size:1" * 3000,
+        "[TTP controller.cpp:1] has no complete data " + "dp:[" * 15_000,
+        "Start scheduler process, log file:" * 1800,
+    ],
+    ids=["controller", "dump refused", "scheduler"],
+)
+def test_a_line_that_takes_an_expression_long(tmp_path: Path, text: str) -> None:
+    line = f"2026-11-21 01:34:29.820321 1344 info [1344]{text}" if text.startswith("[") else text
+    (tmp_path / "worker_0.log").write_text(f"{line}\n" * 20)
+    began = time.process_time()
+    assert list(read_log(tmp_path / "worker_0.log", built_in_readers(timezone.utc))) == []
+    assert time.process_time() - began < 4
+
+
+def test_a_line_with_two_losses_is_read_alike_both_ways(tmp_path: Path) -> None:
+    begin = (
+        "[INFO] 2026-11-21 01:30:06,042 [callback.py:334] print_output_info: { step:[    6/   12], loss:  6.900000, "
+    )
+    (tmp_path / "worker_0.log").write_text(f"{begin}per_step: 1ms }}\n{begin}loss:  7.100000, per_step: 1ms }}\n")
+    slow = read_log(tmp_path / "worker_0.log", built_in_readers(timezone.utc))
+    assert [one.fields["loss"] for one in slow] == LossScanner().scan(tmp_path / "worker_0.log").loss.tolist()
