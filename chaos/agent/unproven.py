@@ -41,12 +41,14 @@ class Unproven:
         for oldest in over:
             self._cut_off(oldest)
 
-    def leave(self, caller: socket.socket) -> None:
-        """A caller has shown who it is, or is gone."""
+    def leave(self, caller: socket.socket) -> bool:
+        """A caller has shown who it is, or is gone; False when it had been cut off before."""
         with self._lock:
             limit = self._limits.pop(caller, None)
-        if limit is not None:
-            limit.cancel()
+        if limit is None:
+            return False
+        limit.cancel()
+        return True
 
     def make_room(self) -> None:
         """Cut off the oldest: there is no descriptor left for the next."""
@@ -56,9 +58,9 @@ class Unproven:
             self._cut_off(oldest)
 
     def _cut_off(self, caller: socket.socket) -> None:
-        self.leave(caller)
-        with contextlib.suppress(OSError):  # it has gone by itself
-            caller.shutdown(socket.SHUT_RDWR)
+        if self.leave(caller):  # else it has shown who it is in this moment
+            with contextlib.suppress(OSError):  # it has gone by itself
+                caller.shutdown(socket.SHUT_RDWR)
 
 
 def callers(listener: socket.socket, unproven: Unproven, closing: threading.Event) -> Iterator[socket.socket]:

@@ -54,6 +54,18 @@ def test_who_stays_too_long_is_cut_off_and_who_has_shown_who_it_is_is_not(
     assert [cut_off(theirs) for _, theirs in pairs[:3]] == [False] * 3
 
 
+def test_who_shows_who_it_is_at_the_last_moment_is_not_cut_off(
+    pairs: list[tuple[socket.socket, socket.socket]],
+) -> None:
+    unproven = Unproven()
+    ours, theirs = pairs[0]
+    unproven.come(ours)
+    assert unproven.leave(ours)
+    unproven._cut_off(ours)  # as a limit does that ran out in the same moment
+    assert not cut_off(theirs)
+    assert not unproven.leave(ours)
+
+
 def test_without_a_descriptor_for_the_next_the_oldest_makes_room(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
