@@ -22,9 +22,8 @@ import click
 from chaos.cli import codes
 from chaos.cli.options import echo_json
 from chaos.cli.tied import command_of
-from chaos.history.reader import read_history
-from chaos.run.directory import RUN_FILE
 from chaos.run.heal import heal_all
+from chaos.run.killed import reached, recorded_lines
 from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.run.leftovers import leftovers
 from chaos.run.soak import Cell as CellName
@@ -162,7 +161,7 @@ class KillSoak:
                 raise click.ClickException(
                     f"a run of {name[0]} that nobody kills ends with {process.returncode}: {said}"
                 )
-            whole = Whole(*name, self._codes[name], round(time.monotonic() - started, 3), _lines(place))
+            whole = Whole(*name, self._codes[name], round(time.monotonic() - started, 3), recorded_lines(place))
             self._record.append(whole)
             shutil.rmtree(place)
             return whole
@@ -177,8 +176,8 @@ class KillSoak:
         started = time.monotonic()
         try:
             harness = self._start(place, self._run_of(name))
-            killed = self._kill(harness, moment, lambda: _lines(place))
-            reached = _reached(place)
+            killed = self._kill(harness, moment, lambda: recorded_lines(place))
+            last = reached(place)
             if moment.heal is not None:
                 self._kill(self._start(place, ["heal"]), Moment(moment.heal, None, None), lambda: 0)
             done, failed = self._heal(place)
@@ -193,7 +192,7 @@ class KillSoak:
         left = [*failed, *leftovers(place, harness.pid)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._codes[name], number, self._seed, str(moment))
-        self._record.append(Kill(*head, killed, reached, seconds, done, left))
+        self._record.append(Kill(*head, killed, last, seconds, done, left))
         click.echo(f"{'LEFT' if left else 'clean' if killed else 'late':<5}  {number:4}  {name[0]}: {moment}", err=True)
         if not left:
             shutil.rmtree(place)
@@ -287,24 +286,6 @@ def _heal_and_remove(place: Path) -> None:
         shutil.rmtree(place)
     for text in (text for report in reports for text in report.failed):
         click.echo(f"{place}: {text}", err=True)
-
-
-def _histories(place: Path) -> list[bytes]:
-    """What the harness has recorded in its runs, the baseline's first."""
-    paths = sorted(place.glob(f"*/{RUN_FILE}"), key=lambda path: path.stat().st_mtime_ns)
-    files = [path.parent / "history" / "harness.jsonl" for path in paths if not path.parent.is_symlink()]
-    return [file.read_bytes() for file in files if file.exists()]
-
-
-def _lines(place: Path) -> int:
-    return sum(text.count(b"\n") for text in _histories(place))
-
-
-def _reached(place: Path) -> str:
-    runs = [path.parent for path in place.glob(f"*/{RUN_FILE}") if not path.parent.is_symlink()]
-    events = [event for run in runs for event in read_history(run / "history").select(writer="harness")]
-    last = max(events, key=lambda event: event.mono, default=None)
-    return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
 
 
 def _print(tallies: list[KillTally], times: int, reports: Path) -> None:
