@@ -100,7 +100,7 @@ def copy_into(baseline: Path, run_dir: Path) -> None:
     target = run_dir / "baseline"
     shutil.copytree(baseline / "history", target / "history")
     for log in sorted((baseline / "logs" / "train").glob("worker_*.log")):
-        if log.is_file() and _tells_losses(log):
+        if log.is_file() and not log.is_symlink() and _tells_losses(log):
             (target / "logs" / "train").mkdir(parents=True, exist_ok=True)
             shutil.copy2(log, target / "logs" / "train" / log.name)
     for name in ("plan.json", "run.json"):

@@ -24,6 +24,7 @@ _STEP_EVENTS = ("step.begin", "step.end", "digest")
 _SOME = 8
 """Of lines that show the same, so many are kept; the others are counted."""
 
+_MOST_STEPS = 10_000_000  # a table of all steps has to fit into memory
 _MOST_RETURNS = 100  # no plan has so many recoveries
 
 
@@ -95,6 +96,8 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
     silent = _silent(plan, history, artifacts)
     if not silent:
         return result
+    if plan.last_step > _MOST_STEPS:
+        raise ValueError(f"a training of {plan.last_step} steps is too long to be judged by logs")
     saved = resumed_from(plan, history, artifacts) if plan.resumes else None
     killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
     for group in plan.replica_groups:
@@ -190,8 +193,12 @@ def _before(plan: Plan, saved: int | None) -> int:
     """The last step that was trained before any fault could have an effect; 0 where there is no fault."""
     if not plan.faults:
         return 0
-    steps = [one.step for one in plan.goes_on if one.step is not None]
-    return min([*steps, *([saved] if saved is not None else [])], default=0)
+    steps = [one.step for one in plan.goes_on if one.step is not None] + ([] if saved is None else [saved])
+    if steps:
+        return min(steps)
+    if plan.mechanism == "none":
+        return plan.last_step  # nothing is trained after the fault
+    return min(int(fault.trigger.get("step") or 1) for fault in plan.faults) - 1
 
 
 def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Numbers:

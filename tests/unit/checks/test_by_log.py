@@ -159,3 +159,10 @@ def test_what_an_agent_recorded_wins(run: GoodRun, judged: Judge) -> None:
         run.others[f"logs/resume/worker_{rank}.log"] = f"{line(6, '9.999999')}\n".encode()
     judgement = judged(run)
     assert judgement.verdict == "pass"
+
+
+def test_a_training_that_is_too_long_for_memory_is_not_judged(run: GoodRun, judged: Judge) -> None:
+    silenced(run, logs_of_a_good_run()).replan(last_step=10**12)
+    judgement = judged(run)
+    assert "is too long to be judged by logs" in seen(judgement, "loss", "unknown")
+    assert judgement.verdict == "unknown"
