@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -89,7 +90,8 @@ class BaseRuns:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def _forget_older(self, name: str, entry: Path) -> None:
-        others = [one for one in self._cache.glob(f"{name}-*") if one.is_dir() and one != entry]
+        named = re.compile(rf"{re.escape(name)}-[0-9a-f]+")  # not those of a scenario whose name only begins so
+        others = [one for one in self._cache.iterdir() if named.fullmatch(one.name) and one.is_dir() and one != entry]
         others.sort(key=lambda one: one.stat().st_mtime_ns, reverse=True)
         for old in others[_KEPT - 1 :]:
             lock = FileLock.try_acquire(old.with_name(f"{old.name}.lock"))

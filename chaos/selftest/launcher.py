@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.cli.codes import OF_VERDICT
+
 SEED = 1
 """Seed of whatever a scenario draws: the same run each time."""
 
@@ -68,7 +70,8 @@ class Launcher:
 def _read(code: int, output: str, errors: str) -> Ran:
     try:
         (cell,) = json.loads(output)["cells"]
-        if cell["directory"] is not None and cell["verdict"] is not None:
+        # What was broken off has a verdict, too.
+        if code in OF_VERDICT.values() and cell["directory"] is not None and cell["verdict"] is not None:
             return Ran(Path(cell["directory"]), cell["verdict"])
     except (ValueError, KeyError, TypeError):
         pass  # it was refused or interrupted, and says so below

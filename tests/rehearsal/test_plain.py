@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.ckpt_editor import Ckpt
+from chaos.selftest.ckpt_file import CkptFile
 from tests.rehearsal.kit import Chaos, Done, Run, checks_of, said
 
 Once = Callable[[str, Callable[[Chaos], Done]], Done]
@@ -38,7 +38,7 @@ def test_the_result_says_that_there_is_no_framework(plain: Done) -> None:
     assert "no framework" in simulated["job"]
 
 
-def zero(name: str) -> Callable[[Ckpt], None]:
+def zero(name: str) -> Callable[[CkptFile], None]:
     return lambda content: content.set_content(name, bytes(len(content.content(name))))
 
 
@@ -46,7 +46,7 @@ def zero(name: str) -> Callable[[Ckpt], None]:
 def test_a_value_that_is_not_the_saved_one_is_a_failure(plain: Done, chaos: Chaos, tmp_path: Path, name: str) -> None:
     run = Run(shutil.copytree(plain.run.path, tmp_path / plain.run.path.name))
     (path,) = run.path.glob("job/checkpoints/ttp_saved_checkpoints-step_5/rank_*/*.ckpt")
-    content = Ckpt(path)
+    content = CkptFile(path)
     zero(name)(content)
     content.write()
     done = chaos.analyze(run)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.ckpt_editor import Ckpt
+from chaos.selftest.ckpt_file import CkptFile
 from tests.rehearsal.kit import Chaos, Run, checks_of, said
 
 Tamper = Callable[[Run], None]
@@ -28,18 +28,18 @@ def saved(run: Run) -> Path:
     return path
 
 
-def edit_file(change: Callable[[Ckpt], None]) -> Tamper:
+def edit_file(change: Callable[[CkptFile], None]) -> Tamper:
     """Change the content of the checkpoint."""
 
     def tamper(run: Run) -> None:
-        content = Ckpt(saved(run))
+        content = CkptFile(saved(run))
         change(content)
         content.write()
 
     return tamper
 
 
-def zero_moments(content: Ckpt) -> None:
+def zero_moments(content: CkptFile) -> None:
     for name in content.moments():
         content.set_content(name, bytes(len(content.content(name))))
 
@@ -61,7 +61,7 @@ def truncate(run: Run) -> None:
 
 def cut_between_records(run: Run) -> None:
     """Cut the file where a record ends: what is left is a sound file."""
-    content = Ckpt(saved(run))
+    content = CkptFile(saved(run))
     del content.entries[-5:]
     content.write()
 
@@ -348,7 +348,7 @@ def test_without_evidence_it_is_unknown_and_never_a_pass(copy_of_run: Run, chaos
 
 def test_the_editor_writes_what_it_has_read(copy_of_run: Run) -> None:
     before = saved(copy_of_run).read_bytes()
-    content = Ckpt(saved(copy_of_run))
+    content = CkptFile(saved(copy_of_run))
     assert (content.number("step_num"), content.number("global_step"), len(content.moments())) == (5, 5, 9)
     content.write()
     assert saved(copy_of_run).read_bytes() == before

@@ -1,0 +1,31 @@
+"""``chaos selftest`` on real runs: every defect is caught, and nothing passes without its evidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.defect import FILES
+from tests.rehearsal.kit import Chaos
+
+
+def test_every_defect_in_the_files_of_finished_runs_is_caught(fresh: Chaos) -> None:
+    cache = {"XDG_CACHE_HOME": str(fresh.reports.parent / "cache")}
+    done = fresh("selftest", "--layer", "files", "--json", env=cache)
+    told = done.json
+    assert [row for row in told["rows"] if row["outcome"] != "caught"] == []
+    assert told["passed_without"] == []
+    assert done.code == 0, done.errors
+    assert told["caught"] == told["total"] == len([one for one in catalogue() if one.layer == FILES]) >= 190
+    assert told["evidence"]["held"] == told["evidence"]["total"] >= 400
+    # The runs are kept: the second time none is made.
+    again = fresh("selftest", "--only", "tsp", "--json", env=cache)
+    assert again.code == 0, again.errors
+    assert "making the run" not in again.errors
+
+
+@pytest.mark.nightly
+def test_every_defect_is_caught(fresh: Chaos) -> None:
+    done = fresh("selftest", "--json", env={"XDG_CACHE_HOME": str(fresh.reports.parent / "cache")})
+    assert [row for row in done.json["rows"] if row["outcome"] != "caught"] == []
+    assert done.code == 0, done.errors

@@ -1,0 +1,124 @@
+"""The command ``chaos selftest``: what it takes, what it prints, with which exit code it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from chaos.cli.main import entry
+from chaos.cli.selftest import LAYERS
+from chaos.cli.selftest_progress import open_watcher
+from chaos.selftest import defect as module
+from chaos.selftest import session
+from chaos.selftest.base import BaseUnusable
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.defect import Defect, Outcome, Row
+from chaos.selftest.evidence import Removal
+from chaos.selftest.session import Result
+from chaos.selftest.table import print_selftest
+
+DEFECT = next(one for one in catalogue() if one.name == "moments-zeroed")
+HELD = Removal("ttp", "run.end", ())
+PASSED = Removal("ttp", "the baseline", ("loss",))
+
+
+def result(*outcomes: Outcome, removals: tuple[Removal, ...] = (HELD,)) -> Result:
+    return Result(tuple(Row(DEFECT, one, 0.5, f"seen {one}") for one in outcomes), removals, 12.5)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What the selftest was called with; it comes to one defect that was caught."""
+    told: dict[str, object] = {"result": result("caught")}
+
+    def run(defects: list[Defect], **options: object) -> object:
+        told.update(options, names=[one.name for one in defects])
+        return told["result"]
+
+    monkeypatch.setattr(session, "run_selftest", run)
+    return told
+
+
+def test_the_layers_are_those_of_the_defects() -> None:
+    assert LAYERS == module.LAYERS
+
+
+def test_the_list_has_every_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry(["selftest", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in listed] == [one.name for one in catalogue()]
+    assert entry(["selftest", "--list", "--layer", "files", "--only", "tre"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("norm-record-stale") for line in lines)
+    assert lines[-1] == f"{len(lines) - 1} defects"
+
+
+def test_a_name_that_is_none_is_refused_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry(["selftest", "--only", "moments-zeroes"]) == 64
+    assert "did you mean 'moments-zeroed'?" in capsys.readouterr().err
+    assert entry(["selftest", "--only", "moments-zeroed", "--layer", "job"]) == 64
+    assert "there is no such defect" in capsys.readouterr().err
+
+
+def test_evidence_is_taken_away_only_where_all_is_tested(asked: dict[str, object], tmp_path: Path) -> None:
+    assert entry(["selftest", "--only", "moments-zeroed", "--jobs", "3", "--keep", str(tmp_path)]) == 0
+    assert (asked["names"], asked["jobs"], asked["keep"], asked["evidence"]) == (["moments-zeroed"], 3, tmp_path, False)
+    assert entry(["selftest", "--layer", "files"]) == 0
+    assert asked["evidence"] is True
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (result("caught", "caught"), 0),
+        (result("caught", "missed"), 1),
+        (result("wrong reason"), 1),
+        (result("caught", removals=(HELD, PASSED)), 1),
+        (result("caught", "not run"), 2),
+        (result("missed", "not run"), 1),
+    ],
+)
+def test_the_exit_code_is_0_only_if_all_are_caught(
+    asked: dict[str, object], capsys: pytest.CaptureFixture[str], outcome: Result, code: int
+) -> None:
+    asked["result"] = outcome
+    assert entry(["selftest", "--json"]) == code
+    told = json.loads(capsys.readouterr().out)
+    assert (told["total"], told["caught"]) == (len(outcome.rows), outcome.caught)
+    assert told["rows"][0].keys() >= {"name", "layer", "base", "check", "reason", "outcome", "seconds", "seen"}
+    assert len(told["passed_without"]) == len(outcome.passed)
+
+
+def test_a_place_that_cannot_be_had_is_bad_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise BaseUnusable("/x is not a directory of this user alone")
+
+    monkeypatch.setattr(session, "run_selftest", run)
+    assert entry(["selftest"]) == 64
+    assert "not a directory of this user alone" in capsys.readouterr().err
+
+
+def test_the_table_tells_at_length_what_was_not_caught() -> None:
+    stream = io.StringIO()
+    print_selftest(result("caught", "missed", removals=(HELD, PASSED)), Console(file=stream, width=160))
+    told = stream.getvalue()
+    assert "moments-zeroed: missed" in told
+    assert DEFECT.reason[0] in told and DEFECT.what in told and "seen missed" in told
+    assert "ttp without the baseline: loss passed" in told
+    assert (
+        "1 of 2 defects caught for the right reason; 1 of 2 times nothing passed without its evidence; 12.5 s" in told
+    )
+
+
+def test_progress_is_a_line_for_each_defect() -> None:
+    stream = io.StringIO()
+    with open_watcher(1, stream=stream) as watcher:
+        watcher.note("base ttp: making the run")
+        watcher.row(Row(DEFECT, "caught", 0.25, "seen"))
+    assert stream.getvalue().splitlines() == ["base ttp: making the run", "caught          0.25 s  moments-zeroed"]
