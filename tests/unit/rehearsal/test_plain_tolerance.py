@@ -150,6 +150,7 @@ def test_with_pauses_alone_no_update_is_reported(sdk: Sdk) -> None:
     rank.tolerance.end_step()
     rank.tolerance.end()
     assert sdk.calls == [("tft_pause_train", 0)]
+    assert rank.device.did == ["tell_trained"]  # or a controller outside would wait for it
 
 
 @pytest.mark.parametrize(
