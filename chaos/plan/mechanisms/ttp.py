@@ -32,6 +32,9 @@ def answer(context: Context, strike: Strike) -> Answer:
     lost = are_lost(dead)
     # Where ARF is on it has been asked before, and has failed or cannot act.
     actor = acts_on_loss(one for one in context.on if one != "ARF")
+    late = nothing_left(loss, scenario.job.steps, cause)
+    if late is not None:
+        note(late, context.problems)
     if actor is None:
         has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
         why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(strike)}"
@@ -51,9 +54,6 @@ def answer(context: Context, strike: Strike) -> Answer:
             "agent chooses exit and nothing is saved"
         )
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
-    late = nothing_left(loss, scenario.job.steps, cause)
-    if late is not None:
-        note(late, context.problems)
     silent = {rank for fault in lethal if fault.silences for rank in fault.fault.ranks}
     violations = loss_violations(
         scenario, context.groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)

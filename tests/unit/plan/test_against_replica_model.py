@@ -185,6 +185,14 @@ def test_who_is_dead_cannot_be_suspended_at_the_same_barrier(plan: Planner) -> N
     assert plan(suspend, kill).mechanism == "TTP"
 
 
+@pytest.mark.parametrize("protection", [(), ("TTP",)])
+def test_a_loss_behind_the_last_all_reduce_is_refused_whatever_is_on(
+    plan: Planner, protection: tuple[str, ...]
+) -> None:
+    fault = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 10, "phase": "optimizer.update"}}
+    assert "the others finish all 10 steps" in plan.refused(fault, job={"protection": protection})
+
+
 REUSED: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     "deadline": None,
