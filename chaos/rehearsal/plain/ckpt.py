@@ -27,7 +27,9 @@ def write_ckpt(path: str, values: dict[str, Any], create: Callable[[str], Any], 
     unfinished = f"{os.path.splitext(path)[0]}.tmp"
     with create(unfinished) as file:
         for name, array in values.items():
-            file.write(_record(name, numpy.asarray(array)))
+            left = memoryview(_record(name, numpy.asarray(array)))
+            while left:  # a disk that gets full takes a part, and refuses the rest
+                left = left[file.write(left) :]
             wrote()
     os.replace(unfinished, path)
 

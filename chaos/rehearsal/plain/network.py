@@ -9,14 +9,15 @@ import numpy
 from chaos.rehearsal.plain.data import CLASSES, FEATURES
 from chaos.rehearsal.plain.mesh import Mesh
 
-HIDDEN = 64
+HIDDEN = 512
+"""So wide that the checkpoint of a quarter of it does not fit into what a full disk has left (fault disk-full)."""
 _KEPT = 0.9
 
 
 def first_weights(seed: int, mesh: Mesh) -> dict[str, Any]:
     """This rank's slices of the weights that training begins with. The bias of the second layer is whole everywhere."""
     draw = numpy.random.Generator(numpy.random.PCG64((seed, 0)))
-    first = draw.standard_normal((FEATURES, HIDDEN), numpy.float32) * numpy.float32((2 / FEATURES) ** 0.5)
+    first = draw.standard_normal((FEATURES, HIDDEN), numpy.float32) * numpy.float32((100 / FEATURES / HIDDEN) ** 0.5)
     second = draw.standard_normal((HIDDEN, CLASSES), numpy.float32) * numpy.float32(0.25 * (1 / HIDDEN) ** 0.5)
     own = _slice(mesh)
     return {

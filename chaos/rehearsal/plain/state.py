@@ -16,7 +16,7 @@ FLAG = "tft_g_one_flag"
 """1 while the state is that of a whole step; the number of ranks from the beginning of an update to its report."""
 
 _BETA1, _BETA2, _EPSILON = numpy.float32(0.9), numpy.float32(0.999), numpy.float32(1e-8)
-_FIRST_RATE, _DECAY = 0.01, numpy.float32(0.98)
+_FIRST_RATE, _DECAY = 0.002, numpy.float32(0.98)
 
 
 class State:

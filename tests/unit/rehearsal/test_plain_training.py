@@ -13,7 +13,7 @@ from chaos.rehearsal.plain import machine
 from chaos.rehearsal.plain.checkpoints import Checkpoints
 from chaos.rehearsal.plain.data import Batches
 from chaos.rehearsal.plain.mesh import Mesh
-from chaos.rehearsal.plain.network import dropout, gradients
+from chaos.rehearsal.plain.network import HIDDEN, dropout, gradients
 from chaos.rehearsal.plain.state import FLAG, State
 
 ALONE = Mesh(0, 1)
@@ -82,7 +82,7 @@ def test_gradients_are_those_of_the_loss() -> None:
     state = State(3, ALONE, flagged=False)
     weights = {name: value.astype("float64") for name, value in state.parameters.items() if name.startswith("layer")}
     pictures, labels = batches().batch(0)
-    batch, mask = (pictures.astype("float64"), labels), numpy.ones(64)
+    batch, mask = (pictures.astype("float64"), labels), numpy.ones(HIDDEN)
 
     def loss() -> float:
         # The loss is of 32 bits, so the step is wide.
@@ -91,13 +91,13 @@ def test_gradients_are_those_of_the_loss() -> None:
     _, found = gradients(weights, batch, mask, lambda part: part)
     for name, weight in weights.items():
         place = numpy.unravel_index(int(numpy.abs(found[name]).argmax()), weight.shape)
-        kept, width = weight[place], 1e-2
+        kept, width = weight[place], 2e-3
         weight[place] = kept + width
         above = loss()
         weight[place] = kept - width
         below = loss()
         weight[place] = kept
-        assert (above - below) / (2 * width) == pytest.approx(float(found[name][place]), rel=0.03), name
+        assert (above - below) / (2 * width) == pytest.approx(float(found[name][place]), rel=0.05), name
 
 
 @pytest.mark.parametrize("slices", [2, 4])
