@@ -127,7 +127,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     processes = find_run_processes(token)
     report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
     report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
-    known = {step.arguments.get("path") for step in content.open}
+    known = {str(step.arguments.get("path")) for step in content.open}
     report.found += [f"mounted at {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in known]
     report.found += [f"private directory {one}" for one in _private(token) if str(one) not in known]
     leftovers = unfinished_files(run_dir)
