@@ -84,6 +84,9 @@ def _judge(case: _Case) -> None:
     injections = case.of_fault("fault.injecting")
     for missed in case.of_fault("fault.missed"):
         case.unproven(f"the fault missed: {missed.data.get('reason')}", missed.source)
+    for raised in case.of_fault("fault.raised"):
+        if raised.rank not in case.fault.ranks:
+            case.unproven(f"rank {raised.rank} raised it, which was not planned", raised.source)
     repeated = _repeated(injections)
     if len(landings) > 1 or repeated:
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"

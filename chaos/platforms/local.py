@@ -30,6 +30,7 @@ class LocalPlatform:
 
     def start(self, spec: LaunchSpec) -> LocalJob:
         """Start the launcher in a session of its own, with its output in ``spec.log`` and no input."""
+        others = frozenset(_children())
         variables = {**spec.environment, RUN_VARIABLE: spec.run, ATTEMPT_VARIABLE: spec.attempt}
         try:
             with spec.log.open("ab") as log, _on_cores(spec.cores):
@@ -45,13 +46,19 @@ class LocalPlatform:
                 )
         except (OSError, ValueError, IndexError) as error:
             raise PlatformError(f"the job's launcher {' '.join(spec.argv)!r} cannot be started: {error}") from error
-        return LocalJob(spec, process, self._clock)
+        return LocalJob(spec, process, self._clock, others)
 
 
 class LocalJob:
-    """One launched job. Its methods may be called from several threads."""
+    """One launched job. Its methods may be called from several threads.
 
-    def __init__(self, spec: LaunchSpec, launcher: subprocess.Popen[bytes], clock: Clock) -> None:
+    ``others`` are the children, by PID and start time, that this process had before: none of the job's.
+    """
+
+    def __init__(
+        self, spec: LaunchSpec, launcher: subprocess.Popen[bytes], clock: Clock, others: frozenset[tuple[int, int]]
+    ) -> None:
+        self._others = others
         self._spec = spec
         self._popen = launcher
         self._clock = clock
@@ -129,6 +136,8 @@ class LocalJob:
         own = command_line(os.getpid())
         for stat in orphans_of(os.getsid(0), self._launcher.start_time):
             identity = ProcessIdentity(stat.pid, stat.start_time, self._launcher.boot)
+            if (stat.pid, stat.start_time) in self._others:
+                continue  # it may have been started in the same clock tick as the launcher
             if identity in self._sessions or RUN_VARIABLE in (environment(stat.pid) or {}):
                 continue  # of this run, or of another one: its environment says so
             if command_line(stat.pid) != own and state(identity) != "gone":
@@ -162,6 +171,11 @@ class LocalJob:
             stat = read_stat(pid)
             if stat and stat.ended and stat.ppid == os.getpid() and stat.session in sessions and stat.session != pid:
                 collect(ProcessIdentity(pid, stat.start_time, self._launcher.boot))
+
+
+def _children() -> Iterator[tuple[int, int]]:
+    """The children of this process in other sessions, by PID and start time."""
+    return ((stat.pid, stat.start_time) for stat in orphans_of(os.getsid(0), 0))
 
 
 @contextmanager

@@ -93,7 +93,8 @@ class ClusterAgent:
         if self._dead_since is None:
             self._dead_since = time.monotonic()
             say(f"{_listed(dead)} ended")
-        if self._dialogue is not None and any(worker.status is None for worker in workers) and self._may_still_act():
+        alive = [worker.rank for worker in workers if worker.status is None]
+        if self._dialogue is not None and alive and self._may_still_act(alive):
             return None
         return self._lose(dead)
 
@@ -105,10 +106,14 @@ class ClusterAgent:
             self._trained_since = time.monotonic()
         return time.monotonic() - self._trained_since > min(_REPORT_SECONDS, self._settings.timings.answer)
 
-    def _may_still_act(self) -> bool:
-        """Whether the controller may still find a way: it acts, or there is time left for it to notice."""
+    def _may_still_act(self, alive: list[int]) -> bool:
+        """Whether the controller may still find a way: it acts, or there is time left for it to notice.
+
+        It acts no more once the job is to end and only ranks are alive that cannot hear it, as a stopped process.
+        """
         assert self._dialogue is not None and self._dead_since is not None
-        return self._dialogue.heard or time.monotonic() - self._dead_since < self._settings.timings.answer
+        acts = self._dialogue.heard and not self._dialogue.gives_up(alive)
+        return acts or time.monotonic() - self._dead_since < self._settings.timings.answer
 
     def _lose(self, dead: list[Worker]) -> int | None:
         """Ranks are lost and nothing else recovers them: start all again, or end the job."""

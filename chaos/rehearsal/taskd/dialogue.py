@@ -7,6 +7,7 @@ processes is handed to the agent's.
 from __future__ import annotations
 
 import queue
+from collections.abc import Collection
 from typing import Any, Callable
 
 from chaos.rehearsal.taskd.settings import Settings
@@ -47,6 +48,10 @@ class Dialogue:
         if not self._ended:
             self._ended = True
             framework_ttp.tft_destroy_controller()
+
+    def gives_up(self, ranks: Collection[int]) -> bool:
+        """Whether these ranks are all faulty and the job is to end: nothing that is still to come ends them."""
+        return self._strategy in ("dump", "exit") and set(ranks) <= set(self._faults)
 
     # What the controller calls. Versions differ in the number of arguments, so what is not used may be missing.
 

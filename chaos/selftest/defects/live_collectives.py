@@ -29,7 +29,7 @@ DEFECTS = (
         layer="device layer",
         base="live-hcce",
         check="loss",
-        reason=("first at rank 0",),
+        reason=("first at rank 0, step 4: loss",),
         inside="chaos.selftest.live.collectives:gradient_dropped",
     ),
     Defect(

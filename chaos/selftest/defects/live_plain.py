@@ -47,7 +47,7 @@ DEFECTS = (
         layer="job",
         base="live-plain-ttp",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step",),
         inside="chaos.selftest.live.plain:order_of_first_epoch",
     ),
     Defect(

@@ -20,7 +20,7 @@ DEFECTS = (
         layer="device layer",
         base="live-uce",
         check="consistency",
-        reason=("ranks 0 and 1 disagree after online repair 1", "layer3.weight"),
+        reason=("ranks 0 and 1 disagree after online repair 1 of attempt train: layer3.weight",),
         inside="chaos.selftest.live.repair:bit_flipped",
     ),
     Defect(
@@ -47,7 +47,7 @@ DEFECTS = (
         layer="device layer",
         base="live-uce",
         check="resume",
-        reason=("rank 1 held another state than that of step 2",),
+        reason=("rank 1 held another state than that of step 2: 5 differ: layer1.param",),
         inside="chaos.selftest.live.repair:mixed_up",
     ),
     Defect(
@@ -83,7 +83,7 @@ DEFECTS = (
         layer="SDK",
         base="live-uce",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 3: the baseline's batch of step 4, so a batch was skipped",),
         inside="chaos.selftest.live.repair:step_skipped",
     ),
     Defect(
@@ -92,7 +92,7 @@ DEFECTS = (
         layer="SDK",
         base="live-uce",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 3: the baseline's batch of step 2, so a batch was trained twice",),
         inside="chaos.selftest.live.repair:step_twice",
     ),
     Defect(
@@ -146,7 +146,7 @@ DEFECTS = (
         layer="SDK",
         base="live-uce",
         check="run",
-        reason=("deadline end",),
+        reason=("have not exited: 0 (step 3), 1 (step 3); see logs/train",),
         inside="chaos.selftest.live.repair:rank_hangs",
     ),
     Defect(

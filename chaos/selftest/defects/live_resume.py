@@ -29,7 +29,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="resume",
-        reason=("1 of", "parameters of rank 1 are not the file's"),
+        reason=("1 of 21 parameters of rank 1 are not the file's: layer3.bias",),
         inside="chaos.selftest.live.resume:one_weight_lost",
     ),
     Defect(
@@ -47,7 +47,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 4: the baseline's batch of step 1, so a batch was trained twice",),
         inside="chaos.selftest.live.resume:data_from_its_beginning",
     ),
     Defect(
@@ -56,7 +56,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 4: the baseline's batch of step 5, so a batch was skipped",),
         inside="chaos.selftest.live.resume:batch_skipped",
     ),
     Defect(
@@ -65,7 +65,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 4: the baseline's batch of step 3, so a batch was trained twice",),
         inside="chaos.selftest.live.resume:batch_twice",
     ),
     Defect(
@@ -92,7 +92,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 4, which the baseline never trained on this rank",),
         inside="chaos.selftest.live.resume:shards_swapped",
     ),
     Defect(

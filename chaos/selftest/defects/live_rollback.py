@@ -29,7 +29,7 @@ DEFECTS = (
         layer="job",
         base="live-tre",
         check="resume",
-        reason=("batch",),
+        reason=("trained another batch at step 5: the baseline's batch of step 6, so a batch was skipped",),
         inside="chaos.selftest.live.rollback:data_not_rolled_back",
     ),
     Defect(
@@ -56,7 +56,7 @@ DEFECTS = (
         layer="job",
         base="live-tre",
         check="mechanism",
-        reason=("not [4]",),
+        reason=("from steps [4, 4], not [4]",),
         inside="chaos.selftest.live.rollback:rolled_back_twice",
     ),
     Defect(

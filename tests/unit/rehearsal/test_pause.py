@@ -216,6 +216,7 @@ def test_ranks_that_cannot_be_paused_go_on() -> None:
     job = Job(1, 1)
     job.ranks[1].point.ask = lambda step, seconds: FAILED  # type: ignore[method-assign]
     thread = job.pause()
+    ordered(job.ranks[0])
     job.ranks[0].train(3)
     ended(thread)
     assert job.ended == [Pause.CONTINUED]

@@ -283,6 +283,19 @@ def test_after_a_dump_the_controller_is_still_at_work_until_the_ranks_have_exite
     report["report_strategies"]({2: 1}, ["exit", "dump", "recover"])
     report["report_result"](0, "do dump success", {2: 1}, "dump")
     assert dialogue.heard
+    assert not dialogue.gives_up([1, 2])  # rank 1 is about to exit
+
+
+@pytest.mark.parametrize(("strategies", "ends"), [("dump,exit", True), ("exit", True), ("recover,dump,exit", False)])
+def test_a_stopped_process_is_not_waited_for_once_the_job_is_to_end(
+    monkeypatch: pytest.MonkeyPatch, strategies: str, ends: bool
+) -> None:
+    controller, dialogue = talk(monkeypatch, strategies)
+    assert not dialogue.gives_up([2])
+    controller.callbacks["report_fault_ranks"]({2: 1})
+    assert not dialogue.gives_up([2])
+    controller.callbacks["report_strategies"]({2: 1}, ["exit", "dump", "recover"])
+    assert dialogue.gives_up([2]) is ends
 
 
 def test_a_retry_that_fails_is_followed_by_a_restart_in_place_and_then_by_a_dump(
