@@ -22,13 +22,13 @@ STYLE: dict[Outcome, str] = {
 def print_selftest(result: Result, console: Console) -> None:
     """Print a row for each defect, then at length what was not caught, then the figures."""
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    for column in ("defect", "layer", "base", "check", "outcome"):
+    for column in ("defect", "layer", "check", "outcome"):
         table.add_column(column, overflow="fold")
     table.add_column("seconds", justify="right", no_wrap=True)
     for row in result.rows:
         one = row.defect
         outcome = Text(row.outcome, STYLE[row.outcome])
-        table.add_row(one.name, one.layer, one.base, one.check, outcome, f"{row.seconds:.2f}")
+        table.add_row(one.name, one.layer, one.check, outcome, f"{row.seconds:.2f}")
     console.print(table)
     for row in result.rows:
         if not row.caught:

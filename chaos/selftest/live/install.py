@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import traceback
 from importlib import import_module
 
 from chaos.agent.start import Agent
@@ -14,6 +16,12 @@ VARIABLE = "CHAOS_SEEDED_DEFECT"
 def install(agent: Agent) -> None:
     """Apply the defect; what cannot be found ends the process, since a run without its defect would prove nothing."""
     name = os.environ.get(VARIABLE)
-    if name:
-        module, _, function = name.partition(":")
+    if not name:
+        return
+    module, _, function = name.partition(":")
+    try:
         getattr(import_module(module), function)(agent)
+    except Exception:  # raised further it would be lost: Python goes on without its sitecustomize
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
