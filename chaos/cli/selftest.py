@@ -63,6 +63,8 @@ def command(
     if only_list:
         _list(defects, as_json)
         return codes.PASS
+    if keep is not None and keep.is_dir() and any(keep.iterdir()):
+        raise click.UsageError(f"--keep {keep}: it is not empty; give a directory that is, or a new one")
     result = _run(defects, jobs or len(os.sched_getaffinity(0)), keep, evidence=not only)
     if as_json:
         echo_json(result.to_json())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -31,7 +32,8 @@ class Launcher:
     """Starts ``chaos run``. Safe to share between threads."""
 
     def __init__(self, python: str = sys.executable) -> None:
-        self._python = python
+        # Tied to this process: after a SIGKILL of it the runs end as after Ctrl-C.
+        self._chaos = [python, "-m", "chaos.cli.tied", str(os.getpid())]
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = threading.Event()
 
@@ -41,7 +43,7 @@ class Launcher:
         Raises RunFailed when there is no result: the scenario or the machine is refused, the harness fails, or
         :meth:`stop` was called.
         """
-        command = [self._python, "-m", "chaos", "run", str(scenario), "--json", "--reports", str(reports)]
+        command = [*self._chaos, "run", str(scenario), "--json", "--reports", str(reports)]
         command += ["--cores", str(cores), "--seed", str(SEED), "--sdk", "standin", *options]
         process = subprocess.Popen(
             command,

@@ -64,6 +64,15 @@ def test_a_name_that_is_none_is_refused_with_the_one_that_was_meant(capsys: pyte
     assert "there is no such defect" in capsys.readouterr().err
 
 
+def test_runs_are_not_kept_beside_others(
+    asked: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "spoilt").mkdir()
+    assert entry(["selftest", "--only", "moments-zeroed", "--keep", str(tmp_path)]) == 64
+    assert "it is not empty" in capsys.readouterr().err
+    assert "names" not in asked
+
+
 def test_evidence_is_taken_away_only_where_all_is_tested(asked: dict[str, object], tmp_path: Path) -> None:
     assert entry(["selftest", "--only", "moments-zeroed", "--jobs", "3", "--keep", str(tmp_path)]) == 0
     assert (asked["names"], asked["jobs"], asked["keep"], asked["evidence"]) == (["moments-zeroed"], 3, tmp_path, False)

@@ -78,6 +78,7 @@ HELD = """
 import os, signal, sys
 from chaos.run.interrupts import interruptible, uninterrupted
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever this test was started to ignore
 try:
     with interruptible():
         with uninterrupted():
