@@ -32,7 +32,8 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return _too_late(context, strike, lost, loss)
     if not lost or _not_offered(context, strike, lost, loss):
         return None
-    lost = (*lost, *_moved_along(context, strike, lost))
+    moved = _moved_along(context, strike, lost)
+    lost = (*lost, *moved)
     if scenario.job.agent and not STRATEGIES.intersection(scenario.job.strategies):
         return None  # the agent chooses another one
     if scenario.job.agent and "recover" not in scenario.job.strategies and _nodes(context, lost) > 1:
@@ -49,6 +50,15 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         recovery = Recovery("ARF", strike.ids, step, succeeds=False, copied=copied)
         return Answer(recovery, why, cause, left=strike.after("ARF", ()))
     spoilt = strike.made_in(HANDLERS)
+    for fault in spoilt:
+        if hit := set(moved).intersection(fault.fault.ranks):
+            context.problems.add(
+                f"{fault.path}.trigger",
+                f"with strategy recover the node of {ranks(sorted(hit))} is moved as a whole, so the process that "
+                f"handler {fault.handler} is meant for may be gone when it is called",
+                text=fault.handler or "",
+                hint="target a rank of a node that loses none, or write job.strategies without recover",
+            )
     if spoilt:
         why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
         recovery = Recovery("ARF", strike.ids, step, succeeds=False, restarted=lost, copied=copied)

@@ -160,6 +160,14 @@ def test_phases_and_budgets_are_those_of_the_profile(plan: Planner) -> None:
         assert (found.budget.phases, found.budget.total) == (dict(profile.phases), profile.total)
 
 
+@pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group", "rollback"])
+def test_a_fault_in_a_rank_that_is_moved_with_its_node_is_refused(plan: Planner, handler: str) -> None:
+    nodes = {"ranks": 4, "nodes": 2}
+    with pytest.raises(ScenarioError, match="the node of rank 3 is moved as a whole"):
+        plan(kill(5), inside(handler, rank=3), job=ARF, cluster=nodes)
+    assert not plan(kill(5), inside(handler, rank=1), job=ARF, cluster=nodes).recoveries[0].succeeds
+
+
 def test_nobody_is_left_to_copy_from_when_whole_nodes_are_moved(plan: Planner) -> None:
     text = plan.refused(kill(5, ranks=(0, 3)), cluster={"ranks": 4, "nodes": 2}, job=ARF)
     assert "no replica of some state is left" in text
