@@ -114,7 +114,8 @@ def read_history(directory: Path) -> History:
     if directory.is_symlink():
         return _nothing(directory, "is a link, and links are not followed")
     if size > MAX_BYTES:
-        return _nothing(directory, f"its files have {size:,} bytes, and at most {MAX_BYTES:,} are read")
+        advice = "run it with a larger job.digest_interval or fewer steps"
+        return _nothing(directory, f"its files have {size:,} bytes, and at most {MAX_BYTES:,} are read: {advice}")
     for path in paths:
         file = _File(path, f"{directory.name}/{path.name}")
         segments += file.read()
