@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from chaos.plan.answer import PROVE_NONE, Answer, Context
 from chaos.plan.constraints import CONTROLLER_RANK
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT
+from chaos.plan.mechanism import DOCUMENT, IN_UPDATE
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
@@ -97,7 +97,9 @@ def _moved_along(context: Context, strike: Strike, lost: Sequence[int]) -> tuple
     With recover-in-place it leaves the container where it is, unless processes of several nodes are lost.
     """
     job, cluster = context.scenario.job, context.scenario.cluster
-    if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not strike.silent:
+    # A process fault: its process is gone, or its state is not known, which no repair of a memory error mends.
+    lost_process = strike.silent or any(fault.effect == IN_UPDATE for fault in strike.faults)
+    if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not lost_process:
         return ()
     size = cluster.ranks // cluster.nodes
     nodes = {rank // size for rank in lost}

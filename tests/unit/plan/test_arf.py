@@ -160,6 +160,15 @@ def test_phases_and_budgets_are_those_of_the_profile(plan: Planner) -> None:
         assert (found.budget.phases, found.budget.total) == (dict(profile.phases), profile.total)
 
 
+@pytest.mark.parametrize(("phase", "moved"), [("forward", (2,)), ("optimizer.update", (2, 3))])
+def test_a_memory_error_in_the_update_is_a_process_fault_and_moves_the_node(
+    plan: Planner, phase: str, moved: tuple[int, ...]
+) -> None:
+    ecc = {"id": "ecc", "kind": "ecc", "target": {"rank": 2}, "trigger": {"step": 5, "phase": phase}}
+    (found,) = plan(ecc, job=ARF, cluster={"ranks": 4, "nodes": 2}).recoveries
+    assert (found.mechanism, found.restarted) == ("ARF", moved)
+
+
 @pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group", "rollback"])
 def test_a_fault_in_a_rank_that_is_moved_with_its_node_is_refused(plan: Planner, handler: str) -> None:
     nodes = {"ranks": 4, "nodes": 2}
