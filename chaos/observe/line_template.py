@@ -32,7 +32,7 @@ class Digits:
         self._words = words
 
     def __len__(self) -> int:
-        return self._words.shape[1]
+        return int(self._words.shape[1])
 
     def whole(self, begin: int, end: int) -> Indices:
         """The whole number that stands there, of each line."""

@@ -127,6 +127,12 @@ def mutate_lines(random: Random, corpus: Sequence[bytes], words: Sequence[bytes]
     return b"".join(lines)[:MAX_BYTES]
 
 
+def mutate_log(random: Random, corpus: Sequence[bytes], words: Sequence[bytes]) -> bytes:
+    """A log whose lines and words are changed more often than its bytes."""
+    mutate = mutate_bytes if random.random() < 0.3 else mutate_lines
+    return mutate(random, corpus, words)
+
+
 def _exchange_word(random: Random, line: bytes, words: Sequence[bytes]) -> bytes:
     parts = line.split(b" ")
     parts[random.randrange(len(parts))] = random.choice(words)

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from chaos.observe.reader import LogScan, built_in_readers, read_log
-from tests.fuzz.mutate import WORDS, mutate_bytes, mutate_lines
+from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
 
 _WORDS = (
@@ -20,9 +20,7 @@ _WORDS = (
 
 def mutate(random: Random, corpus: Sequence[bytes]) -> bytes:
     """Lines of all logs, mixed, with exchanged words."""
-    if random.random() < 0.3:
-        return mutate_bytes(random, corpus, _WORDS)
-    return mutate_lines(random, corpus, _WORDS)
+    return mutate_log(random, corpus, _WORDS)
 
 
 def check(content: bytes, folder: Path) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 from chaos.observe.lines import LINE_LIMIT
 from chaos.observe.loss_columns import LossScanner
-from tests.fuzz.mutate import WORDS, mutate_bytes, mutate_lines
+from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
 from tests.unit.observe.test_loss_columns import agree
 
@@ -21,9 +21,7 @@ _WORDS = (
 
 def mutate(random: Random, corpus: Sequence[bytes]) -> bytes:
     """Lines and words of training logs more often than bytes."""
-    if random.random() < 0.3:
-        return mutate_bytes(random, corpus, _WORDS)
-    return mutate_lines(random, corpus, _WORDS)
+    return mutate_log(random, corpus, _WORDS)
 
 
 def check(content: bytes, folder: Path) -> None:
