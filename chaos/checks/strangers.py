@@ -15,7 +15,7 @@ def judge_strangers(history: History, artifacts: Artifacts, found: Collector) ->
     """Name every caller that was refused.
 
     A process that was refused on the channel to the harness and trained all the same is unknown: no fault could have
-    been held against it.
+    been held against it. One that was known already, and only its second call was refused, is not doubted.
     """
     refused = history.select("stranger")
     logged = [
@@ -49,5 +49,14 @@ def _who(refused: Event) -> str:
 
 
 def _trained_after(history: History, refused: Event) -> Event | None:
+    if _was_known(history, refused):
+        return None
     begun = (one for one in history.select("step.begin", pid=refused.pid) if one.mono > refused.mono)
     return next(begun, None)
+
+
+def _was_known(history: History, refused: Event) -> bool:
+    """Whether the harness knew the process as a rank then. After its exit the PID may be another's."""
+    found = [one.mono for one in history.select("rank.found", pid=refused.pid) if one.mono <= refused.mono]
+    ended = [one.mono for one in history.select("rank.exit", pid=refused.pid) if one.mono <= refused.mono]
+    return bool(found) and not any(mono > max(found) for mono in ended)

@@ -10,11 +10,11 @@ from tests.unit.good_run import GoodRun
 EXPECTED = "who is not of this run is refused wherever the run listens"
 
 
-def refuse(run: GoodRun, **data: Any) -> None:
-    """Record a refusal by the harness in the middle of the first launch."""
+def refuse(run: GoodRun, *, at_event: str = "fault.landed", **data: Any) -> None:
+    """Record a refusal by the harness in the first launch, at the time of an event."""
     (name,) = (name for name in run.files if name.startswith("harness"))
     records = run.files[name]
-    at = next(index for index, one in enumerate(records) if one["event"] == "fault.landed")
+    at = next(index for index, one in enumerate(records) if one["event"] == at_event)
     refusal = {**records[at], "event": "stranger", "attempt": "train", "rank": None, "channel": "agents", **data}
     for key in ("fault", "evidence", "step", "phase", "ranks"):
         refusal.pop(key, None)
@@ -43,3 +43,22 @@ def test_a_rank_that_trains_though_it_was_refused_is_unknown(run: GoodRun, judge
     (one,) = said(judgement, "history", "unknown", "every rank that trains is known to the harness")
     assert "trains as rank 1, and was refused: is not rank 1 of this job" in one.seen
     assert judgement.verdict == "unknown"
+
+
+def test_a_rank_that_was_known_already_is_not_doubted_for_a_second_call(run: GoodRun, judged: Judge) -> None:
+    found = run.one("rank.found", attempt="train", rank=1)
+    refuse(run, at_event="rank.found", pid=found["pid"], what="is rank 1 twice")
+    judgement = judged(run)
+    (one,) = said(judgement, "history", "pass", EXPECTED)
+    assert "is rank 1 twice" in one.seen
+    assert judgement.verdict == "pass"
+
+
+def test_a_process_with_the_pid_of_a_rank_that_has_ended_is_doubted(run: GoodRun, judged: Judge) -> None:
+    pid = run.one("rank.found", attempt="resume", rank=1)["pid"]
+    once = run.one("rank.found", attempt="train", rank=1)
+    ended = run.one("rank.exit", attempt="train", rank=1)
+    once["pid"] = pid
+    ended.update(pid=pid, mono=once["mono"] + 1)
+    refuse(run, pid=pid, what="is not rank 1 of this job")
+    said(judged(run), "history", "unknown", "every rank that trains is known to the harness")
