@@ -22,13 +22,15 @@ class Profile:
 
     ``silence`` replaces the budget of the detection where a rank is suspended: its connections stay up, so only the
     missing heartbeat tells of it. None for a mechanism that such a rank does not call for.
-    ``given_up`` is how long it may be tried in vain before the next mechanism begins.
+    ``given_up`` is how long it may be tried in vain before the next mechanism begins. ``agent`` is how much longer the
+    exit takes with a cluster's agent: the controller waits for it to end the ranks, before it tells them to.
     """
 
     total: float
     phases: Mapping[str, float]
     silence: float | None = None
     given_up: float = 0.0
+    agent: float = 0.0
 
 
 _FAST_ONLINE = Profile(total=20.0, phases={"detection": 1.0, "stop": 5.0, "repair": 5.0, "first step": 15.0})
@@ -112,8 +114,9 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
             "TRE": _FAST_ROLLBACK,
         },
         # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
-        # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. In all: the vendor has a
-        # job started again in under 10 minutes.
+        # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. Exit, with an agent: its
+        # answer is waited for 30 s (MINDIO_WAIT_MINDX_TIME). In all: the vendor has a job started again in under 10
+        # minutes.
         "vendor": {
             "TTP": Profile(
                 total=600.0,
@@ -129,6 +132,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "caught up": 120.0,
                 },
                 silence=15.0,
+                agent=30.0,
             ),
             # The agent looks every 5 s. In all: the vendor has a job rescheduled in under 10 minutes.
             "RSC": Profile(
@@ -197,6 +201,8 @@ def plan_budget(
         phases["detection"] = chosen.silence
     if "stop" in phases:
         phases["stop"] += in_vain
+    if "exit" in phases and scenario.job.agent:
+        phases["exit"] += chosen.agent
     total = chosen.total + in_vain if whole else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases:

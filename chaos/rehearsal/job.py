@@ -47,7 +47,7 @@ class RehearsalJob:
         storage=_CHECKPOINTS,
         group_info=True,
     )
-    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
+    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun", "interface")
     ports = 2
     extensions: tuple[str, ...] = ("chaos.rehearsal.device", "chaos.rehearsal.storage", "chaos.rehearsal.desk")
 

@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from chaos.platforms.mounts import may_mount
+from chaos.run.interface.fit import disagreements
+from chaos.run.interface.offered import offered_by
+from chaos.run.interface.wanted import wanted_by
 
 MINDSPORE = ((2, 7), (2, 11))
 """MindSpore versions that are supported: from the first, up to and without the second."""
@@ -49,6 +52,12 @@ def _has_module(name: str) -> bool:
     return util.find_spec(name) is not None
 
 
+def _package(name: str) -> Path | None:
+    """The directory that a top-level package is installed in; finding it does not import it."""
+    found = util.find_spec(name)
+    return Path(found.origin).parent if found is not None and found.origin else None
+
+
 def _available_memory() -> int:
     import psutil
 
@@ -68,6 +77,7 @@ class Machine:
     reports: Path = Path("reports")
     version: Callable[[str], str | None] = _version
     has_module: Callable[[str], bool] = _has_module
+    package: Callable[[str], Path | None] = _package
     which: Callable[..., str | None] = shutil.which
     cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
     memory: Callable[[], int] = _available_memory
@@ -131,6 +141,34 @@ def _mindio(machine: Machine) -> Probe:
     if version or machine.has_module("mindio_ttp"):
         return Probe("mindio_ttp", True, version or "a module without metadata")
     return Probe("mindio_ttp", False, "not installed", "it comes with the vendor's MindCluster; the stand-in is used")
+
+
+def _interface(machine: Machine) -> Probe:
+    return _fit("interface", machine, own_agent=False)
+
+
+def _own_agent(machine: Machine) -> Probe:
+    return _fit("own agent", machine, own_agent=True)
+
+
+def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
+    """Whether MindSpore's code and the vendor's package, as installed, call each other as both expect it."""
+    mindspore, mindio = machine.package("mindspore"), machine.package("mindio_ttp")
+    if mindspore is None or mindio is None:
+        return Probe(need, True, "only the stand-in is there to be called")
+    versions = [f"{name} {machine.version(name) or 'of unknown version'}" for name in ("mindspore", "mindio_ttp")]
+    pair = " and ".join(versions)
+    wanted = wanted_by(mindspore)
+    if not wanted.uses:
+        seen = f"{mindspore} has no call of mindio_ttp that could be compared"
+        return Probe(need, False, seen, "repair MindSpore, or run with --sdk standin")
+    found = [one.text for one in disagreements(wanted, offered_by(mindio)) if one.own_agent is own_agent]
+    if not found:
+        return Probe(need, True, f"{pair} agree")
+    advice = "install MindSpore and MindIO TFT of one release, or run with --sdk standin"
+    if own_agent:
+        advice = "ARF needs the cluster's agent here (job.agent: true): MindSpore's own cannot take its place"
+    return Probe(need, False, f"{pair} disagree: {'; '.join(found)}", advice)
 
 
 def _npu(machine: Machine) -> Probe:
@@ -198,6 +236,8 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "numpy": _numpy,
     "msrun": _msrun,
     "mindio_ttp": _mindio,
+    "interface": _interface,
+    "own agent": _own_agent,
     "npu": _npu,
     "mounts": _mounts,
     "docker": _later("docker"),

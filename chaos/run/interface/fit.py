@@ -1,0 +1,62 @@
+"""What MindSpore wants of MindIO TFT against what it offers: every point in which they disagree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.run.interface.offered import Offered
+from chaos.run.interface.read import takes
+from chaos.run.interface.wanted import Handed, Use, Wanted
+
+OWN_AGENT = ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result")
+"""Actions of a cluster's agent. MindSpore registers functions of its own for them where ARF runs without one."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One point. ``own_agent``: it matters only where MindSpore's own functions stand in for a cluster's agent."""
+
+    text: str
+    own_agent: bool = False
+
+
+def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
+    """Every point in which they disagree, each once. What cannot be told from the files is none."""
+    found = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
+    found += [_of_function(handed, offered) for handed in wanted.handed]
+    first: dict[str, Disagreement] = {}
+    for one in found:
+        if one is not None:
+            first.setdefault(one.text.partition(" (")[0], one)
+    return list(first.values())
+
+
+def _of_use(use: Use, offered: Offered) -> Disagreement | None:
+    module = f"mindio_ttp.{use.module}"
+    own_agent = use.module == "controller_ttp"
+    if use.module not in offered.names:
+        return Disagreement(f"{module} is missing (wanted by {use.where})", own_agent)
+    offer = offered.names[use.module].get(use.name)
+    if offer is None:
+        return Disagreement(f"{module} has no {use.name} (wanted by {use.where})", own_agent)
+    if use.member and offer.members and use.member not in offer.members:
+        return Disagreement(f"{use.name} has no {use.member} (wanted by {use.where}; defined at {offer.where})")
+    if use.positional is None or offer.signature is None or takes(offer.signature, use.positional, use.keywords):
+        return None
+    names = f" and {', '.join(use.keywords)}" if use.keywords else ""
+    called = f"{use.name} cannot be called with {_arguments(use.positional)}{names}"
+    return Disagreement(f"{called} ({use.where} calls {use.name}{offer.signature} of {offer.where} so)", own_agent)
+
+
+def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
+    passed = offered.passed.get(handed.name, [])
+    if not passed or any(takes(handed.signature, one.arguments) for one in passed):
+        return None
+    count = " or ".join(dict.fromkeys(_arguments(one.arguments) for one in passed))
+    text = f"MindSpore's {handed.function} cannot take the {count} that the SDK passes for {handed.name}"
+    places = f"{handed.where}: {handed.function}{handed.signature}; {passed[0].where}"
+    return Disagreement(f"{text} ({places})", handed.name in OWN_AGENT)
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument" if count == 1 else f"{count} arguments"

@@ -1,0 +1,150 @@
+"""What MindIO TFT offers: its names with their signatures, and how many arguments it passes to what was registered."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.run.interface.read import Source, last_name, signature, sources
+
+_LIMIT = 8  # how often a name may be passed on from file to file
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A name of the SDK. ``signature`` is None, ``members`` is empty, where they cannot be told from the files."""
+
+    where: str
+    signature: inspect.Signature | None = None
+    members: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Passed:
+    """How many arguments a registered function is called with."""
+
+    arguments: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Offered:
+    """``names`` by module of ``mindio_ttp``; ``passed`` by the registration's name, or that of an agent's action."""
+
+    names: dict[str, dict[str, Offer]] = field(default_factory=dict)
+    passed: dict[str, list[Passed]] = field(default_factory=dict)
+
+
+def offered_by(package: Path) -> Offered:
+    """Read the ``mindio_ttp`` that is installed in this directory."""
+    files = {source.name: source for source in sources(package, (".",), b"")}
+    modules = {name: _module(package, files, name) for name in ("framework_ttp", "controller_ttp")}
+    names = {name: _names(source, package, files) for name, source in modules.items() if source is not None}
+    return Offered(names, {**_passed_to_handlers(files), **_passed_to_actions(files)})
+
+
+def _module(package: Path, files: dict[str, Source], dotted: str) -> Source | None:
+    path = f"{package.name}/{dotted.replace('.', '/')}"
+    return files.get(f"{path}.py") or files.get(f"{path}/__init__.py")
+
+
+def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str, Offer]:
+    """The names of a module, each followed to where it is defined."""
+    found: dict[str, Offer] = {}
+    for node in source.tree.body:
+        if isinstance(node, ast.ImportFrom):
+            origin = _origin(source, node, package, files)
+            for one in node.names:
+                offer = _defined(origin, one.name, package, files) if origin else None
+                found[one.asname or one.name] = offer or Offer(source.place(node))
+        else:
+            found.update(_definitions(source, node))
+    return found
+
+
+def _defined(source: Source, name: str, package: Path, files: dict[str, Source], depth: int = 0) -> Offer | None:
+    """What a name of a file is, through as many files as pass it on."""
+    found: Offer | None = None
+    for node in source.tree.body:
+        if isinstance(node, ast.ImportFrom) and depth < _LIMIT:
+            for one in node.names:
+                if (one.asname or one.name) == name and (origin := _origin(source, node, package, files)):
+                    found = _defined(origin, one.name, package, files, depth + 1) or Offer(source.place(node))
+        else:
+            found = _definitions(source, node).get(name, found)
+    return found
+
+
+def _definitions(source: Source, node: ast.stmt) -> dict[str, Offer]:
+    if isinstance(node, ast.FunctionDef):
+        # A decorated function may be called otherwise than it looks.
+        return {node.name: Offer(source.place(node), None if node.decorator_list else signature(node))}
+    if isinstance(node, ast.ClassDef):
+        members = [target for one in node.body if isinstance(one, ast.Assign) for target in one.targets]
+        return {node.name: Offer(source.place(node), members=frozenset(filter(None, map(last_name, members))))}
+    if isinstance(node, ast.Assign):
+        return {name: Offer(source.place(node)) for name in map(last_name, node.targets) if name}
+    return {}
+
+
+def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str, Source]) -> Source | None:
+    """The file that is imported from. The vendor's puts its own directories on the path, so any depth is looked at."""
+    dotted = node.module or ""
+    if found := _module(package, files, dotted):
+        return found
+    wanted = f"{dotted.rpartition('.')[2]}.py"
+    beside = f"{source.name.rpartition('/')[0]}/{wanted}"
+    return files.get(beside) or next((one for name, one in files.items() if name.endswith(f"/{wanted}")), None)
+
+
+def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
+    """Follow each ``tft_register_…`` from the function that is registered, to the attribute, to the calls of it."""
+    kept = {method: attribute for source in files.values() for method, attribute in _kept_functions(source)}
+    calls: dict[str, list[Passed]] = {}
+    for source in files.values():
+        for call in _calls(source.tree):
+            if isinstance(call.func, ast.Attribute) and not any(isinstance(one, ast.Starred) for one in call.args):
+                passed = Passed(len(call.args) + len(call.keywords), source.place(call))
+                calls.setdefault(call.func.attr, []).append(passed)
+    found = {}
+    for source in files.values():
+        for node in source.tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("tft_register_") and node.args.args:
+                methods = [last_name(call.func) for call in _calls(node) if _hands(call, node.args.args[0].arg)]
+                attributes = [kept[method] for method in methods if method in kept]
+                if passed_on := [one for attribute in attributes for one in calls.get(attribute, [])]:
+                    found[node.name] = passed_on
+    return found
+
+
+def _hands(call: ast.Call, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in call.args)
+
+
+def _kept_functions(source: Source) -> Iterator[tuple[str, str]]:
+    """Methods that keep their first argument, and the attribute that it is kept in."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1:
+            for one in ast.walk(node):
+                if isinstance(one, ast.Assign) and last_name(one.value) == node.args.args[1].arg:
+                    yield from ((node.name, last_name(target)) for target in one.targets if last_name(target))
+
+
+def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[Passed]]:
+    """Calls that name an action of the agent's and give its arguments as a tuple."""
+    found: dict[str, list[Passed]] = {}
+    for source in files.values():
+        for call in _calls(source.tree):
+            if len(call.args) != 2:
+                continue
+            action, arguments = call.args
+            if isinstance(action, ast.Constant) and isinstance(action.value, str) and isinstance(arguments, ast.Tuple):
+                found.setdefault(action.value, []).append(Passed(len(arguments.elts), source.place(call)))
+    return found
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))

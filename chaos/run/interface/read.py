@@ -1,0 +1,75 @@
+"""Reading the Python files of an installed package: trees, places, signatures. Nothing is imported or executed."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of a package. ``name`` is its path below the directory that the package is installed in."""
+
+    name: str
+    tree: ast.Module
+
+    def place(self, node: ast.AST) -> str:
+        """Where this is: file and line."""
+        return f"{self.name}:{getattr(node, 'lineno', 1)}"
+
+
+def sources(package: Path, rooms: tuple[str, ...], word: bytes) -> Iterator[Source]:
+    """The package's files that hold the word, in these directories or files of it. What is no Python is left out."""
+    for room in rooms:
+        start = package / room
+        for path in [start] if start.is_file() else sorted(start.rglob("*.py")):
+            try:
+                data = path.read_bytes()
+                if word in data:
+                    yield Source(str(path.relative_to(package.parent)), ast.parse(data))
+            except (OSError, ValueError, SyntaxError, RecursionError):
+                continue
+
+
+def signature(node: ast.FunctionDef) -> inspect.Signature:
+    """What a function can be called with; defaults are there or not, their values are not told."""
+    found = node.args
+    kind = inspect.Parameter
+    plain = [*found.posonlyargs, *found.args]
+    without_default = len(plain) - len(found.defaults)
+    parameters = [
+        kind(
+            one.arg,
+            kind.POSITIONAL_ONLY if at < len(found.posonlyargs) else kind.POSITIONAL_OR_KEYWORD,
+            default=kind.empty if at < without_default else None,
+        )
+        for at, one in enumerate(plain)
+    ]
+    if found.vararg:
+        parameters.append(kind(found.vararg.arg, kind.VAR_POSITIONAL))
+    parameters += [
+        kind(one.arg, kind.KEYWORD_ONLY, default=kind.empty if default is None else None)
+        for one, default in zip(found.kwonlyargs, found.kw_defaults, strict=True)
+    ]
+    if found.kwarg:
+        parameters.append(kind(found.kwarg.arg, kind.VAR_KEYWORD))
+    return inspect.Signature(parameters)
+
+
+def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] = ()) -> bool:
+    """Whether a function of this signature can be called so."""
+    try:
+        found.bind(*[None] * positional, **dict.fromkeys(keywords))
+    except TypeError:
+        return False
+    return True
+
+
+def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c``, and of ``c``; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

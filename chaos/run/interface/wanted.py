@@ -1,0 +1,153 @@
+"""What MindSpore wants of MindIO TFT: the names that it takes from it, how it calls them, and what it hands over."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.run.interface.read import Source, last_name, signature, sources
+
+ROOMS = ("train", "utils", "utils.py", "nn/optim")
+"""Where MindSpore 2.7 to 2.10 deals with fault tolerance (``TftHandle``, ``TrainFaultTolerance``, ``Model.train``)."""
+
+_CATCH_ALL = {"Exception", "BaseException", "AttributeError", "TypeError", "ImportError"}
+
+
+@dataclass(frozen=True)
+class Use:
+    """MindSpore takes a name, and perhaps calls it: ``positional`` is None where it does not, or cannot be told.
+
+    ``member`` is an enumeration's. ``module`` is the part of ``mindio_ttp`` that the name is taken from. A ``guarded``
+    use may fail: MindSpore catches it.
+    """
+
+    module: str
+    name: str
+    where: str
+    member: str = ""
+    positional: int | None = None
+    keywords: tuple[str, ...] = ()
+    guarded: bool = False
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A function that MindSpore registers with the SDK, under the registration's name or the name of an action."""
+
+    name: str
+    function: str
+    signature: inspect.Signature
+    where: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """All of it."""
+
+    uses: list[Use] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
+
+
+def wanted_by(package: Path) -> Wanted:
+    """Read the MindSpore that is installed in this directory."""
+    found = Wanted()
+    for source in sources(package, ROOMS, b"tft"):
+        _Reading(source, found).read()
+    return found
+
+
+class _Reading:
+    """One file. The SDK is known by ``tft``, the name that MindSpore keeps it under, or by an import's own name."""
+
+    def __init__(self, source: Source, found: Wanted) -> None:
+        self.source = source
+        self.found = found
+        self.handles = {"tft"}
+        self.imported: dict[str, tuple[str, str]] = {}
+        self.functions = {node.name: node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)}
+
+    def read(self) -> None:
+        nodes = list(_walk(self.source.tree, guarded=False))
+        for node, guarded in nodes:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "mindio_ttp":
+                self.imports(node, guarded)
+        called = {id(node.func) for node, _ in nodes if isinstance(node, ast.Call)}
+        for node, guarded in nodes:
+            if isinstance(node, ast.Call):
+                self.call(node, guarded)
+            elif isinstance(node, ast.Attribute) and id(node) not in called:
+                self.attribute(node, guarded)
+
+    def imports(self, node: ast.ImportFrom, guarded: bool) -> None:
+        module = (node.module or "").partition(".")[2]
+        # An ImportError that is raised again under another name guards nothing: the whole module is wanted there.
+        for one in node.names:
+            if not module:
+                self.handles.add(one.asname or one.name)
+            else:
+                self.imported[one.asname or one.name] = (module, one.name)
+                self.found.uses.append(Use(module, one.name, self.source.place(node), guarded=guarded))
+
+    def call(self, node: ast.Call, guarded: bool) -> None:
+        target = self.target(node.func)
+        if target is None:
+            return
+        module, name = target
+        starred = any(isinstance(one, ast.Starred) for one in node.args) or any(
+            one.arg is None for one in node.keywords
+        )
+        positional = None if starred else len(node.args)
+        keywords = tuple(one.arg for one in node.keywords if one.arg)
+        where = self.source.place(node)
+        self.found.uses.append(Use(module, name, where, positional=positional, keywords=keywords, guarded=guarded))
+        self.hands_over(name, node.args)
+
+    def hands_over(self, name: str, arguments: list[ast.expr]) -> None:
+        if not name.startswith("tft_register_") or not arguments:
+            return
+        function = arguments[0]
+        if isinstance(function, ast.Constant) and len(arguments) > 1:  # the name of an agent's action
+            name, function = str(function.value), arguments[1]
+        if isinstance(function, ast.Name) and function.id in self.functions:
+            node = self.functions[function.id]
+            self.found.handed.append(Handed(name, node.name, signature(node), self.source.place(node)))
+
+    def attribute(self, node: ast.Attribute, guarded: bool) -> None:
+        where = self.source.place(node)
+        target = self.target(node)
+        if target is not None:
+            self.found.uses.append(Use(*target, where, guarded=guarded))
+        elif isinstance(node.value, ast.Attribute) and last_name(node.value.value) in self.handles:
+            enumeration = node.value.attr
+            if enumeration[:1].isupper():
+                self.found.uses.append(Use("framework_ttp", enumeration, where, member=node.attr, guarded=guarded))
+
+    def target(self, node: ast.expr) -> tuple[str, str] | None:
+        """Module and name of the SDK that this expression is, if it is one."""
+        if isinstance(node, ast.Attribute):
+            if node.attr.startswith("tft_") and last_name(node.value) in self.handles:
+                return "framework_ttp", node.attr
+            return self.imported.get(node.attr) if last_name(node.value) == "self" else None
+        return self.imported.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _walk(node: ast.AST, guarded: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node, and whether an error there is caught and not raised again."""
+    yield node, guarded
+    for name, value in ast.iter_fields(node):
+        inside = guarded or (isinstance(node, ast.Try) and name == "body" and _forgives(node))
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _walk(child, inside)
+
+
+def _forgives(node: ast.Try) -> bool:
+    for handler in node.handlers:
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
+        catches = not kinds or any(last_name(kind) in _CATCH_ALL for kind in kinds)
+        if catches and not any(isinstance(inner, ast.Raise) for one in handler.body for inner in ast.walk(one)):
+            return True
+    return False

@@ -1,0 +1,188 @@
+"""MindSpore and MindIO TFT that would call each other wrongly are recognised from their files, before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import chaos
+from chaos.run.driver import _refuse_if_lacking
+from chaos.run.interface.fit import disagreements
+from chaos.run.interface.offered import offered_by
+from chaos.run.interface.wanted import wanted_by
+from chaos.run.machine import Machine, Probe, _package, probe
+from chaos.run.prepare import known_names
+from chaos.run.refusal import Refused
+from chaos.scenario.load import load_scenario
+
+BOOM = 'raise SystemExit("this file was imported")\n'
+
+MINDSPORE = {
+    "mindspore/train/model.py": """
+        def wrapper(obj, tft):
+            obj.tft.tft_end_updating_os(obj.step)
+            tft.tft_report_error(tft.ReportState.RS_UCE.value)
+            try:
+                tft.tft_get_reboot_type()
+            except Exception:
+                return
+        """,
+    "mindspore/train/callback/fault.py": """
+        def _rename(step, ctx): ...
+        class Callback:
+            def register(self):
+                self.tft.tft_register_rename_handler(_rename, self)
+        """,
+    "mindspore/utils/utils.py": """
+        class Handle:
+            def stub(self):
+                from mindio_ttp.controller_ttp import tft_register_mindx_callback
+                def report_fault_ranks_func(ranks): ...
+                tft_register_mindx_callback("report_fault_ranks", report_fault_ranks_func)
+        """,
+}
+
+MINDIO = {
+    "mindio_ttp/__init__.py": "",
+    "mindio_ttp/framework_ttp/__init__.py": """
+        from .decorator import ReportState, tft_end_updating_os, tft_report_error, tft_register_rename_handler
+        """,
+    "mindio_ttp/framework_ttp/decorator.py": """
+        from enum import Enum
+        class ReportState(Enum):
+            RS_NORMAL = 0
+            RS_UCE = 2
+        class Kept:
+            def register_rename(self, func, ctx):
+                self._rename = func
+                self._context = ctx
+            def rename(self, step):
+                self._rename(step, self._context)
+        kept = Kept()
+        def tft_register_rename_handler(func, ctx=None):
+            kept.register_rename(func, ctx)
+        def tft_end_updating_os(step): ...
+        def tft_report_error(state, error_code=""): ...
+        """,
+    "mindio_ttp/controller_ttp/__init__.py": "from agent_api import tft_register_mindx_callback\n",
+    "mindio_ttp/controller_ttp/agent_api.py": """
+        def tft_register_mindx_callback(action, func): ...
+        def fault_ranks(ranks): execute("report_fault_ranks", (ranks,))
+        """,
+}
+
+Install = Callable[..., Machine]
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Install:
+    """A machine with both packages, each pair of texts exchanged in their files. Importing any ends the test."""
+
+    def make(*changes: tuple[str, str]) -> Machine:
+        for name, text in {**MINDSPORE, **MINDIO}.items():
+            for old, new in changes:
+                text = text.replace(old, new)
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dedent(text) + BOOM)
+        return Machine(package=lambda name: tmp_path / name, version=lambda name: f"of {name}")
+
+    return make
+
+
+def seen(machine: Machine, need: str = "interface") -> Probe:
+    (found,) = probe([need], machine)
+    return found
+
+
+def test_a_pair_that_agrees_is_fit(install: Install) -> None:
+    machine = install()
+    assert seen(machine) == Probe("interface", True, "mindspore of mindspore and mindio_ttp of mindio_ttp agree")
+    assert seen(machine, "own agent").ok
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("def tft_end_updating_os(step)", "def tft_end_updating_os()"), "tft_end_updating_os cannot be called with 1"),
+        (
+            ("def tft_end_updating_os(step)", "def tft_end_updating_os(step, rank)"),
+            "cannot be called with 1 argument (",
+        ),
+        ((" tft_end_updating_os, tft_report", " tft_report"), "mindio_ttp.framework_ttp has no tft_end_updating_os ("),
+        (("RS_UCE = 2", "RS_MEMORY = 2"), "ReportState has no RS_UCE ("),
+        (("self._rename(step, self._context)", "self._rename(step, 1, 2)"), "_rename cannot take the 3 arguments"),
+        (("def _rename(step, ctx)", "def _rename(step)"), "_rename cannot take the 2 arguments"),
+    ],
+)
+def test_what_disagrees_is_named_with_its_places(install: Install, change: tuple[str, str], told: str) -> None:
+    found = seen(install(change))
+    assert not found.ok
+    assert told in found.seen
+    assert "mindspore/train/" in found.seen
+    assert "one release" in found.advice
+
+
+def test_a_call_that_may_fail_is_no_disagreement(install: Install) -> None:
+    machine = install()
+    assert machine.package is not None
+    wanted = wanted_by(machine.package("mindspore"))  # type: ignore[arg-type]
+    (guarded,) = [use for use in wanted.uses if use.name == "tft_get_reboot_type"]
+    assert guarded.guarded
+    assert seen(machine).ok
+    (told,) = [machine.package("mindspore")]
+    assert told is not None
+    (told / "train" / "model.py").write_text(dedent(MINDSPORE["mindspore/train/model.py"]).replace("return", "raise"))
+    assert "no tft_get_reboot_type" in seen(machine).seen
+
+
+def test_two_arguments_for_report_fault_ranks_take_mindspores_own_agent_only(install: Install) -> None:
+    machine = install(("(ranks,))", "(ranks, {}))"))
+    assert seen(machine).ok
+    found = seen(machine, "own agent")
+    assert not found.ok
+    assert "report_fault_ranks_func cannot take the 2 arguments" in found.seen
+    assert "job.agent: true" in found.advice
+
+
+def test_a_missing_module_is_named(install: Install) -> None:
+    machine = install()
+    package = machine.package("mindio_ttp")
+    assert package is not None
+    (package / "framework_ttp" / "__init__.py").unlink()
+    assert "mindio_ttp.framework_ttp is missing" in seen(machine).seen
+
+
+def test_a_mindspore_without_these_calls_is_not_called_fit(install: Install) -> None:
+    assert not seen(install(("tft", "xyz"))).ok
+
+
+def test_without_the_vendors_package_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    found = seen(Machine(package=lambda name: tmp_path / name if name == "mindspore" else None))
+    assert found.ok
+
+
+def test_mindspores_calls_fit_the_stand_in() -> None:
+    mindspore = _package("mindspore")
+    if mindspore is None:
+        pytest.skip("MindSpore is not installed for this Python")
+    wanted = wanted_by(mindspore)
+    names = {use.name for use in wanted.uses}
+    assert names >= {"tft_init_processor", "tft_end_updating_os", "tft_wait_next_action", "ReportState", "RepairType"}
+    assert {one.name for one in wanted.handed} >= {"tft_register_save_ckpt_handler", "report_fault_ranks"}
+    standin = Path(chaos.__file__).parent / "rehearsal" / "sdk" / "mindio_ttp"
+    assert disagreements(wanted, offered_by(standin)) == []
+
+
+def test_only_a_run_on_the_vendors_package_is_refused(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = install(("RS_UCE = 2", "RS_MEMORY = 2"))
+    monkeypatch.setattr("chaos.run.driver.Machine", lambda: machine)
+    monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & {"interface"}, machine))
+    path = Path(chaos.__file__).parents[1] / "scenarios" / "kill-rank.yaml"
+    scenario = load_scenario(path, settings={}, names=known_names()).cells[0].scenario
+    _refuse_if_lacking(scenario, "standin")
+    with pytest.raises(Refused, match="ReportState has no RS_UCE"):
+        _refuse_if_lacking(scenario, "vendor")
