@@ -13,6 +13,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.periodic_values import judge_periodic_values
+from chaos.checks.save_records import judge_records
 from chaos.checks.saved import end_of_life
 from chaos.checks.twin import Twin
 from chaos.checks.unfinished import judge_unfinished
@@ -34,6 +35,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     files = end_of_life(history, artifacts)
     judge_unfinished(history, artifacts, found)
+    judge_records(history, artifacts, found)
     judge_periodic_values(history, artifacts, Twin(plan, history, artifacts), found)
     if plan.checkpoint is None:
         _judge_absence(plan, artifacts, files, found)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, text_list
-from chaos.checks.saved import saved_step, stored_step
+from chaos.checks.saved import end_of_life, saved_step, stored_step
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
@@ -17,9 +17,13 @@ REFUSAL = "has a file for every rank"
 """What the rehearsal's job says when it finds no step to go on from."""
 
 
-def periodic(artifacts: Artifacts) -> list[FoundCheckpoint]:
-    """Finished periodic files that the job left, by path."""
-    return [file for file in artifacts.checkpoints if not file.temporary and file.kind == "periodic"]
+def periodic(history: History, artifacts: Artifacts) -> list[FoundCheckpoint]:
+    """Finished periodic files that the job left, by path.
+
+    MindFormers gives end-of-life checkpoints the name of an ordinary one: what no rank recorded as such is periodic.
+    """
+    others = set(end_of_life(history, artifacts))
+    return [file for file in artifacts.checkpoints if not file.temporary and file not in others]
 
 
 def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
@@ -29,7 +33,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     """
     if plan.restore is None:
         return saved_step(history, artifacts)
-    files = {file.path: file for file in periodic(artifacts)}
+    files = {file.path: file for file in periodic(history, artifacts)}
     steps: set[int | None] = set()
     for load in history.select("load.begin", attempt=RESUME):
         path = artifacts.locate(str(load.data.get("path")))
@@ -40,12 +44,12 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     return steps.pop() if len(steps) == 1 else None
 
 
-def judge_hopeless(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Where the plan says that the job cannot be resumed: no step has a file of every replica group."""
     expected = "no step is left of which every replica group has a file"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(plan.replica_groups) for rank in group}
-    files = periodic(artifacts)
+    files = periodic(history, artifacts)
     for file in files:
         try:
             step = stored_step(artifacts, file)

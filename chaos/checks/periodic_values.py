@@ -27,7 +27,7 @@ def judge_periodic_values(history: History, artifacts: Artifacts, twin: Twin, fo
     digest; that every file can be read is not asked here, since nobody may need it.
     """
     compared = 0
-    for file in periodic(artifacts):
+    for file in periodic(history, artifacts):
         try:
             state = artifacts.read_checkpoint(file.path)
         except CheckpointError:

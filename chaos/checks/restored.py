@@ -22,7 +22,7 @@ RESTORED = "each rank goes on with the weights and optimizer state of the file t
 
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
     """Judge what every rank loaded in attempt resume, and its state before the first step."""
-    wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(artifacts)
+    wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(history, artifacts)
     files = {file.path: file for file in wanted}
     chosen: dict[int, FoundCheckpoint] = {}
     for rank in range(plan.ranks):

@@ -33,7 +33,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         return found.findings()
     if not plan.resumes:
         if plan.restore is not None:
-            judge_hopeless(plan, artifacts, found)
+            judge_hopeless(plan, history, artifacts, found)
             judge_refusal(history, artifacts, found)
             return found.findings()
         for start in history.select("attempt.start", attempt=RESUME):

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from chaos.observe.mindformers_layout import ITERATION, PART
 
 Kind = Literal["end-of-life", "periodic", "either"]
 
@@ -34,8 +37,9 @@ class FoundCheckpoint:
     ``rank`` comes from the directory ``rank_R``, ``name_rank`` from the file's own name when it has one.
     ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory is
     still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish.
-    ``kind`` is ``end-of-life`` in such a directory, ``periodic`` for MindSpore's own names, and ``either`` for
-    MindFormers' ``{prefix}_rank_R``, a name that it uses for both.
+    ``kind`` is ``end-of-life`` in such a directory, ``periodic`` for MindSpore's own names, and ``either`` for the
+    names of MindFormers, which uses the same for both. Of MindFormers' new layout, ``path`` is the model file, ``rank``
+    the number in its name, and the directory's iteration counts as the step of one long epoch.
     """
 
     path: Path
@@ -57,12 +61,17 @@ def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
     """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
     Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
-    ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``.
+    ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and ``iteration_N/{prefix}-model-R-ranks.safetensors``,
+    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``.
     A ``root`` that does not exist holds nothing.
     """
-    found = []
+    found: list[FoundCheckpoint] = []
     for directory, subdirectories, files in os.walk(root, followlinks=False):
         subdirectories.sort()
+        iteration = ITERATION.fullmatch(Path(directory).name)
+        if iteration is not None:
+            found.extend(_in_iteration(Path(directory), int(iteration["step"]), files))
+            continue
         rank = _RANK_DIRECTORY.fullmatch(Path(directory).name)
         if rank is None:
             continue
@@ -71,6 +80,18 @@ def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
             if (match := _FILE.fullmatch(name)) and path.is_file() and not path.is_symlink():
                 found.append(_describe(path, int(rank["rank"]), match))
     return sorted(found, key=lambda checkpoint: checkpoint.path)
+
+
+def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
+    """The parts of the ranks in one save of MindFormers' new layout. What goes with them is no checkpoint by itself."""
+    for name in files:
+        path = directory / name
+        plain = name.removesuffix(DIGESTED).removesuffix(".tmp")
+        unfinished = name.endswith(".tmp")
+        match = PART.fullmatch(f"{plain}.safetensors" if unfinished else plain)
+        if match and match["part"] == "model" and path.is_file() and not path.is_symlink():
+            rank = int(match["rank"])
+            yield FoundCheckpoint(path, rank, 1, step, None, unfinished, "either", rank)
 
 
 def find_temporary_directories(root: Path) -> list[Path]:

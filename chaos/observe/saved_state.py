@@ -8,8 +8,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
+from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
 from chaos.observe.layout import DIGESTED
+from chaos.observe.mindformers_layout import companion
+from chaos.observe.mindformers_state import part_files, read_parts
 from chaos.plain_files import read_plain
 
 _FORMAT = 1
@@ -39,11 +41,24 @@ class _Digested:
 def read_saved_state(path: Path) -> SavedState:
     """Read a checkpoint file, or the digests that were kept of one.
 
+    A model file of MindFormers' new layout is read with the optimizer's file and ``common.json`` beside it: together
+    they are what one rank has saved.
     Raises CheckpointError when the file is not sound, also when the digests say that the file they stand for was not.
     """
     if path.name.endswith(DIGESTED):
         return _read_digested(path)
-    checkpoint = read_checkpoint(path)
+    if companion(path) is None:
+        return _state(read_checkpoint(path))
+    parts, common = read_parts(path)
+    states = [_state(part) for part in parts]
+    return SavedState(
+        digests={name: digest for state in states for name, digest in state.digests.items()},
+        infinite=tuple(name for state in states for name in state.infinite),
+        numbers={name: number for state in states for name, number in state.numbers.items()} | common.numbers,
+    )
+
+
+def _state(checkpoint: Checkpoint) -> SavedState:
     names = {*checkpoint.values, *checkpoint.tensors}
     return SavedState(
         digests={name: tensor.digest() for name, tensor in checkpoint.tensors.items()},
@@ -53,8 +68,12 @@ def read_saved_state(path: Path) -> SavedState:
 
 
 def keep_digests(path: Path) -> Path:
-    """Put digests in the place of a checkpoint file, and return their path. A damaged file is kept as its damage."""
-    size = path.stat().st_size
+    """Put digests in the place of a checkpoint file, and return their path. A damaged file is kept as its damage.
+
+    With a model file of MindFormers' new layout goes the file of the optimizer's state.
+    """
+    files = part_files(path)
+    size = sum(file.stat().st_size for file in files)
     try:
         digested = _Digested(_FORMAT, size, read_saved_state(path), None)
     except CheckpointError as error:
@@ -63,7 +82,8 @@ def keep_digests(path: Path) -> Path:
     unfinished = target.with_suffix(".new")
     unfinished.write_text(json.dumps(asdict(digested)), "utf-8")
     unfinished.replace(target)
-    path.unlink()
+    for file in files:
+        file.unlink()
     return target
 
 

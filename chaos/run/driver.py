@@ -256,7 +256,7 @@ class _Runner:
     def _resume(self, session: Session, launches: Launches) -> None:
         checkpoints = find_checkpoints(session.owned.path / "job")
         kind = "end-of-life" if session.plan.restore is None else "periodic"
-        if not any(found.kind == kind and not found.temporary for found in checkpoints):
+        if not any(found.kind in (kind, "either") and not found.temporary for found in checkpoints):
             session.history.record(
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )

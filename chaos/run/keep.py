@@ -6,13 +6,14 @@ from pathlib import Path
 
 from chaos.history.writer import HistoryWriter
 from chaos.observe.layout import find_checkpoints
+from chaos.observe.mindformers_state import part_files
 from chaos.observe.saved_state import keep_digests
 
 
 def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
     """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that."""
     for found in find_checkpoints(run_dir / "job"):
-        size = found.path.stat().st_size
+        size = sum(file.stat().st_size for file in part_files(found.path))
         if size > limit_mb * 1_000_000 and found.path == found.saved_as:
             kept = keep_digests(found.path)
             history.record("checkpoint.digested", path=str(kept.relative_to(run_dir)), bytes=size)

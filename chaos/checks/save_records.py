@@ -1,0 +1,121 @@
+"""Part of check ``checkpoint``: what MindFormers writes down about its saves is true of the files beside it.
+
+A resume goes by these records: ``meta.json`` in the legacy layout, ``latest_checkpointed_iteration.txt``,
+``common.json`` and ``metadata.json`` in the new one. Says nothing where there are none of them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.layout import DIGESTED
+from chaos.observe.mindformers_layout import FoundIteration, find_iterations, find_trackers
+from chaos.observe.mindformers_records import META, read_common, read_meta, read_metadata_files, read_tracker
+
+EXPECTED = "what is written down about the saves is true of the files"
+
+
+def judge_records(history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the records that the job has left, of both layouts."""
+    metas = sorted(_metas(artifacts))
+    iterations = find_iterations(artifacts.job_dir)
+    trackers = [path for path in find_trackers(artifacts.job_dir) if not path.is_symlink()]
+    broken_off = _broken_off(history)
+    for path in metas:
+        _judge_meta(path, artifacts, found)
+    tracked = {path.parent: _judge_tracker(path, artifacts, found) for path in trackers}
+    for iteration in iterations:
+        # The tracker is written last: what it does not name yet may be a save that was broken off.
+        last = tracked.get(iteration.path.parent)
+        if not broken_off or (last is not None and iteration.step <= last):
+            _judge_iteration(iteration, artifacts, found)
+    if metas or iterations or trackers:
+        seen = f"{len(metas)} {META}, {len(trackers)} trackers, {len(iterations)} iterations"
+        found.settle(EXPECTED, f"{seen} agree with the files")
+
+
+def _metas(artifacts: Artifacts) -> set[Path]:
+    """``meta.json`` in the directories of ranks that hold files of MindFormers' names."""
+    directories = {file.path.parent for file in artifacts.checkpoints if file.kind == "either"}
+    return {path for directory in directories if os.path.lexists(path := directory / META)}
+
+
+def _broken_off(history: History) -> bool:
+    """Whether a rank did not come to its own end, which may have been in the middle of a save."""
+    return any(one.data.get("code") != 0 for one in history.select("rank.exit"))
+
+
+def _judge_meta(path: Path, artifacts: Artifacts, found: Collector) -> None:
+    where = artifacts.relative(path)
+    try:
+        last = read_meta(path)
+    except CheckpointError as error:
+        found.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        return
+    named = path.with_name(last.file)
+    kept = next((one for one in (named, named.with_name(named.name + DIGESTED)) if one.is_file()), None)
+    if kept is None:
+        unfinished = any(file.suffix == ".tmp" for file in path.parent.iterdir())
+        say = found.unknown if unfinished else found.fail
+        say(EXPECTED, f"{where} names {last.file}, which is not there", where)
+        return
+    if Path(last.file).stem.rpartition("-")[2] != f"{last.epoch}_{last.step_in_epoch}":
+        seen = f"{where} says epoch {last.epoch}, step {last.step_in_epoch} of {last.file}"
+        found.fail(EXPECTED, seen, where)
+    try:
+        stored = artifacts.read_checkpoint(kept).numbers.get("epoch_num")
+    except CheckpointNotSupported as error:
+        found.unknown(EXPECTED, f"{last.file} cannot be judged: {error.problem}", where)
+        return
+    except CheckpointError as error:
+        found.fail(EXPECTED, f"{where} names {last.file}, which is damaged: {error.problem}", where)
+        return
+    if stored is not None and stored != last.epoch:
+        found.fail(EXPECTED, f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}", where)
+
+
+def _judge_tracker(path: Path, artifacts: Artifacts, found: Collector) -> int | None:
+    where = artifacts.relative(path)
+    try:
+        step = read_tracker(path)
+    except CheckpointError as error:
+        found.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        return None
+    directory = path.with_name(f"iteration_{step:08d}")
+    if not directory.is_dir():
+        found.fail(EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where)
+    return step
+
+
+def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, found: Collector) -> None:
+    where = artifacts.relative(iteration.path)
+    if iteration.common is None:
+        found.fail(EXPECTED, f"{where} has no common.json, which says what step it holds", where)
+        return
+    try:
+        step = read_common(iteration.common).step
+    except CheckpointError as error:
+        found.fail(EXPECTED, f"{where}/{iteration.common.name} cannot be read: {error.problem}", where)
+        return
+    if step != iteration.step:
+        found.fail(EXPECTED, f"{where} says step {iteration.step}, its common.json {step}", where)
+    if iteration.metadata is not None:
+        try:
+            listed = read_metadata_files(iteration.metadata)
+        except CheckpointError as error:
+            found.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
+            return
+        gone = sorted(name for name in listed if not _is_there(iteration, name))
+        if gone:
+            found.fail(EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where)
+
+
+def _is_there(iteration: FoundIteration, name: str) -> bool:
+    """Whether the file is there, or was replaced by digests; an optimizer's goes with its model's."""
+    model = name.replace("opt-", "model-")
+    return any((iteration.path / one).is_file() for one in (name, name + DIGESTED, model + DIGESTED))

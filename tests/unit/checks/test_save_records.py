@@ -1,0 +1,113 @@
+"""What MindFormers writes down about its saves is held against the files, in either layout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.finding import Finding
+from chaos.checks.save_records import judge_records
+from chaos.history.event import Event
+from chaos.history.reader import History
+from tests.unit.observe.mindformers_files import write_iteration, write_safetensors
+
+KILLED = Event("rank.exit", 5, 5, "harness", 1, "train", 1, 7, {"signal": 9, "code": None})
+
+
+def judged(run: Path, *events: Event) -> list[Finding]:
+    found = Collector("checkpoint")
+    judge_records(History(events), Artifacts(run, None), found)
+    return found.findings()
+
+
+def legacy(run: Path, *, epoch: int = 8, name: str = "tiny_rank_0-8_1.safetensors") -> Path:
+    """What a rank leaves that saved after step 8, at one step an epoch. Returns its directory."""
+    directory = run / "job" / "checkpoint" / "rank_0"
+    write_safetensors(directory / "tiny_rank_0-8_1.safetensors", {"w": [1.0]}, {"epoch_num": 8, "step_num": 8})
+    meta = {"last_epoch": epoch, "last_step": 1, "last_ckpt_file": name}
+    (directory / "meta.json").write_text(json.dumps(meta))
+    return directory
+
+
+def test_a_run_without_such_records_is_not_judged(tmp_path: Path) -> None:
+    assert judged(tmp_path) == []
+
+
+@pytest.mark.parametrize("events", [(), (KILLED,)])
+def test_sound_records_pass_in_both_layouts(tmp_path: Path, events: tuple[Event, ...]) -> None:
+    legacy(tmp_path)
+    for step in (4, 8):
+        write_iteration(tmp_path / "job" / "output", step, ranks=2)
+    (found,) = judged(tmp_path, *events)
+    assert (found.verdict, found.seen) == ("pass", "1 meta.json, 1 trackers, 2 iterations agree with the files")
+
+
+def broken(run: Path, how: str) -> None:
+    root = run / "job" / "output"
+    newest = [write_iteration(root, step, ranks=2) for step in (4, 8)][-1]
+    match how:
+        case "stale meta":
+            legacy(run, epoch=7, name="tiny_rank_0-7_1.safetensors")
+        case "meta of another epoch":
+            legacy(run, epoch=7)
+        case "renamed":
+            directory = legacy(run)
+            (directory / "tiny_rank_0-8_1.safetensors").rename(directory / "tiny_rank_0-9_1.safetensors")
+        case "meta cut":
+            meta = legacy(run) / "meta.json"
+            meta.write_bytes(meta.read_bytes()[:20])
+        case "file cut":
+            file = legacy(run) / "tiny_rank_0-8_1.safetensors"
+            file.write_bytes(file.read_bytes()[:-1])
+        case "tracker ahead":
+            (root / "latest_checkpointed_iteration.txt").write_text("12")
+        case "tracker empty":
+            (root / "latest_checkpointed_iteration.txt").write_text("")
+        case "stale directory":
+            shutil.rmtree(newest)
+            (root / "iteration_00000004").rename(newest)
+        case "part missing":
+            (newest / "tiny-opt-0000001-0000002.safetensors").unlink()
+        case "no common":
+            (newest / "common.json").unlink()
+
+
+BROKEN = {
+    "stale meta": "names tiny_rank_0-7_1.safetensors, which is not there",
+    "meta of another epoch": "says epoch 7, step 1 of tiny_rank_0-8_1.safetensors",
+    "renamed": "names tiny_rank_0-8_1.safetensors, which is not there",
+    "meta cut": "meta.json cannot be read: not sound JSON",
+    "file cut": "which is damaged: tensor 'step_num' ends at data byte",
+    "tracker ahead": "names iteration 12, but there is no iteration_00000012",
+    "tracker empty": "latest_checkpointed_iteration.txt cannot be read: '' is no iteration",
+    "stale directory": "says step 8, its common.json 4",
+    "part missing": "metadata.json names tiny-opt-0000001-0000002.safetensors, which is not there",
+    "no common": "has no common.json, which says what step it holds",
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_record_that_is_not_true_fails_with_the_file(how: str, tmp_path: Path) -> None:
+    broken(tmp_path, how)
+    seen = [one.seen for one in judged(tmp_path) if one.verdict == "fail"]
+    assert any(BROKEN[how] in one for one in seen), seen
+
+
+def test_a_save_that_a_death_broke_off_is_not_blamed(tmp_path: Path) -> None:
+    root = tmp_path / "job" / "output"
+    write_iteration(root, 4)
+    (write_iteration(root, 8) / "common.json").unlink()
+    (root / "latest_checkpointed_iteration.txt").write_text("4")
+    assert [one.verdict for one in judged(tmp_path, KILLED)] == ["pass"]
+    assert [one.verdict for one in judged(tmp_path)] == ["fail"]
+
+
+def test_a_file_that_gave_way_to_a_save_that_was_broken_off_is_unknown(tmp_path: Path) -> None:
+    directory = legacy(tmp_path)
+    (directory / "tiny_rank_0-8_1.safetensors").rename(directory / "tiny_rank_0-9_1.tmp")
+    assert [one.verdict for one in judged(tmp_path, KILLED)] == ["unknown"]
