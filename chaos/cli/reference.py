@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 _HEAD = """\
@@ -32,12 +32,14 @@ _VARIABLES = {"#/definitions/variable", "#/definitions/textWithVariables"}
 def reference(schema: dict[str, Any]) -> str:
     """One table for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
     definitions = {name: part for name, part in schema["definitions"].items() if "properties" in part}
-    sections = [_section("The file", schema)]
-    sections += [_section(name, part) for name, part in sorted(definitions.items())]
+    needed = schema.get("else", {})
+    sections = [_section("The file", schema, needed.get("required", ()))]
+    for name, part in sorted(definitions.items()):
+        sections.append(_section(name, part, needed.get("properties", {}).get(name.lower(), {}).get("required", ())))
     return _HEAD + "\n" + "\n".join(sections)
 
 
-def _section(title: str, part: dict[str, Any]) -> str:
+def _section(title: str, part: dict[str, Any], unless_configured: Collection[str]) -> str:
     required = set(part.get("required", ()))
     lines = [f"## {title}", ""]
     if description := part.get("description"):
@@ -45,6 +47,8 @@ def _section(title: str, part: dict[str, Any]) -> str:
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
     for key, value in part["properties"].items():
         default = "required" if key in required else _default(value)
+        if key in unless_configured:
+            default = "required without `job.config`"
         meaning = " ".join(value.get("description", "").split())
         lines.append(f"| `{key}` | {_cell(_type(value))} | {default} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"

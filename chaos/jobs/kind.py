@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chaos.plan.traits import JobTraits
+from chaos.scenario.completion import Completion, Unfinished
+from chaos.scenario.errors import Problem
 from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell
 
 
 class JobError(RuntimeError):
@@ -71,3 +76,22 @@ class JobKind(Protocol):
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """What of the job's own files decides about its losses; part of the baseline's key."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the plan has to know of a job from its own files: its traits, and what they forbid, each with its place."""
+
+    traits: JobTraits
+    problems: tuple[Problem, ...] = ()
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """A job kind whose jobs are described by files of their own (``job.config``). Both methods only read."""
+
+    def completed(self, cell: Unfinished) -> Completion:
+        """What the files say of keys that the scenario may leave out. Raises nothing: problems are part of it."""
+
+    def examined(self, cell: Cell, scenario_file: Path) -> Examined:
+        """What the files mean for the plan. Raises ScenarioError where they cannot be read."""

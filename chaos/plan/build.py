@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from chaos.plan.aids import plan_aids, plan_comparison
@@ -26,6 +26,8 @@ from chaos.plan.schedule import ABNORMAL, plan_faults
 from chaos.plan.spikes import comparable, spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
+from chaos.scenario.completion import Origin
+from chaos.scenario.errors import Problem
 from chaos.scenario.model import Scenario
 from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout, layout_of, replica_groups
@@ -41,6 +43,9 @@ def build_plan(
     traits: JobTraits,
     effects: Mapping[str, str],
     draw_seed: Callable[[], int],
+    origins: Mapping[str, Origin] | None = None,
+    facts: Mapping[str, Origin] | None = None,
+    found: Iterable[Problem] = (),
 ) -> Plan:
     """Work out what should happen.
 
@@ -53,6 +58,9 @@ def build_plan(
         effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error",
             "termination", "storage full", "storage read-only", "abnormal result" or "none".
         draw_seed: gives a fresh seed; called for each random target that has none.
+        origins: where in the job's own files the values stand that the scenario leaves out, by dotted path.
+        facts: what else these files say, by the names that the plan gives it.
+        found: problems that these files have already.
 
     Raises:
         ScenarioError: with every problem found: a layout that does not add up, a target or trigger that the job does
@@ -60,7 +68,7 @@ def build_plan(
 
     Time and memory are linear in the number of ranks.
     """
-    problems = Problems(source, lines)
+    problems = Problems(source, lines, origins, found)
     layout = _layout(scenario, problems)
     groups = replica_groups(layout)
     faults = plan_faults(
@@ -132,6 +140,7 @@ def build_plan(
         group_info=writes_group_info(scenario, groups, traits),
         comparable=comparable(scenario, spikes, outcome.recoveries),
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
+        configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
             *map(sentence, spike_reasons(scenario, spikes)),

@@ -191,6 +191,8 @@ class Plan:
     ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
     ``comparable`` is None where the whole run can be compared with the fault-free one,
     ``watch`` where nobody watches the global norm.
+    ``configured`` tells for each value that the job's own files decide, by its key in a scenario or by its name, what
+    it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
     is from an end-of-life checkpoint or not at all. ``group_info``: the job must tell of its replica groups in
@@ -228,6 +230,7 @@ class Plan:
     group_info: bool = False
     comparable: Comparable | None = None
     watch: Watch | None = None
+    configured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem, ScenarioError, printable
 from chaos.topology.errors import TopologyError
 
@@ -20,12 +22,19 @@ class Lines(Protocol):
 
 
 class Problems:
-    """The problems of one scenario file, in the order in which they were found."""
+    """The problems of one scenario file, in the order in which they were found.
 
-    def __init__(self, source: str, lines: Lines) -> None:
+    ``origins`` says where in the job's own files the values stand that the scenario leaves out; ``found`` are problems
+    that are known already.
+    """
+
+    def __init__(
+        self, source: str, lines: Lines, origins: Mapping[str, Origin] | None = None, found: Iterable[Problem] = ()
+    ) -> None:
         self._source = source
         self._lines = lines
-        self._found: list[Problem] = []
+        self._origins = origins or {}
+        self._found: list[Problem] = list(found)
 
     def line(self, path: str) -> int | None:
         """Line of a key or of the nearest key around it, None where the scenario has no text of its own."""
@@ -34,11 +43,17 @@ class Problems:
 
     def where(self, path: str) -> str:
         """``file:line`` of a key, to be quoted in a message about another one."""
+        if (origin := self._origins.get(path)) is not None:
+            return f"{origin.file}:{origin.line}" if origin.line else origin.file
         line = self.line(path)
         return self._source if line is None else f"{self._source}:{line}"
 
     def add(self, path: str, message: str, *, text: object = "", hint: str = "") -> None:
         """Note a problem at a key. ``text`` is the offending text, ``hint`` what to do."""
+        if (origin := self._origins.get(path)) is not None:
+            message = f"{path}, which {origin.file} decides ({origin.key}): {message}"
+            self._found.append(Problem(origin.file, origin.line, origin.column, printable(message), hint=hint))
+            return
         line, column = self._lines.nearest(path) or (0, 0)
         self._found.append(Problem(self._source, line, column, message, text=printable(str(text)), hint=hint))
 

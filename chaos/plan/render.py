@@ -40,6 +40,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield from _budget(plan)
     yield _row("baseline", plan.baseline)
     yield _row("loss", _loss(plan))
+    if plan.configured:
+        yield "from the job's own files"
+        width = max(map(len, plan.configured))
+        yield from (f"  {name:<{width}}  {text}" for name, text in plan.configured.items())
     if plan.comparison is not None:
         shares = ", ".join(f"{name} at most {share:g}" for name, share in plan.comparison.at_most.items())
         yield _row("compare", f"over {plan.comparison.axis}, second value against first: {shares}")

@@ -27,7 +27,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import Machine, probe
-from chaos.run.prepare import needs_of_scenario, plan_cell
+from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session
@@ -118,6 +118,7 @@ class _Runner:
         self._cores = cores
         self._sdk = sdk
         self._kind: JobKind = registry("jobs").load(scenario.job.kind)
+        self._traits = examine(loaded, cell).traits
         self._platform: Platform = registry("platforms").load(scenario.cluster.platform)()
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
@@ -217,9 +218,11 @@ class _Runner:
             self._cell.lines,
             source=str(self._loaded.path),
             cell="",
-            traits=self._kind.traits,
+            traits=self._traits,
             effects={},
             draw_seed=lambda: 0,
+            origins=self._cell.origins,
+            facts=self._cell.facts,
         )
         owned = create_run(self._options.reports, "baseline", key[:12], clock=self._clock)
         with owned.lock:
@@ -233,7 +236,7 @@ class _Runner:
     def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
         job = owned.path / "job"
         job.mkdir()
-        launches = Launches(self._kind, self._platform, self._sdk, self._clock, self._digest_steps)
+        launches = Launches(self._kind, self._traits, self._platform, self._sdk, self._clock, self._digest_steps)
         with (
             self._leases.take_ports(self._kind.ports) as ports,
             open_session(

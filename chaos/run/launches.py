@@ -12,6 +12,7 @@ from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobKind, Launch
 from chaos.plan.model import PlannedFault
+from chaos.plan.traits import JobTraits
 from chaos.platforms.base import Job, Platform
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, Watch
@@ -33,6 +34,7 @@ class Launches:
     """Launches one job of a kind on a platform. ``digest_steps`` must have digests although they are thinned out."""
 
     kind: JobKind
+    traits: JobTraits
     platform: Platform
     sdk: str
     clock: Clock
@@ -45,7 +47,7 @@ class Launches:
 
     def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
-        storage = storage_of(session.owned.path / "job", self.kind.traits)
+        storage = storage_of(session.owned.path / "job", self.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)
         job = self._launch(session, name, resume=resume)
         injection = Injection(

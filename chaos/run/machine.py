@@ -171,6 +171,14 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
     return Probe(need, False, f"{pair} disagree: {'; '.join(found)}", advice)
 
 
+def _mindformers(machine: Machine) -> Probe:
+    version = machine.version("mindformers")
+    if version or machine.has_module("mindformers"):
+        return Probe("mindformers", True, version or "a module without metadata")
+    advice = "install its wheel with `pip install --no-deps`, or name a checkout in the scenario (job.checkout)"
+    return Probe("mindformers", False, "not installed", advice)
+
+
 def _npu(machine: Machine) -> Probe:
     found = machine.which("npu-smi")
     return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
@@ -238,6 +246,7 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "mindio_ttp": _mindio,
     "interface": _interface,
     "own agent": _own_agent,
+    "mindformers": _mindformers,
     "npu": _npu,
     "mounts": _mounts,
     "docker": _later("docker"),

@@ -6,12 +6,16 @@ import secrets
 from itertools import count
 from typing import TYPE_CHECKING
 
+from chaos.jobs.kind import Configured, Examined
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
-from chaos.registry import registry
+from chaos.registry import UnknownName, registry
 from chaos.run.machine import needs_of
+from chaos.scenario.completion import Completion, Unfinished
+from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.model import Scenario
 from chaos.scenario.names import KnownNames
+from chaos.scenario.rules_base import mapped, text
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
@@ -26,7 +30,32 @@ def known_names() -> KnownNames:
         fault_kinds=registry("faults").some_names(),
         job_kinds=registry("jobs").some_names(),
         platforms=registry("platforms").some_names(),
+        complete=completion,
     )
+
+
+def completion(cell: Unfinished) -> Completion | None:
+    """What the files say that the cell's job is described by; None where its kind has none. Imports the kind."""
+    job = mapped(cell.data.get("job"))
+    kind = text(job.get("kind", "rehearsal"))
+    try:
+        loaded = None if kind is None else registry("jobs").load(kind)
+    except UnknownName:
+        return None  # which the rules say
+    if isinstance(loaded, Configured):
+        return loaded.completed(cell)
+    if kind is None or "config" not in job:
+        return None
+    line, column = cell.lines.nearest("job.config")
+    message = f"job kind {quote(kind)} is described by no configuration of a framework"
+    hint = "leave job.config out, or use the kind mindformers"
+    return Completion(problems=(Problem(printable(str(cell.file)), line, column, message, "config", hint),))
+
+
+def examine(loaded: LoadedScenario, cell: Cell) -> Examined:
+    """What the plan has to know of the cell's job. Raises ScenarioError where the job's own files cannot be read."""
+    kind = registry("jobs").load(cell.scenario.job.kind)
+    return kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
 
 
 def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) -> Plan:
@@ -38,14 +67,18 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) 
     """
     scenario = cell.scenario
     faults = registry("faults")
+    examined = examine(loaded, cell)
     return build_plan(
         scenario,
         cell.lines,
         source=str(loaded.path),
         cell=cell.name,
-        traits=registry("jobs").load(scenario.job.kind).traits,
+        traits=examined.traits,
         effects={kind: faults.load(kind).effect for kind in {fault.kind for fault in scenario.faults}},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
+        origins=cell.origins,
+        facts=cell.facts,
+        found=examined.problems,
     )
 
 

@@ -95,13 +95,26 @@ class Job(Model):
 
     kind: str = Field(
         "rehearsal",
-        description="A registered job kind: rehearsal (MindSpore), plain (ranks in plain Python, without a framework).",
+        description="A registered job kind: rehearsal (MindSpore), plain (ranks in plain Python, without a framework), "
+        "mindformers (a job that a configuration of MindFormers describes).",
     )
     launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
     )
     arguments: tuple[str, ...] = Field((), strict=False, description="Arguments for the script.")
+    config: str | None = Field(
+        None,
+        description="Configuration of the job's framework, relative to the scenario file (kind mindformers: its YAML). "
+        "What it decides may be left out of the scenario.",
+    )
+    overrides: dict[str, Any] = Field(
+        {}, description="Values that replace those of the configuration: dotted keys or nested ones."
+    )
+    checkout: str | None = Field(
+        None,
+        description="Directory of the framework's sources to start the job from. Default: the installed package.",
+    )
     steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
     steps_per_epoch: int | None = Field(
         None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Mapped
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from chaos.scenario import lines as places
 from chaos.scenario import rules
+from chaos.scenario.completion import Origin, Unfinished, conflicts, may_be_completed, merged
 from chaos.scenario.errors import MAX_PROBLEMS, Problem, Problems, ScenarioError
 from chaos.scenario.lines import Lines, locate
 from chaos.scenario.matrix import MAX_CELLS, count_cells, expand
@@ -35,13 +36,16 @@ class Cell:
     """One combination of the matrix.
 
     ``name`` is empty without a matrix. ``values`` holds the value of every variable and axis. ``lines`` says where in
-    the file a value stands.
+    the file a value stands. ``origins`` says where in the job's own files a value stands that the scenario leaves out,
+    by its dotted path, and ``facts`` what else they say, by the names that plans give them.
     """
 
     name: str
     values: dict[str, Any]
     scenario: Scenario
     lines: Lines
+    origins: Mapped[str, Origin] = field(default_factory=dict)
+    facts: Mapped[str, Origin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def load_scenario(
         problems.append(problem)
     used = check_references(root, declared, source, problems)
     _check_size(root, declared, used, source, problems)
-    cells = _Cells(root, source, names or KnownNames(), declared, used)
+    cells = _Cells(path, root, source, names or KnownNames(), declared, used)
     try:
         loaded = cells.load()
     except OverflowError:
@@ -140,13 +144,25 @@ class _Cells:
     """Makes the cells. What no axis touches is filled in and validated once."""
 
     def __init__(
-        self, root: Mapping, source: Source, names: KnownNames, declared: Declared, used: dict[str, frozenset[str]]
+        self,
+        path: Path,
+        root: Mapping,
+        source: Source,
+        names: KnownNames,
+        declared: Declared,
+        used: dict[str, frozenset[str]],
     ) -> None:
-        self.root, self.source, self.names, self.declared = root, source, names, declared
+        self.path, self.root, self.source, self.names, self.declared = path, root, source, names, declared
         self._steady = {key for key, used_there in used.items() if not used_there & declared.axes.keys()}
+        self._filled: set[str] = set()
+        if names.complete is not None and may_be_completed(_keys(root, "job"), _keys(root, "cluster")):
+            self._filled = {"job", "cluster"}
+            self._steady -= self._filled
+        self._origins: dict[str, Origin] = {}
+        self._facts: dict[str, Origin] = {}
         self._plain: dict[str, Any] = {}
         self._models: dict[str, Any] = {}
-        self._found: dict[tuple[int, int, str], _Found] = {}
+        self._found: dict[tuple[str, int, int, str], _Found] = {}
         self._values: dict[str, Value] = {}
         self._cell = ""
         self._seen = 0
@@ -167,7 +183,7 @@ class _Cells:
                 # Else every cell would hold a copy of all axes.
                 scenario = scenario.model_copy(update={"matrix": self._plain["matrix"]})
                 data = {variable: value.data for variable, value in values.items()}
-                cells.append(Cell(name, data, scenario, lines))
+                cells.append(Cell(name, data, scenario, lines, self._origins, self._facts))
         return tuple(cells)
 
     @property
@@ -190,6 +206,11 @@ class _Cells:
         plain = {key: self._section(key, entry.value) for key, entry in self.root.entries.items()}
         plain["chaos"] = 1
         found_before = len(self._found)
+        if self._filled:
+            completed = self._complete(plain)
+            if completed is None:
+                return None
+            plain = completed
         if not (self._models and rules.SECTIONS & self.root.entries.keys() <= self._steady):
             rules.check(plain, self.names, self._report)
         scenario = None
@@ -205,6 +226,23 @@ class _Cells:
             self._models = {key: getattr(scenario, key) for key in self._steady if key in Scenario.model_fields}
         return scenario
 
+    def _complete(self, plain: dict[str, Any]) -> dict[str, Any] | None:
+        """The cell's data with what the job's own files say; None where they cannot be used."""
+        assert self.names.complete is not None
+        self._origins, self._facts = {}, {}
+        completion = self.names.complete(Unfinished(plain, self.path, Lines(self.root)))
+        if completion is None:
+            return plain
+        for problem in completion.problems:
+            self._note(problem, shows_values=False)
+        if completion.problems:
+            return None
+        for path, message, hint in conflicts(plain, completion.values):
+            self._report(path, message, hint)
+        self._facts = dict(completion.facts)
+        plain, self._origins = merged(plain, completion.values)
+        return plain
+
     def _section(self, key: str, node: Any) -> Any:
         if key not in self._plain and key in self._steady:
             self._plain[key] = fill(node, self._values, self._allowance)
@@ -214,6 +252,9 @@ class _Cells:
         place = locate(self.root, path)
         if place.broken or (path and path[0] in LITERAL_SECTIONS):
             return
+        if (origin := self._origins.get(".".join(map(str, path)))) is not None:
+            self._note(Problem(origin.file, origin.line, origin.column, f"{origin.key}: {message}", origin.value, hint))
+            return
         line, column, text = place.line, place.column, _last_key(path) if place.exact else ""
         node = place.node
         used: list[str] = []
@@ -221,12 +262,21 @@ class _Cells:
             line, column, text = node.line, node.column, node.text
             used = [f"{name}={self._values[name].shown[:40]}" for name in references_of(node)]
             message += f" ({', '.join(used)})" if used else ""
-        found = self._found.get((line, column, message))
+        self._note(self.source.problem(line, column, message, text=text, hint=hint), shows_values=bool(used))
+
+    def _note(self, problem: Problem, *, shows_values: bool = False) -> None:
+        key = (problem.file, problem.line, problem.column, problem.message)
+        found = self._found.get(key)
         if found is not None:
             found.count += 1
         elif len(self._found) < MAX_PROBLEMS:
-            problem = self.source.problem(line, column, message, text=text, hint=hint)
-            self._found[line, column, message] = _Found(problem, self._cell, bool(used))
+            self._found[key] = _Found(problem, self._cell, shows_values)
+
+
+def _keys(root: Mapping, section: str) -> object:
+    """The keys of a section as the file writes them; None where a variable stands in its place."""
+    entry = root.entries.get(section)
+    return () if entry is None else entry.value.entries if isinstance(entry.value, Mapping) else None
 
 
 def _last_key(path: places.Path) -> str:

@@ -71,6 +71,12 @@ def _check_job(job: dict[str, Any], report: Report) -> None:
     script = text(job.get("script"))
     if script is not None and (why := _script_problem(script)):
         report(("job", "script"), f"script {quote(script)} {why}", "give a path below the scenario file's directory")
+    config = text(job.get("config"))
+    if config is not None and not config.strip():
+        report(("job", "config"), f"config {quote(config)} names no file")
+    for key in ("overrides", "checkout"):
+        if job.get(key) and "config" not in job:
+            report(("job", key), f"{key} has no effect without job.config", on_key=True)
     if job.get("compile_cache") is True and job.get("graph", False) is False:
         report(("job", "compile_cache"), "nothing is compiled, so there is nothing to keep", "set job.graph: true")
     for name in mapped(job.get("environment")):

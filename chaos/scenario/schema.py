@@ -37,6 +37,7 @@ def scenario_schema(names: KnownNames | None = None) -> Schema:
         _convert_model(definition, skip=LITERAL_SECTIONS if definition is raw else frozenset())
     _limit_names(definitions, names or KnownNames())
     _add_rules(raw, definitions)
+    _let_configuration_decide(raw, definitions)
     definitions["variable"] = dict(_VARIABLE)
     definitions["textWithVariables"] = dict(_TEXT_WITH_VARIABLES)
     del raw["description"]
@@ -116,3 +117,16 @@ def _add_rules(raw: Schema, definitions: dict[str, Schema]) -> None:
         raw["properties"][section]["propertyNames"] = {"pattern": f"^{_NAME}$"}
     raw["properties"]["matrix"]["additionalProperties"] = {"type": "array", "minItems": 1}
     definitions["Job"]["properties"]["environment"]["anyOf"][0]["propertyNames"] = {"pattern": f"^{_NAME}$"}
+
+
+def _let_configuration_decide(raw: Schema, definitions: dict[str, Schema]) -> None:
+    """Keys that a configuration of the job's framework may say are required where the scenario names none."""
+    raw["if"] = {"properties": {"job": {"required": ["config"]}}}
+    needed: Schema = {"required": ["cluster"], "properties": {}}
+    raw["required"].remove("cluster")
+    for model, key in (("Cluster", "ranks"), ("Job", "steps")):
+        definitions[model]["required"].remove(key)
+        if not definitions[model]["required"]:
+            del definitions[model]["required"]
+        needed["properties"][model.lower()] = {"required": [key]}
+    raw["else"] = needed

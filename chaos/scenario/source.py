@@ -43,8 +43,8 @@ class Source:
         return Problem(self.file, line, column, message, printable(text[:_WINDOW]), hint, excerpt, at - start)
 
 
-def read_source(path: Path) -> Source:
-    """Read a scenario file.
+def read_source(path: Path, what: str = "a scenario file") -> Source:
+    """Read a scenario file, or another YAML file; ``what`` is what messages call it.
 
     Raises ScenarioError if it cannot be read, is larger than MAX_BYTES, is not UTF-8 or holds a character that YAML
     does not allow.
@@ -64,7 +64,7 @@ def read_source(path: Path) -> Source:
     except ValueError:
         raise unreadable("is not a usable file name") from None
     if len(raw) > MAX_BYTES:
-        raise unreadable(f"is larger than {MAX_BYTES // 1024} KiB, the limit for a scenario file")
+        raise unreadable(f"is larger than {MAX_BYTES // 1024} KiB, the limit for {what}")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -92,7 +92,7 @@ def parse(source: Source, problems: Problems) -> Mapping:
         loader = _Loader(source.text)
         builder.read(loader)
     except yaml.MarkedYAMLError as error:
-        raise builder.fatal(*_explain(error, source)) from None
+        raise builder.fatal(*explain(error, source)) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # A reader error has no mark; a bad escape is a bare ValueError in the loader that is written in Python.
         raise builder.fatal(1, 1, f"not YAML: {str(error).partition(chr(10))[0]}") from None
@@ -252,7 +252,7 @@ _PLAIN_WORDS = {
 }
 
 
-def _explain(error: yaml.MarkedYAMLError, source: Source) -> tuple[int, int, str, str]:
+def explain(error: yaml.MarkedYAMLError, source: Source) -> tuple[int, int, str, str]:
     """Line, column, message and hint for what the parser says."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)

@@ -1,0 +1,1 @@
+"""The job kind ``mindformers``: a job that a configuration of MindFormers describes."""

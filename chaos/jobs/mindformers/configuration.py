@@ -1,0 +1,147 @@
+"""A job's configuration: its YAML, the files that it is based on and the scenario's overrides, merged.
+
+They are merged as MindFormers does.
+
+The file may lie anywhere: it is only read here, a checkout is rarely below the scenarios, and the run trains on a copy.
+Source of the rules: MindFormers, mindformers/tools/register/config.py (1.0 to 2.1).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chaos.jobs.mindformers.yaml_file import Value, read_yaml
+from chaos.scenario.completion import Origin
+from chaos.scenario.errors import ScenarioError, printable, quote
+from chaos.scenario.lines import Lines
+
+BASE = "base_config"
+"""Key that names the file, or files, that a configuration adds to."""
+
+MAX_FILES = 32
+"""Most files that one configuration is made of."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The merged configuration of one job. ``file`` is the one that the scenario names, absolute."""
+
+    file: Path
+    root: Value
+
+    def get(self, key: str) -> Value | None:
+        """The value of a dotted key such as ``runner_config.sink_size``; None where the configuration has none."""
+        value = self.root
+        for part in key.split("."):
+            if not isinstance(value.data, dict) or part not in value.data:
+                return None
+            value = value.data[part]
+        return value
+
+    def origin(self, key: str, value: Value | None, default: object = None) -> Origin:
+        """Where a value stands, for plans and messages; with ``default`` for one that the configuration leaves out."""
+        if value is None:
+            return Origin(shown_path(self.file), 0, 0, key, str(default))
+        return Origin(value.file, value.line, value.column, key, value.shown)
+
+    def plain(self) -> dict[str, Any]:
+        """The merged configuration as plain data."""
+        data: dict[str, Any] = self.root.plain()
+        return data
+
+    def write(self, path: Path) -> None:
+        """Write the merged configuration; MindFormers reads from it what this class holds."""
+        path.write_text(yaml.safe_dump(self.plain(), sort_keys=False, allow_unicode=True), "utf-8")
+
+
+def read_configuration(
+    config: str, overrides: Mapping[str, Any], scenario_file: Path, lines: Lines | None = None
+) -> Configuration:
+    """Read a configuration with the scenario's overrides.
+
+    Args:
+        config: its path, relative to the scenario file's directory or absolute.
+        overrides: values by dotted keys or nested mappings, as MindFormers merges those of its command line.
+        scenario_file: the scenario.
+        lines: positions in the scenario, for messages about an override.
+
+    Raises ScenarioError, with file and line, on anything that MindFormers cannot read or merge.
+    """
+    file = Path(os.path.normpath(scenario_file.parent.absolute() / config))
+    root = _based(file, [])
+    position = (lambda path: (0, 0)) if lines is None else lines.nearest
+    for key, value in overrides.items():
+        line, column = position(f"job.overrides.{key}")
+        placed = _placed(value, printable(str(scenario_file)), line, column)
+        for part in reversed(key.split(".")):
+            placed = Value({part: placed}, placed.file, line, column, size=placed.size + 1)
+        root = _merge(placed, root)
+    return Configuration(file, root)
+
+
+def shown_path(path: Path) -> str:
+    """A path as messages show it: relative to the working directory where it is below that."""
+    try:
+        return printable(str(path.relative_to(Path.cwd())))
+    except (ValueError, OSError):
+        return printable(str(path))
+
+
+def _based(file: Path, above: list[Path]) -> Value:
+    """A file, merged into those that its base_config names: what it says itself counts more."""
+    root = read_yaml(Path(shown_path(file)))
+    if (base := root.data.pop(BASE, None)) is None:
+        return root
+    names = base.data if isinstance(base.data, list) else [base]
+    found: dict[Hashable, Value] = {}
+    for name in names:
+        if not isinstance(name.data, str):
+            raise ScenarioError([name.problem(f"{BASE} must name a file, or a list of files")])
+        other = Path(os.path.normpath(file.parent / name.data))
+        chain = [*above, file]
+        if other in chain or len(chain) >= MAX_FILES:
+            raise ScenarioError([name.problem(f"{BASE} leads back to {quote(shown_path(other))}")])
+        if not other.is_file():
+            raise ScenarioError([name.problem(f"{BASE} names {quote(shown_path(other))}, which is no file")])
+        found.update(_based(other, chain).data)
+    return _merge(root, Value(found, root.file, root.line, root.column))
+
+
+def _merge(over: Value, under: Value) -> Value:
+    """Mappings are merged key by key; anything else replaces what was there."""
+    merged = dict(under.data)
+    for key, value in over.data.items():
+        below = merged.get(key)
+        if isinstance(value.data, dict) and below is not None and below.data is not None:
+            if not isinstance(below.data, dict):
+                message = f"{quote(key)} is a mapping here, but {below.shown} in {below.file}:{below.line}"
+                raise ScenarioError([value.problem(message, "give the whole value")])
+            merged[key] = _merge(value, below)
+        else:
+            merged[key] = value
+    return Value(merged, under.file, under.line, under.column)
+
+
+def _placed(data: Any, file: str, line: int, column: int) -> Value:
+    """Plain data of the scenario as values that all stand at the override's key."""
+    if isinstance(data, dict):
+        held = {key: _placed(item, file, line, column) for key, item in data.items()}
+        return Value(held, file, line, column, size=1 + sum(one.size for one in held.values()))
+    if isinstance(data, list):
+        items = [_placed(item, file, line, column) for item in data]
+        return Value(items, file, line, column, size=1 + sum(one.size for one in items))
+    text = {True: "true", False: "false", None: "null"}[data] if data is None or isinstance(data, bool) else str(data)
+    return Value(data, file, line, column, text)
+
+
+def callbacks(configuration: Configuration) -> Iterator[Value]:
+    """The mappings under ``callbacks``, in their order."""
+    value = configuration.get("callbacks")
+    if value is not None and isinstance(value.data, list):
+        yield from (one for one in value.data if isinstance(one.data, dict))

@@ -1,0 +1,67 @@
+"""Values of a configuration by their type; a wrong type is a problem with its place, and reads like a key left out."""
+
+from __future__ import annotations
+
+from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.yaml_file import Value
+from chaos.scenario.completion import Origin
+from chaos.scenario.errors import Problem
+from chaos.scenario.messages import kind_of
+
+
+class Typed:
+    """Reads a configuration. ``problems`` holds what has the wrong type, each value once."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.problems: list[Problem] = []
+
+    def whole(self, key: str, *, least: int = 0) -> int | None:
+        """A whole number, None where the configuration has none."""
+        value = self._written(key)
+        if value is None:
+            return None
+        if isinstance(value.data, bool) or not isinstance(value.data, int) or value.data < least:
+            self._wrong(key, value, f"a whole number from {least}")
+            return None
+        return value.data
+
+    def number(self, key: str) -> float | None:
+        """A number, None where the configuration has none."""
+        value = self._written(key)
+        if value is None:
+            return None
+        if isinstance(value.data, bool) or not isinstance(value.data, (int, float)):
+            self._wrong(key, value, "a number")
+            return None
+        return float(value.data)
+
+    def flag(self, key: str) -> bool | None:
+        """True or false, None where the configuration has neither."""
+        value = self._written(key)
+        if value is None or isinstance(value.data, bool):
+            return None if value is None else bool(value.data)
+        self._wrong(key, value, "true or false")
+        return None
+
+    def text(self, key: str) -> str | None:
+        """Text, None where the configuration has none."""
+        value = self._written(key)
+        if value is None or isinstance(value.data, str):
+            return None if value is None else str(value.data)
+        self._wrong(key, value, "text")
+        return None
+
+    def origin(self, key: str, default: object = None) -> Origin:
+        """Where the value of a key stands, or that it is left out and what that means."""
+        return self.configuration.origin(key, self._written(key), default)
+
+    def _written(self, key: str) -> Value | None:
+        value = self.configuration.get(key)
+        return None if value is None or value.data is None else value
+
+    def _wrong(self, key: str, value: Value, wanted: str) -> None:
+        shown = kind_of(value.plain()) if isinstance(value.data, (str, int, float, list, dict)) else value.shown
+        problem = value.problem(f"{key} must be {wanted}, not {shown}")
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -1,0 +1,227 @@
+"""A YAML file as MindFormers reads it, with the place of every value.
+
+MindFormers reads with PyYAML's safe loader, so ``on`` is true, ``010`` is 8 and ``1e-5`` is text, aliases and merge
+keys are used, and of a key that is written twice the last one counts. The same is done here from the parser's events:
+no constructor of a collection ever runs, depth is bounded before anything recurses, and what aliases multiply is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from chaos.scenario.errors import Problem, ScenarioError, quote
+from chaos.scenario.source import Source, read_source
+from chaos.scenario.yaml_nodes import MAX_DEPTH, explain
+
+MAX_VALUES = 100_000
+"""Most values of one file, each alias counted with everything that it stands for."""
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CORE = "tag:yaml.org,2002:"
+_SCALARS = frozenset(_CORE + name for name in ("str", "int", "float", "bool", "null", "timestamp"))
+_MERGE = object()
+"""Stands for the key ``<<``."""
+
+Data: TypeAlias = Any
+"""A scalar, ``list[Value]`` or ``dict[Hashable, Value]``."""
+
+
+@dataclass(slots=True)
+class Value:
+    """A value and where it stands: the position of its key, or its own in a list. ``text`` is that of a scalar.
+
+    ``data`` is a scalar, a list of values or a mapping of plain keys to values. ``size`` counts the values in it.
+    """
+
+    data: Data
+    file: str
+    line: int
+    column: int
+    text: str = ""
+    size: int = 1
+
+    def plain(self) -> Any:
+        """The data without places."""
+        if isinstance(self.data, dict):
+            return {key: value.plain() for key, value in self.data.items()}
+        if isinstance(self.data, list):
+            return [item.plain() for item in self.data]
+        return self.data
+
+    @property
+    def shown(self) -> str:
+        """The value in a message: a scalar's text, shortened; what it is otherwise."""
+        if isinstance(self.data, dict):
+            return "a mapping"
+        if isinstance(self.data, list):
+            return "a list"
+        return self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
+
+    def problem(self, message: str, hint: str = "") -> Problem:
+        """A problem with this value."""
+        return Problem(self.file, self.line, self.column, message, self.shown, hint)
+
+
+def read_yaml(path: Path) -> Value:
+    """The mapping that a file holds. Raises ScenarioError, with the place, on anything that MindFormers cannot read."""
+    source = read_source(path, "a configuration")
+    builder = _Builder(source)
+    loader = None
+    try:
+        loader = _Loader(source.text)
+        builder.read(loader)
+    except yaml.MarkedYAMLError as error:
+        raise builder.error(*explain(error, source)) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise builder.error(1, 1, f"not YAML: {str(error).partition(chr(10))[0]}") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+    root = builder.root
+    if root is None or root.data is None:
+        raise builder.error(1, 1, "the file is empty: a configuration is a mapping of keys to values")
+    if not isinstance(root.data, dict):
+        raise builder.error(root.line, root.column, "a configuration is a mapping of keys to values")
+    return root
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection that has not ended. ``key`` is a key that waits for its value, with its place."""
+
+    value: Value
+    anchor: str | None
+    key: tuple[Any, int, int] | None = None
+    merged: list[Value] = field(default_factory=list)
+
+
+class _Builder:
+    """Builds the values of one document from the parser's events."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.root: Value | None = None
+        self._open: list[_Open] = []
+        self._anchors: dict[str, Value | None] = {}
+        self._resolver: Any = yaml.resolver.Resolver()
+        self._constructor = yaml.constructor.SafeConstructor()
+        self._count = 0
+
+    def error(self, line: int, column: int, message: str, hint: str = "") -> ScenarioError:
+        """The error that ends the reading."""
+        return ScenarioError([self.source.problem(line, column, message, hint=hint)])
+
+    def read(self, loader: Any) -> None:
+        """Take the loader's events up to the end of the text."""
+        documents = 0
+        for event in iter(loader.get_event, None):
+            if isinstance(event, yaml.StreamEndEvent):
+                return
+            line, column = event.start_mark.line + 1, event.start_mark.column + 1
+            if isinstance(event, yaml.ScalarEvent):
+                self._add(self._scalar(event, line, column), event.anchor)
+            elif isinstance(event, yaml.AliasEvent):
+                self._add(self._alias(str(event.anchor), line, column), None)
+            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                self._start(event, line, column)
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                ended = self._open.pop()
+                _merge(ended)
+                self._add(ended.value, ended.anchor)
+            elif isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self.error(line, column, "a second document begins here; MindFormers reads only one")
+
+    def _start(self, event: Any, line: int, column: int) -> None:
+        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+        if event.tag not in (None, "!", _CORE + kind):
+            raise self._bad_tag(event.tag, line, column)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        data: Data = {} if kind == "map" else []
+        self._open.append(_Open(Value(data, self.source.file, line, column), event.anchor))
+        if len(self._open) > MAX_DEPTH:
+            raise self.error(line, column, f"nested more than {MAX_DEPTH} levels deep")
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> Value:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._resolver.resolve(yaml.ScalarNode, event.value, (event.implicit[0] and tag is None, True))
+        if tag == f"{_CORE}merge":
+            return Value(_MERGE, self.source.file, line, column, "<<")
+        if tag not in _SCALARS:
+            raise self._bad_tag(tag, line, column)
+        try:
+            data = self._constructor.yaml_constructors[tag](self._constructor, yaml.ScalarNode(tag, event.value))
+        except (ValueError, KeyError, OverflowError, yaml.YAMLError):
+            message = f"{quote(event.value)} cannot be read as {tag.removeprefix(_CORE)}"
+            raise self.error(line, column, message) from None
+        return Value(data, self.source.file, line, column, event.value)
+
+    def _alias(self, anchor: str, line: int, column: int) -> Value:
+        if anchor not in self._anchors:
+            raise self.error(line, column, f"there is no anchor '&{anchor}' before this alias")
+        meant = self._anchors[anchor]
+        if meant is None:
+            raise self.error(line, column, f"alias '*{anchor}' stands inside what it stands for")
+        return Value(meant.data, self.source.file, line, column, meant.text, meant.size)
+
+    def _add(self, value: Value, anchor: str | None) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = value
+        if not self._open:
+            self.root = value
+            return
+        parent = self._open[-1]
+        if parent.key is None and isinstance(parent.value.data, dict):
+            parent.key = (self._key(value), value.line, value.column)
+            return
+        parent.value.size += value.size
+        if parent.value.size > MAX_VALUES:
+            hint = "aliases count with everything that they stand for"
+            raise self.error(value.line, value.column, f"more than {MAX_VALUES} values", hint)
+        if isinstance(parent.value.data, list):
+            parent.value.data.append(value)
+            return
+        assert parent.key is not None
+        key, line, column = parent.key
+        parent.key = None
+        if key is _MERGE:
+            parent.merged.extend(self._mappings(value))
+        else:
+            parent.value.data[key] = Value(value.data, value.file, line, column, value.text, value.size)
+
+    def _key(self, value: Value) -> Any:
+        if isinstance(value.data, (dict, list)):
+            raise self.error(value.line, value.column, "a key cannot be a list or a mapping")
+        return value.data
+
+    def _mappings(self, value: Value) -> Iterator[Value]:
+        """What a merge key takes in: the later ones first, so that the first one wins."""
+        listed = value.data[::-1] if isinstance(value.data, list) else [value]
+        for one in listed:
+            if not isinstance(one.data, dict):
+                raise self.error(one.line, one.column, "a merge key '<<' takes a mapping, or a list of mappings")
+            yield one
+
+    def _bad_tag(self, tag: str, line: int, column: int) -> ScenarioError:
+        hint = "MindFormers reads with yaml.safe_load, which makes plain data only"
+        return self.error(line, column, f"tag {quote(tag)} is not read", hint)
+
+
+def _merge(ended: _Open) -> None:
+    """Put in what merge keys bring: keys of the mapping itself count more."""
+    if not ended.merged:
+        return
+    own = ended.value.data
+    taken: dict[Hashable, Value] = {}
+    for one in ended.merged:
+        taken.update(one.data)
+    ended.value.data = {**taken, **own}
