@@ -26,6 +26,7 @@ COMMANDS = {
     "soak": "Run scenarios many times and add up the verdicts.",
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Two runs side by side: which phase shrank.",
+    "logs": "Typed events of any log, and the lines nobody knows.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }

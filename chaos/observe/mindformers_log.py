@@ -2,42 +2,111 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import tzinfo
 
 from chaos.observe.framework_prefix import match_mindformers
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
+from chaos.observe.step_fields import bar_fields, step_fields
 from chaos.observe.training_line import TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.wall_time import WallTime
 
 STEP = "train.step"
 PROGRESS = "train.progress"
 
-_NUMBER = r"[-+.0-9a-zA-Z]{1,40}"
-_REST = {
-    "step_ms": re.compile(r"per_step_time: {0,8}([0-9]{1,12})ms"),
-    "lr": re.compile(rf"\blr: ?({_NUMBER})"),
-    "loss_scale": re.compile(rf"loss_scale: ?({_NUMBER})"),
-    "global_norm": re.compile(rf"(?:global_norm|grad_norm):? {{0,8}}\[? {{0,4}}({_NUMBER})"),
-}
 _TABLE = (
     known(
         "checkpoint.written",
-        "successfully sync saved",
-        r"successfully sync saved checkpoint from step '(?P<step>\d{1,18})' to",
+        "sync saved checkpoint",
+        r"successfully (?P<mode>a?sync) saved checkpoint from step '(?P<step>\d{1,18})' to",
     ),
+    known(
+        "checkpoint.written",
+        "Checkpoint saved at",
+        r"Checkpoint saved at step (?P<step>\d{1,18}) to (?P<path_text>.{1,4000}) \(",
+    ),
+    known("checkpoint.begin", "aving ckpt......", r"^\.{6}Saving ckpt\.{6}$"),
+    known("checkpoint.begin", "Start to save checkpoint", r"^\.{6} Start to save checkpoint \.{6}$"),
+    known("checkpoint.holds", "epoch_num: ", r"^epoch_num: (?P<epoch>\d{1,18})$"),
+    known("checkpoint.holds", "step_num: ", r"^step_num: (?P<step_in_epoch>\d{1,18})$"),
+    known("checkpoint.holds", "global_step: ", r"^global_step: (?P<step>\d{1,18})$"),
+    known("checkpoint.holds", "global_batch_size: ", r"^global_batch_size: (?P<batch_size>\d{1,18})$"),
+    known(
+        "checkpoint.directory",
+        "At current iteration",
+        r"At current iteration '(?P<step>\d{1,18})', the weight will be saved in: '(?P<path_text>[^']{1,4000})'",
+    ),
+    known(
+        "checkpoint.file",
+        "checkpoint successfully saved at",
+        r"(?P<what>\w+) checkpoint successfully saved at '(?P<path_text>[^']{1,4000})'",
+    ),
+    known(
+        "checkpoint.file",
+        "successfully saved at:",
+        r"'(?P<what>common\.json)' successfully saved at: '(?P<path_text>[^']{1,4000})'",
+    ),
+    known(
+        "checkpoint.file",
+        "saved successfully at",
+        r"The '(?P<what>metadata\.json)' saved successfully at '(?P<path_text>[^']{1,4000})'",
+    ),
+    known("checkpoint.tracker", "tracker file to", r"save checkpoint tracker file to (?P<path_text>\S.{0,4000})"),
+    known(
+        "checkpoint.interval",
+        "Checkpoints will be saved",
+        r"every (?P<interval>\d{1,18}) steps starting from step (?P<start>\d{1,18}), "
+        r"first save at step (?P<first>\d{1,18})",
+    ),
+    known("checkpoint.final", "Final checkpoint saved", r"^Training completed\. Final checkpoint saved"),
+    known("checkpoint.failed", "Error saving checkpoint", r"^Error saving checkpoint: (?P<why_text>.{0,1000})"),
+    known("checkpoint.load_begin", "Start Load Checkpoint", r"^\.+Start Load Checkpoint\.+$"),
+    known("checkpoint.load_begin", "Loading checkpoint from", r"^Loading checkpoint from: (?P<path_text>\S.{0,4000})"),
+    known("checkpoint.load_end", "Checkpoint Finished", r"^\.+Loading (?:Hugging Face )?Checkpoint Finished\.+$"),
     known("checkpoint.cost", "Save checkpoint cost time", r"Save checkpoint cost time: (?P<seconds>[\d.]{1,30})s"),
     known("checkpoint.loaded", "Loading Time Cost", r"Loading Time Cost: (?P<seconds>[\d.]{1,30}) s"),
-    known("checkpoint.latest", "latest valid iteration", r"The latest valid iteration is (?P<step>\d{1,18})"),
+    known("checkpoint.latest", "latest valid iteration", r"The latest valid iteration is '?(?P<step>\d{1,18})"),
     known("resume.base", "Basic resume checkpoint", r"Basic resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
     known("resume.chosen", "Get resume checkpoint", r"Get resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
+    known(
+        "resume.chosen",
+        "Get resume checkpoint from",
+        r"Get resume checkpoint from (?P<path_text>\S.{0,4000})",
+    ),
+    known("resume.asked", "Specify resume checkpoint", r"Specify resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
+    known("resume.candidates", "resume-able checkpoints", r"Find resume-able checkpoints as follow"),
+    known("resume.no_meta", "No meta.json available", r"^No meta\.json available"),
+    known("resume.begin", "Start ", r"^\.+Start (?:load resume context|resume training) from (?P<source>[\w.]+?)\.+$"),
+    known("resume.from", "initial epoch", r"^initial epoch: (?P<epoch>\d{1,18})$"),
+    known("resume.from", "initial step", r"^initial step: (?P<step_in_epoch>\d{1,18})$"),
+    known("resume.data_kept", "ignore dataset skip", r"^ignore dataset skip"),
     known("resume.nothing", "No checkpoint could be resumed", r"No checkpoint could be resumed"),
     known("resume.data_skipped", "dataset skip", r"dataset skip (?P<steps>\d{1,18}) steps"),
     known("train.nan", "There is nan in loss", r"There is nan in loss with value (?P<loss_text>\S{1,60})"),
     known(
         "train.last_stage_only", "pipeline stages:", r"pipeline stages: (?P<stages>\d{1,9}) > 1, the loss on the last"
+    ),
+    known("train.first_rank_only", "zero_bubble_v", r"When zero_bubble_v is enabled, loss is valid only on rank 0"),
+    known("tre.barrier", "Call barrier before", r"^Call barrier before throw TREError"),
+    known("tre.synchronised", "All stream execution", r"^All stream execution completed"),
+    known(
+        "skip.step",
+        "is_skip:",
+        r"opt_global_step: (?P<step>\d{1,18}), skip_data_grad_norm_threshold: (?P<threshold>[-+.\deE]{1,40}), "
+        r"is_skip: \[? ?(?P<skipped>True|False)",
+    ),
+    known(
+        "skip.repeated",
+        "consecutive times greater than threshold",
+        r"Current global norm \[?(?P<norm>[-+.\deEinfa]{1,40})\]? (?:of step (?P<step>\d{1,18}) )?has been "
+        r"(?P<times>\d{1,18}) consecutive times greater than threshold:? ?(?P<threshold>[-+.\deE]{1,40})",
+    ),
+    known(
+        "train.monitored",
+        "Epoch:[",
+        r"^Epoch:\[ *(?P<epoch>\d{1,9})/ *\d{1,9}\], step:\[ *(?P<step_in_epoch>\d{1,9})/ *\d{1,9}\] "
+        r"(?P<what_text>[^:]{1,200}): (?P<value_text>.{0,400})",
     ),
 )
 
@@ -47,7 +116,10 @@ class MindFormersLogReader:
 
     ``train.step`` is the line of a step: its ``step`` counts over the whole job, ``loss_text`` is as printed, ``loss``
     the number (None on a rank that has none), ``places`` the digits after its decimal point. ``step_ms``, ``lr``,
-    ``loss_scale`` and ``global_norm`` are there where the line has them as numbers.
+    ``loss_scale``, ``global_norm``, ``tflops_per_npu``, ``consumed_samples`` and ``global_batch_size`` are there where
+    the line has them as numbers, ``overflow`` where it tells it. A norm in brackets that is no single number is in
+    ``global_norm_text``. Separate losses (``lm_loss``, ``load_balancing_loss``, ``mtp_loss``, ``indexer_loss``) are
+    fields of these names. ``train.progress`` has ``percent``, ``samples_per_second_per_npu`` and ``left_text``.
     """
 
     name = "mindformers"
@@ -72,7 +144,7 @@ class MindFormersLogReader:
     def _step(self, line: str, parts: TrainingLine) -> LogEvent | None:
         wall_ns = self._time(line, parts.time)
         if parts.step is None:
-            return LogEvent(PROGRESS, wall_ns)
+            return LogEvent(PROGRESS, wall_ns, fields=bar_fields(line, parts))
         step = step_of_line(line, parts)
         if step is None:
             return None
@@ -80,11 +152,7 @@ class MindFormersLogReader:
         fields: dict[str, object] = {"loss_text": text, "loss": None, "places": -1}
         if text is not None:
             fields |= {"loss": float(text), "places": decimals(text)}
-        for name, pattern in _REST.items():
-            match = pattern.search(line, parts.end - 2)
-            value = _number(match[1]) if match else None
-            if value is not None:
-                fields[name] = value
+        fields |= step_fields(line, parts)
         return LogEvent(STEP, wall_ns, None, step, None, fields)
 
     def _time(self, line: str, at: int | None) -> int | None:
@@ -92,10 +160,3 @@ class MindFormersLogReader:
         if at is None:
             return None
         return self._wall.ns(line[at : at + 10], line[at + 11 : at + 19], int(line[at + 20 : at + 23]) * 1000)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -9,6 +9,7 @@ from datetime import tzinfo
 from chaos.observe.framework_prefix import has_prefix, split_prefix
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
+from chaos.observe.refusals import REFUSALS
 from chaos.observe.wall_time import WallTime
 
 _LOSS = "train.loss"
@@ -86,8 +87,66 @@ _TABLE = (
         "wait receiving",
         r"Ring ReduceScatter wait receiving \[(?P<peer>\d+),(?P<request>\d+)\] failed",
     ),
+    known("tft.handle", "TFT handle", r"^TFT handle (?P<what>not init|init ok)"),
+    known(
+        "tft.start",
+        "tft ",
+        r"^(?P<what>Begin to start|Finish start|Finished start) tft (?P<part>controller|processor)"
+        r"(?: on rank_id:(?P<rank>\d+))?",
+    ),
+    known(
+        "tft.reboot",
+        "reboot",
+        r"^(?:tft report (?P<what>reboot init finish)|get reboot type:(?P<type>[\w ]{1,40})|"
+        r"tft (?P<done>reboot success))",
+    ),
+    known("tft.limit_reset", "Reset limit step", r"^Reset limit step$"),
+    known("tft.pause", "tft_pause_train", r"^(?P<what>Go into|End) tft_pause_train"),
+    known("tft.strategy", "err_strategy", r"^_tft_clean_callback err_strategy: (?P<strategy>\w+)"),
+    known(
+        "tft.copy",
+        "_tft_repair_callback SEND_RECV",
+        r"repair type:(?P<repair>\d+), src_rank:(?P<source>\[[\d, ]*\]|\d+), dst_rank: ?(?P<target>\[[\d, ]*\]|\d+)",
+    ),
+    known(
+        "tft.handler_step", "Enter _tft_clean_callback resume", r"Enter _tft_clean_callback (?P<what>resume_hccl_comm)"
+    ),
+    known(
+        "tft.handler_step",
+        "REPARI_DEVICE",
+        r"Enter _tft_repair_callback uce (?P<what>REPARI_DEVICE) device_id ?: ?(?P<device>\d+)",
+    ),
+    known("tft.handler_step", "re launch send recv", r"^(?P<what>(?:try to pre|Pre) launch send recv)"),
+    known("tre.restore_begin", "Process training result error start", r"^Process training result error start"),
+    known("tre.restore_end", "Process training result error end", r"^Process training result error end"),
+    known("tre.channel_cleaned", "Clean tdt channel", r"^Clean tdt channel\.$"),
+    known("tre.load", "Load checkpoint", r"^Load checkpoint\.$"),
+    known("tre.not_loaded", "_not_load: ", r"^(?P<what>param|ckpt)_not_load: (?P<names_text>\[.{0,4000})"),
+    known(
+        "tft.continued",
+        "uce wrapper repair complete",
+        r"repair complete initial_epoch: ?(?P<epoch>\d+), cb_initial_step: ?(?P<initial_step>\d+)",
+    ),
+    known(
+        "error.reported",
+        "uce wrapper ",
+        r"^uce wrapper (?:caught|report) (?:RuntimeError )?"
+        r"(?P<error>UCEError|HCCEError|SuspectRemoteError|ForceStopError)",
+    ),
+    known("error.other", "uce wrapper caught other", r"^uce wrapper caught other RuntimeError"),
+    known(
+        "error.repairable",
+        "HBM_MULTI_BIT_ECC_ERROR",
+        r"UCEError of type HBM_MULTI_BIT_ECC_ERROR (?P<what>occurs|but can not repair), {0,80}"
+        r"hbm_error_time=(?P<error_time>-?\d+), {0,80}optimize_start=(?P<begin>-?\d+), {0,80}"
+        r"optimizer_end=(?P<end>-?\d+)(?:, can_repair=(?P<can_repair>\w+))?",
+    ),
+    known(
+        "train.nan", "There is nan in loss", r"^\w*(?:Error: )?There is nan in loss with value (?P<loss_text>\S{1,60})"
+    ),
     known("process.exception", "Callback on exception is called", r"Callback on exception is called"),
     known("process.sigterm", "Kill this process with SIGTERM", r"Kill this process with SIGTERM"),
+    *REFUSALS,
 )
 
 

@@ -44,6 +44,12 @@ _TABLE = (
         r"Please check logs in directory: (?P<directory>.+?)\.?$",
     ),
     known("msrun.interrupted", "msrun process received SIGINT", r"msrun process received SIGINT"),
+    known("msrun.handed_over", "Mindx enabled", r"Mindx enabled, process controlled by mindx"),
+    known(
+        "msrun.kept", "Register callback to mindx", r"Register callback to mindx failed, process controlled by msrun"
+    ),
+    known("msrun.no_worker", "no active worker with", r"There's no active worker with pid: (?P<worker_pid>\d+)"),
+    known("msrun.not_started", "has not been initialized", r"Process rank (?P<rank>\d+) has not been initialized"),
     known("cluster.ready", "Cluster is successfully initialized", r"Cluster is successfully initialized"),
     known("cluster.alive", "alive nodes", r"Cluster currently has (?P<nodes>\d+) alive nodes"),
     known("cluster.waiting", "Topology build timed out", r"retry\((?P<tries>\d+)/(?P<of>\d+)\)"),

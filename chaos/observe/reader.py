@@ -9,17 +9,18 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol
 
+from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import MsrunLogReader
+from chaos.observe.taskd_log import TaskdLogReader
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
 
 CHUNK = 1 << 20
 _HEAD_LINES = 50
-_SAMPLES = 20
 _SAMPLE_LENGTH = 200
 _PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
 
@@ -42,9 +43,9 @@ class LogReader(Protocol):
 class LogScan:
     """What reading a log came to, besides the events.
 
-    ``unknown`` counts the lines that no reader knows, blank ones not included; the first of them are in ``samples``
-    with their line numbers. ``cut`` counts lines over the limit. ``torn``: the file ends inside a line, which was not
-    read.
+    ``reader`` is the name of the reader that recognised the content, None when none did. ``unknown`` counts the lines
+    that no reader knows, blank ones not included; the first ``keep`` of them are in ``samples`` with their line
+    numbers. ``cut`` counts lines over the limit. ``torn``: the file ends inside a line, which was not read.
     """
 
     lines: int = 0
@@ -52,12 +53,21 @@ class LogScan:
     unknown: int = 0
     cut: int = 0
     torn: bool = False
+    reader: str | None = None
+    keep: int = 20
     samples: list[tuple[int, str]] = field(default_factory=list)
 
 
 def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """The readers of this package. ``tz`` is the zone of the machine that wrote the logs, None this machine's."""
-    return [TtpLogReader(tz), MsrunLogReader(tz), MindFormersLogReader(tz), MindSporeLogReader(tz)]
+    return [
+        TtpLogReader(tz),
+        TaskdLogReader(tz),
+        MsrunLogReader(tz),
+        MindFormersLogReader(tz),
+        DeviceLogReader(tz),
+        MindSporeLogReader(tz),
+    ]
 
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
@@ -88,6 +98,7 @@ def read_log(
     with open_plain(path) as stream:
         chunk = stream.read(CHUNK)
         first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
+        scan.reader = first.name if first else None
         ordered = [*([first] if first else []), *(reader for reader in readers if reader is not first)]
         while chunk:
             begin = splitter.lines + 1
@@ -107,6 +118,6 @@ def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogSc
             return event
     if line.strip():
         scan.unknown += 1
-        if len(scan.samples) < _SAMPLES:
+        if len(scan.samples) < scan.keep:
             scan.samples.append((number, line[:_SAMPLE_LENGTH]))
     return None

@@ -70,7 +70,44 @@ _CONTROLLER = (
     known("ttp.rollback_done", "rollback success", r"Controller:(?P<rank>-?\d+) rollback success"),
     known("ttp.normal_begin", "start notify all rank normal", r"start notify all rank normal"),
     known("ttp.exit_sent", "controller send exit msg", r"send exit msg to all processors\.\.\."),
-    known("ttp.action_failed", "do action failed", r"do action failed\. msg_op:(?P<operation>\d+)"),
+    known(
+        "ttp.action_failed", "do action failed", r"do action failed\. (?:msg_op:|opcode: ACTION_OP_)(?P<operation>\w+)"
+    ),
+    known("ttp.action_begin", "performing an action now", r"opcode: ACTION_OP_(?P<operation>\w+)"),
+    known("ttp.action_done", "do action success", r"opcode: ACTION_OP_(?P<operation>\w+)"),
+    known("ttp.action_late", "cb outdated and retry", r"cbRetryTime: (?P<tries>\d+)"),
+    known("ttp.sent", "send msg success", r"msg_type:TTP_MSG_OP_(?P<message>\w+) rank_num:(?P<count>\d+)"),
+    known(
+        "ttp.not_sent",
+        "not all msg send ok",
+        r"msg_type:TTP_MSG_OP_(?P<message>\w+) failed_ranks:(?P<ranks>\[[\d, ]*\])",
+    ),
+    known("ttp.no_link", "not find rank link", r"rank:(?P<rank>\d+) msg_type:TTP_MSG_OP_(?P<message>\w+)"),
+    known("ttp.silent", "no response after msg sent", r"rank:(?P<rank>\d+), no response after msg sent"),
+    known("ttp.abnormal", "NormalCallback found abnormal", r"ret: (?P<ret>-?\d+), againRet: (?P<again>-?\d+)"),
+    known("ttp.collected", "collect latest status end", r"controller collect latest status end"),
+    known("ttp.prelock_begin", "pre lock start", r"controller:(?P<rank>-?\d+) pre lock start"),
+    known("ttp.prelock_done", "pre lock success", r"controller:(?P<rank>-?\d+) pre lock success"),
+    known("ttp.report_handled", "finish handle report info", r"handle report info from rank:(?P<rank>\d+)"),
+    known("ttp.machine_start", "StateMachine success", r"rank: ?(?P<rank>-?\d+) state: STATE_OP_(?P<state>\w+)"),
+    known("ttp.server_begin", "Begin start server", r"master ip: (?P<address_text>\S+), port: (?P<port>\d+)"),
+    known("ttp.listening", "Start controller success", r"ip: (?P<address_text>\S+), port: (?P<port>\d+)"),
+    known("ttp.no_backup", "select backup controller", r"can't select backup controller"),
+    known("ttp.environment", "[env] ", r"\[env\] (?P<name>\w{1,100}):(?P<value_text>.{0,400})"),
+    known("ttp.exit_failed", "send exit msg", r"send exit msg to all processors failed"),
+    known("ttp.controller_end", "controller exit done", r"ExitCallBack return (?P<result>\w+), controller exit done"),
+    known("ttp.machine_end", "StateMachine", r"controller StateMachine (?P<what>thread exit|exit done)"),
+)
+_AGENT = (
+    known("ttp.agent_asks", "Mindx notify", r"^Mindx notify (?P<request>[a-z ]+), error_rank: (?P<ranks>\[[\d, ]*\])"),
+    known("ttp.agent_asked", "mindx notify", r"^mindx notify (?P<request>[a-z ]+), ret:(?P<ret>-?\d+)"),
+    known("ttp.agent_awaited", "wait Mindx notify", r"wait Mindx notify (?P<request>[a-z ]+?) ?\.\.\."),
+    known("ttp.agent_chose", "Mindx calling notify", r"Mindx calling notify do (?P<repair>\w+)"),
+    known("ttp.agent_told", "action ret:", r"^report (?P<report>[a-z ]+) action ret:(?P<ret>-?\d+)"),
+    known("ttp.agent_woke", "wait mindx wake up", r"wait mindx wake up action ret:(?P<ret>-?\d+)"),
+    known("ttp.agent_registered", "mindx callback all register", r"callback all register, ret:(?P<ret>-?\d+)"),
+    known("ttp.agent_waiter", "MindXEngine init waiter", r"init waiter ret:(?P<ret>-?\d+)"),
+    known("ttp.no_agent", "mindx no register", r"mindx no register, skip (?P<skipped>[a-z ]+)"),
 )
 _PROCESSOR = (
     known(
@@ -93,6 +130,20 @@ _PROCESSOR = (
     known("ttp.received", " receive ", r"rank:(?P<rank>\d+) receive (?P<message>[a-z ]+) message"),
     known("ttp.replied", " reply ", r"rank:(?P<rank>\d+) reply (?P<message>[a-z ]+?) (?:result|msg) (?P<reply>\w+)"),
     known("ttp.processor_end", "processor exit done", r"rank:(?P<rank>\d+) processor exit done"),
+    known("ttp.link_up", "connect to:", r"rank:(?P<rank>\d+) connect to: \S+ success"),
+    known("ttp.register_begin", "register to controller", r"rank:(?P<rank>\d+) register to controller"),
+    known("ttp.report_begin", "report info to controller", r"rank:(?P<rank>\d+) report info to controller"),
+    known(
+        "ttp.report_done", "report info to:", r"rank:(?P<rank>\d+) report info to: \S+ success, after (?P<tries>\d+)"
+    ),
+    known("ttp.thread_start", " thread...", r"rank:(?P<rank>\d+) start (?P<what>[a-z ]+) thread"),
+    known("ttp.wait_begin", "start wait next action", r"rank:(?P<rank>\d+) start wait next action"),
+    known(
+        "ttp.wait_end",
+        "end wait next action",
+        r"rank:(?P<rank>\d+) end wait next action\.\. ret: (?P<ret>-?\d+),waitRet (?P<wait_ret>-?\d+)",
+    ),
+    known("ttp.trainer_released", "sem up training thread", r"rank:(?P<rank>\d+) sem up training thread"),
 )
 _PYTHON = (
     known(
@@ -117,6 +168,15 @@ _PYTHON = (
         r"arg=\((?P<code>\d+), '(?P<message>[^']*)', (?P<ranks_text>\{[^}]*\})(?:, '(?P<strategy>[\w-]*)')?",
     ),
     known("ttp.agent_action", "do action report_", r"do action (?P<action>report_\w+), arg=\((?P<arguments>.*)\)"),
+    known(
+        "ttp.agent_actions", "actions api has been registered", r"registered\.\.\., all registered:(?P<all_text>\w+)"
+    ),
+    known("ttp.destroy", "calling destroy", r"calling destroy (?P<what>processor|controller)"),
+    known(
+        "ttp.stop_end",
+        "stop callback",
+        r"rank:(?P<rank>\d+) (?P<why_text>notify stop callback end waiting|uce or hccl error ?, no need wait)",
+    ),
 )
 _LINK = (
     known("acc.link_reset", "receive header failed", r"Link (?P<link>\d+) receive header failed, (?P<reason>[^,]+)"),
@@ -130,8 +190,21 @@ _LINK = (
     ),
     known("acc.connected", "Connected from", r"Connected from (?P<peer>\S+) successfully"),
     known("acc.reconnect", "Reconnecting", r"connRank: (?P<rank>\d+) Reconnecting, errno:(?P<errno>\d+)"),
+    known(
+        "acc.receive_failed",
+        "recv msg_msg failed",
+        r"connRank: (?P<rank>\d+), recv msg_msg failed: (?P<ret>-?\d+), msgType: (?P<message>-?\d+)",
+    ),
+    known("acc.send_failed", "Failed to send msg", r"to peer in link (?P<link>\d+), errno (?P<errno>\d+)"),
+    known(
+        "acc.connecting", "Trying to connect to", r"connRank: (?P<rank>\d+) Trying to connect to (?P<peer_text>\S+)$"
+    ),
+    known("acc.reached", "Connect to", r"Connect to (?P<peer_text>\S+) successfully"),
+    known("acc.tries", "connect max times", r"connRank: (?P<rank>\d+) connect max times: (?P<tries>\d+)"),
+    known("acc.server", "set server ip", r"ip\( (?P<address_text>\S+) \) and port\( (?P<port>\d+) \)"),
+    known("acc.waiting", "sleep for link connect", r"connRank: (?P<rank>\d+), sleep for link connect"),
 )
-_TABLES = {"TTP": _CONTROLLER + _PROCESSOR, "PYH": _PYTHON, "ACC": _LINK}
+_TABLES = {"TTP": _CONTROLLER + _PROCESSOR + _AGENT, "PYH": _PYTHON, "ACC": _LINK}
 
 
 class TtpLogReader:

@@ -193,14 +193,23 @@ def test_a_line_of_a_worker_becomes_an_event(
 @pytest.mark.parametrize(
     "line",
     [
-        ME + "Enter _tft_clean_callback resume_hccl_comm",
-        ME + "Enter _tft_repair_callback SEND_RECV repair type:0, src_rank:1, dst_rank: 2",
         '    raise RuntimeError("STEP FINISH")',
         "the epoch: 1 step: 2, loss is 3",
     ],
 )
 def test_a_line_that_only_looks_alike_is_no_event(line: str) -> None:
     assert MindSporeLogReader(UTC).read(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Enter _tft_clean_callback resume_hccl_comm", "tft.handler_step"),
+        ("Enter _tft_repair_callback SEND_RECV repair type:0, src_rank:[1], dst_rank: [2]", "tft.copy"),
+    ],
+)
+def test_a_step_inside_a_handler_is_not_taken_for_its_beginning(line: str, kind: str) -> None:
+    assert mindspore(ME + line).kind == kind
 
 
 def test_the_lines_of_a_rollback_are_read() -> None:

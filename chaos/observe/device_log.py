@@ -1,0 +1,137 @@
+"""Reader of Ascend's own logs: plog (host side) and device logs, and the error codes that CANN prints elsewhere.
+
+A line begins ``[ERROR] HCCL(11262,python3):2023-01-31-03:00:14.192.200 [exchanger_network.cc:237][11262]…``. Lines of
+MindSpore look alike, with another parenthesis: ``DISTRIBUTED(5918,7f34b5b9e6c0,python)``, ``ME(5903:1397,Main)``.
+Error codes also come in the log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are
+those of ACL. Facts: the documents of CANN 8, MindCluster's fault diagnosis, and logs that users have published. No
+hardware has been here: what is tested are single lines of that form, no whole file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from chaos.observe.log_event import LogEvent
+from chaos.observe.patterns import find_event, known
+from chaos.observe.wall_time import WallTime
+
+# The parenthesis holds a process and its name: no second comma, no colon.
+_PREFIX = re.compile(
+    r"\[(?:DEBUG|INFO|WARNING|ERROR|EVENT|TRACE|OPLOG|NULL)\] {0,4}(?P<module>[A-Z][A-Z0-9_]{1,20})"
+    r"\((?P<pid>-?\d{1,10})(?:,(?P<process>[^,:()]{0,64}))?\):"
+    r"(?P<date>\d{4}-\d\d-\d\d)-(?P<time>\d\d:\d\d:\d\d)\.(?P<milli>\d{3})\.(?P<micro>\d{3}) ?"
+)
+_CODE = re.compile(r"(?:^|[(\]])(?P<code>E[A-Z]\d{4})\)?: (?P<text>.{0,400})")
+# Without the prefix of these logs: at the beginning only, perhaps after a process, a time and a name of the error.
+_TIME = r"(?P<date>\d{4}-\d\d-\d\d)-(?P<time>\d\d:\d\d:\d\d)\.(?P<milli>\d{3})\.\d{3} "
+_BARE = re.compile(
+    rf"(?:\[PID: (?P<pid>\d{{1,10}})\] {_TIME}\w{{1,60}}\()?(?P<code>E[A-Z]\d{{4}})\)?: (?P<text>.{{0,400}})"
+)
+_OWN = re.compile(rf"(?:\[PID: (?P<pid>\d{{1,10}})\] )?{_TIME}")
+
+ACL_ERRORS = {
+    107022: "task abort",
+    507053: "device memory",
+    507054: "HBM multi-bit ECC",
+    507055: "suspect memory",
+    507056: "link",
+    507057: "suspect remote",
+    507904: "communication operator retry failed",
+}
+"""What the runtime's error codes mean that MindSpore's fault tolerance tells apart."""
+
+_CODES = {"EI0002": "device.notify_timeout", "EI0006": "device.socket_timeout", "EI0013": "device.cqe_error"}
+
+_TABLE = (
+    known(
+        "device.memory_error",
+        "MULTI BIT ECC",
+        r"(?P<what>(?:HBM )?MULTI BIT ECC), (?P<severity>[A-Za-z]+) ECC, device_id ?= ?(?P<device>\d+), "
+        r"event_id ?= ?(?P<event_text>0x[0-9a-fA-F]{1,16})(?:, time us ?= ?(?P<time_us>\d+))?",
+    ),
+    known(
+        "device.cqe_error",
+        "cqe",
+        r"(?:err(?:or)? cqe|cqe err(?:or)?)(?:.{0,80}?status ?\[?(?P<status>\d+)\]?)?"
+        r"(?:.{0,200}?(?:remoteIP|remote ip|ip)[:{]?\[?(?P<remote_text>[0-9a-fA-F.:]{3,45}))?",
+    ),
+    known(
+        "device.notify_timeout",
+        "Notify Wait",
+        r"Task run failed, base information is .{0,100}?taskType\[Notify Wait\](?:, tag\[(?P<tag_text>[^]]{0,200})\])?",
+    ),
+    known(
+        "device.task_failed",
+        "base information is",
+        r"base information is .{0,200}?type: ?(?P<type>[A-Z ]+), localRank: ?(?P<rank>\d+), "
+        r"remoteRank: ?(?P<remote_rank>\d+)",
+    ),
+    known(
+        "device.socket_timeout",
+        " timeout",
+        r"(?:get so(?:ck|kc)et timeout, total\[(?P<total>\d+)\] remain\[(?P<remain>\d+)\]"
+        r"|wait socket establish timeout, role\[(?P<role>\d+)\] rank\[(?P<rank>\d+)\] timeout\[(?P<seconds>\d+)\])",
+    ),
+    known("device.p2p_timeout", "connected p2p timeout", r"connected p2p timeout, timeout: ?(?P<seconds>\d+)"),
+    known("device.lost", "lost heartbeat", r"Device lost heartbeat"),
+    known("device.resumed", "HcclCommResume", r"HcclCommResume:success"),
+    known("device.acl_error", "507", r"(?<![\d.])(?P<code>50705[3-7]|507904)(?![\d.])"),
+    known("device.acl_error", "107022", r"(?<![\d.])(?P<code>107022)(?![\d.])"),
+)
+
+
+class DeviceLogReader:
+    """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` where the line names one.
+
+    ``device.notify_timeout`` (EI0002), ``device.socket_timeout`` (EI0006) and ``device.cqe_error`` (EI0013) have one
+    kind in all their forms; every other code is ``device.error_code``. ``rank`` is the one that a line speaks of.
+    ``tz`` is the zone of the times in the log, None the local one.
+    """
+
+    name = "device"
+
+    def __init__(self, tz: tzinfo | None = None) -> None:
+        self._wall = WallTime(tz)
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether a line has the prefix of these logs."""
+        return any(_PREFIX.match(line) for line in first_lines)
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of a line, None when it is not one of the lines known."""
+        prefix = _PREFIX.match(line)
+        if prefix is None:
+            return self._bare(line)
+        wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
+        pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
+        module = {"module": prefix["module"]}
+        message = line[prefix.end() :]
+        if match := _CODE.search(message):
+            return _coded(match, wall_ns, pid, module)
+        event = find_event(_TABLE, message, wall_ns, pid)
+        if event is None:
+            return None
+        fields = {**event.fields, **module}
+        if event.kind == "device.acl_error":
+            fields["meaning"] = ACL_ERRORS[fields["code"]]
+        return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, fields)
+
+    def _bare(self, line: str) -> LogEvent | None:
+        """A line without the prefix: in the log of a worker stand error codes and the text of a memory error."""
+        match = _BARE.match(line)
+        if match is None:
+            return find_event(_TABLE[:1], line, None, None)
+        own = match if match["date"] else _OWN.match(match["text"])
+        if own is None:
+            return _coded(match, None, None, {})
+        wall_ns = self._wall.ns(own["date"], own["time"], int(own["milli"]) * 1000)
+        return _coded(match, wall_ns, int(own["pid"]) if own["pid"] else None, {})
+
+
+def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
+    """The event of an error code of CANN."""
+    code = match["code"]
+    said = {**fields, "code": code, "text": match["text"]}
+    return LogEvent(_CODES.get(code, "device.error_code"), wall_ns, None, None, pid, said)

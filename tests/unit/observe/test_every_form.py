@@ -1,0 +1,178 @@
+"""Every form of line that docs/logs.md lists is read as it says, by one reader only, and not by its neighbours."""
+
+from __future__ import annotations
+
+import re
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+from chaos.observe.device_log import ACL_ERRORS, DeviceLogReader
+from chaos.observe.log_event import LogEvent
+from chaos.observe.mindformers_log import MindFormersLogReader
+from chaos.observe.mindspore_log import MindSporeLogReader
+from chaos.observe.reader import built_in_readers
+from chaos.observe.taskd_log import TaskdLogReader
+
+PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
+READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
+_ROW = re.compile(r"\| `(?P<line>.+)` \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Line with its section's prefix, reader and kind of event."""
+    found, prefix = [], ""
+    for text in PAGE.read_text().splitlines():
+        if text.startswith("#"):
+            prefix = ""
+        elif text.startswith("Prefix: `"):
+            prefix = text.removeprefix("Prefix: `").rstrip("`")
+        elif match := _ROW.fullmatch(text):
+            found.append((prefix + match["line"].replace("\\|", "|"), match["reader"], match["event"]))
+    return found
+
+
+ROWS = rows()
+
+
+def test_the_page_has_rows_for_every_reader() -> None:
+    assert {reader for _, reader, _ in ROWS} == set(READERS)
+    table_lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    assert len(ROWS) == len(table_lines) > 150
+
+
+SEARCHED = {
+    # Part of a longer message in practice: MindSpore puts the source's place before it, msrun prints it bare.
+    *(kind for _, reader, kind in ROWS if reader == "msrun"),
+    *("train.epoch_time", "tft.resumed", "tft.continued", "tft.repaired", "tft.replicas", "tft.copy", "tft.exit"),
+    *("tft.handler_begin", "tft.handler_end", "tft.handler_step", "tre.thrown", "tre.again", "error.repairable"),
+    *("compile.cache_hit", "compile.cache_miss", "watchdog.error", "watchdog.stop", "watchdog.destroy"),
+    *("collective.failed", "collective.wait_failed", "process.exception", "process.sigterm", "checkpoint.saved"),
+    *("error.classified", "device.memory_error", "device.cqe_error"),
+}
+
+
+def test_a_form_is_read_by_one_reader_as_the_event_that_the_page_tells() -> None:
+    for line, reader, kind in ROWS:
+        found = {name: event.kind for name, one in READERS.items() if (event := one.read(line)) is not None}
+        assert found == {reader: kind}, line
+
+
+def test_the_same_words_inside_another_text_are_no_event_of_that_kind() -> None:
+    """A traceback shows source lines, and programs quote each other: such a line is never the fact itself."""
+    exact = [row for row in ROWS if row[2] not in SEARCHED]
+    assert len(exact) > 100
+    for line, reader, kind in exact:
+        event = READERS[reader].read(f'    raise ValueError("{line}")')
+        assert event is None or event.kind != kind, line
+
+
+def step(message: str) -> LogEvent:
+    prefix = "2026-11-21 01:28:53,952 - mindformers/log[mindformers/core/callback/callback.py:747] - INFO - "
+    event = MindFormersLogReader(timezone.utc).read(prefix + message)
+    assert event is not None
+    return event
+
+
+def test_a_step_tells_its_separate_losses_its_norm_and_its_throughput() -> None:
+    fields = step(
+        "{ Epoch:[  1/  1], step:[   77/10000], loss: 10.649, lm_loss: 10.600000, load_balancing_loss: 0.010000, "
+        "mtp_loss: 0.039000, indexer_loss: 0.001000, per_step_time: 3ms, lr: [1.e-05], overflow cond: [ True], "
+        "loss_scale: [1024.], global_norm: [10.579812], train_throughput_per_npu: 2.896T"
+    ).fields
+    separate = {"lm_loss": 10.6, "load_balancing_loss": 0.01, "mtp_loss": 0.039, "indexer_loss": 0.001}
+    loss = {"loss_text": "10.649", "loss": 10.649, "places": 3}
+    others = {"step_ms": 3, "lr": 1e-05, "overflow": True, "loss_scale": 1024.0, "global_norm": 10.579812}
+    assert fields == loss | separate | others | {"tflops_per_npu": 2.896}
+
+
+@pytest.mark.parametrize(
+    ("tail", "expected"),
+    [
+        ("loss_scale: unavailable, global_norm: None", {}),
+        ("loss_scale: unavailable, global_norm: [1 31049]", {"global_norm_text": "[1 31049]"}),
+        ("loss_scale: 1.0, global_norm [10.579812]", {"loss_scale": 1.0, "global_norm": 10.579812}),
+        ("global_norm: 0.6770807", {"global_norm": 0.6770807}),
+    ],
+)
+def test_what_is_no_number_is_not_made_one(tail: str, expected: dict[str, object]) -> None:
+    """The documents show `[1 31049]`: a norm of 1 would be a wrong fact."""
+    fields = step(f"{{ Epoch:[  1/  1], step:[    3/    8], loss: 1.500, per_step_time: 3ms, {tail}").fields
+    names = ("loss_scale", "global_norm", "global_norm_text")
+    assert {name: fields[name] for name in names if name in fields} == expected
+
+
+def test_a_step_of_pynative_tells_its_samples_and_the_losses_of_each_mtp_layer() -> None:
+    fields = step(
+        "{ step:[    2/   10], consumed_samples: 16, global_batch_size: 8, loss:  11.755612, per_step_time:    710ms, "
+        "load_balancing_loss:   0.100000, mtp-1-loss:   2.500000, mtp_2_loss:   2.600000, lr: 1.000000e-05, "
+        "grad_norm: NaN, throughput:  25.92T }"
+    ).fields
+    assert (fields["consumed_samples"], fields["global_batch_size"], fields["step_ms"]) == (16, 8, 710)
+    assert (fields["mtp_1_loss"], fields["mtp_2_loss"], fields["tflops_per_npu"]) == (2.5, 2.6, 25.92)
+    assert str(fields["global_norm"]) == "nan"
+
+
+def test_the_bar_tells_how_far_and_how_fast() -> None:
+    bar = step("   81.2% |████████████          | 31.57 samples/s/p  0:00:01 }")
+    assert bar.fields == {"percent": 81.2, "samples_per_second_per_npu": 31.57, "left_text": "0:00:01"}
+    assert step("   81.2% |██| 31.57 samples/s/p  0:0").fields == {}
+
+
+def device(message: str) -> LogEvent:
+    prefix = "[ERROR] HCCL(11262,python3):2026-01-31-03:00:14.192.200 [exchanger_network.cc:237][11262]"
+    event = DeviceLogReader(timezone.utc).read(prefix + message)
+    assert event is not None
+    return event
+
+
+@pytest.mark.parametrize("code", sorted(ACL_ERRORS))
+def test_an_error_of_the_runtime_is_told_by_its_code(code: int) -> None:
+    event = device(f"rtStreamSynchronize failed, retCode={code}, stream 3")
+    assert (event.kind, event.fields["code"], event.fields["meaning"]) == ("device.acl_error", code, ACL_ERRORS[code])
+
+
+@pytest.mark.parametrize("text", ["took 507.054 ms", "id 5070541", "id 1507054", "id 507058"])
+def test_another_number_is_no_error_of_the_runtime(text: str) -> None:
+    prefix = "[ERROR] RUNTIME(11262,python3):2026-01-31-03:00:14.192.200 [stream.cc:2][11262]"
+    assert DeviceLogReader(timezone.utc).read(prefix + text) is None
+
+
+def test_a_device_log_tells_time_process_and_rank() -> None:
+    event = device("[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[10] timeout[130]")
+    assert (event.rank, event.pid, event.wall_ns) == (10, 11262, 1_769_828_414_192_200_000)
+    assert event.fields == {"role": 1, "seconds": 130, "module": "HCCL"}
+    memory = device("HBM MULTI BIT ECC, Uncorrectable ECC, device_id=3, event_id=0x80e01801, time us=67672363666.")
+    assert (memory.fields["device"], memory.fields["event_text"]) == (3, "0x80e01801")
+
+
+def test_an_error_code_in_a_workers_log_has_its_own_time_and_process() -> None:
+    event = DeviceLogReader(timezone.utc).read(
+        "[PID: 335] 2026-03-13-06:55:06.896.485 Execution_Error_ROCE_CQE(EI0013): An error CQE occurred during"
+    )
+    assert event is not None
+    assert (event.kind, event.pid, event.wall_ns) == ("device.cqe_error", 335, 1_773_384_906_896_000_000)
+
+
+def test_a_line_of_mindspore_is_not_taken_for_a_device_log() -> None:
+    for line in (
+        "[ERROR] DISTRIBUTED(5918,7f34b5b9e6c0,python):2026-11-21-06:03:48.287.665 [a.cc:548] F] failed 507054",
+        "[ERROR] ME(5903:139725708582976,MainProcess):2026-11-21-06:03:20.673.000 [a.py:365] failed 507054",
+    ):
+        assert not DeviceLogReader(timezone.utc).recognises([line])
+        assert DeviceLogReader(timezone.utc).read(line) is None
+        assert MindSporeLogReader(timezone.utc).recognises([line])
+
+
+def test_both_parts_of_taskd_tell_the_right_time() -> None:
+    go = TaskdLogReader(timezone.utc).read(
+        "[INFO]     2026/11/21 07:38:56.551173 12      manager/manager.go:665    send process fault to clusterd, "
+        "fault ranks: [2]"
+    )
+    python = TaskdLogReader(timezone.utc).read(
+        "[WARNING]     2026/11/21 07:38:56.000551 5903   msrun_plugin.py:104     nodeRank:0 will start workers"
+    )
+    assert go is not None and python is not None
+    assert (go.wall_ns, go.pid) == (1_795_246_736_551_173_000, None)
+    assert (python.wall_ns, python.pid) == (1_795_246_736_551_000_000, 5903)

@@ -1,0 +1,88 @@
+"""Whole logs of real runs: no fact is lost, and every line that no reader knows is one that tells nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+from chaos.observe.reader import LogScan, built_in_readers, read_log
+
+READERS = built_in_readers(timezone.utc)
+FILES = {
+    "train-2-epochs.log": ("mindformers", 92, 12),
+    "tre-spike.log": ("mindformers", 89, 43),
+    "arf-ttp_log.log.7790": ("ttp", 187, 30),
+    "arf-ttp_log.log.7820": ("ttp", 45, 5),
+    "hcce-ttp_log.log.1609": ("ttp", 124, 14),
+    "kill-ttp_log.log.30677": ("ttp", 83, 14),
+    "uce-ttp_log.log.1306": ("ttp", 140, 30),
+    "uce-ttp_log.log.1309": ("ttp", 47, 5),
+}
+"""Reader, lines, and lines that no reader knows."""
+
+MARKS = {
+    "train.step": r"\{ Epoch:\[",
+    "train.progress": "samples/s/p",
+    "train.loss": ", loss is ",
+    "train.epoch_time": "Train epoch time",
+    "checkpoint.begin": r"\.{6}Saving ckpt",
+    "checkpoint.saved": "Finish saving ckpt",
+    "tre.thrown": "is greater equal than threshold",
+    "ttp.state": "nextState: STATE_OP_",
+    "ttp.received": " message\n",
+    "ttp.status_error": r"\] status error, ",
+    "ttp.agent_action": "do action report_[fs]",
+    "ttp.result": "do action report_result",
+    "ttp.repair_begin": "Start do ",
+    "ttp.renamed": "finish rename",
+    "ttp.dump_config": "set dump config",
+    "acc.link_reset": "receive header failed, reset by peer",
+}
+"""What every line of a kind holds, and no other: how often it is there is counted without a reader."""
+
+SAYS_NOTHING = (
+    r"\[ACC [^]]+\] .*thread",  # the link layer about its own threads
+    r"\[ACC [^]]+\] set processor local ip\( $",
+    r"\[ACC [^]]+\] Assert link_",
+    r"^\[WARNING\] (?:ME|RUNTIME_FRAMEWORK)\(.*(?:deprecated|may not be supp|bind core policy|BindCore)",
+    r" - WARNING - (?:Import PyNative|Model Flops)",
+    r"^\[ERROR\] ME.*CPU device is not supported",  # a rehearsal's CPU, named by MindSpore
+    r"^Traceback|^  File |^    |^During handling|^-+$|^- C\+\+ Call Stack|^mindspore/ccsrc/",  # a traceback
+    r"^RuntimeError: Clean tdt channel is not supported",
+)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_sample_is_read_to_the_last_line(data: Path, name: str) -> None:
+    path = data / "samples" / name
+    scan = LogScan(keep=1000)
+    counts = Counter(event.kind for event in read_log(path, READERS, scan=scan))
+    text = path.read_text()
+    assert (scan.reader, scan.lines, scan.unknown) == FILES[name]
+    whole = text[: text.rfind("\n") + 1]
+    blank = sum(not line.strip() for line in whole.splitlines())
+    assert counts.total() + scan.unknown + blank == scan.lines == text.count("\n")
+    assert {kind: counts[kind] for kind in MARKS} == {
+        kind: len(re.findall(mark, whole)) for kind, mark in MARKS.items()
+    }
+    strange = [line for _, line in scan.samples if not any(re.search(one, line) for one in SAYS_NOTHING)]
+    assert not strange
+
+
+def test_all_samples_together_show_every_mechanism(data: Path) -> None:
+    """A guard against a mark that no sample holds: then its count of nothing would prove nothing."""
+    text = "".join((data / "samples" / name).read_text() for name in FILES)
+    assert [kind for kind, mark in MARKS.items() if not re.search(mark, text)] == []
+
+
+def test_ranks_and_steps_of_a_recovery_are_those_of_the_log(data: Path) -> None:
+    events = list(read_log(data / "samples" / "arf-ttp_log.log.7790", READERS))
+    lost = [event for event in events if event.kind == "ttp.heartbeat_lost"]
+    assert [(event.rank, event.step, event.pid) for event in lost] == [(2, 5, 7790)]
+    assert [event.step for event in events if event.kind == "ttp.prelocked"] == [10]
+    assert [event.fields["repair"] for event in events if event.kind == "ttp.agent_chose"] == ["ARF"]
+    assert all(event.wall_ns for event in events)
