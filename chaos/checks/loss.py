@@ -38,7 +38,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if twin.wanted:
         _judge_twin(plan, history, twin, events, saved, logs, found)
     last = RESUME if plan.resumes else TRAIN
-    _judge_gradients(plan, history, last, found)
+    if plan.gradients:
+        _judge_gradients(plan, history, last, found)
     _judge_movement(plan, history, last, found)
     return found.findings()
 

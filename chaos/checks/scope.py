@@ -36,6 +36,9 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         reason = "the plan lets no rank finish a step"
         left.append(NotChecked("loss", "losses, gradients and weights", reason))
         left.append(NotChecked("consistency", "ranks of one replica group against each other", reason))
+    if not plan.gradients:
+        reason = "the reduction of the gradients is the framework's own in this kind of job, and no agent sees into it"
+        left.append(NotChecked("loss", "gradients", reason))
     if plan.mechanism not in PHASES:
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left

@@ -10,6 +10,7 @@ from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
 from chaos.plan.describe import sentence
+from chaos.plan.device import device_violations
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
 from chaos.plan.job_limits import job_violations
@@ -81,7 +82,7 @@ def build_plan(
         problems=problems,
     )
     violations = layout_violations(scenario, layout, switched_on(scenario.job.protection))
-    for violation in (*violations, *job_violations(scenario, layout, traits)):
+    for violation in (*violations, *job_violations(scenario, layout, traits), *device_violations(scenario, traits)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_errors(scenario, faults, problems)
     check_storage(scenario, faults, traits, problems)
@@ -138,6 +139,7 @@ def build_plan(
         comparison=plan_comparison(scenario),
         restore=restore,
         group_info=writes_group_info(scenario, groups, traits),
+        gradients=traits.gradients,
         comparable=comparable(scenario, spikes, outcome.recoveries),
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},

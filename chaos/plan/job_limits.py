@@ -24,6 +24,8 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             hint=f"use pipeline_stage: {traits.most_stages}, or run the scenario on a job kind that has stages",
         )
     yield from _not_done(scenario, traits, kind)
+    if scenario.job.script is None and not traits.own_script:
+        yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")
     if scenario.job.script is not None:
         return
     for key, size, known in (

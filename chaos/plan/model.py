@@ -195,7 +195,8 @@ class Plan:
     it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
-    is from an end-of-life checkpoint or not at all. ``group_info``: the job must tell of its replica groups in
+    is from an end-of-life checkpoint or not at all. ``gradients``: the ranks record their reduced
+    gradients. ``group_info``: the job must tell of its replica groups in
     ``group_info.pb``. ``reasons`` explains each derived expectation in a sentence. ``lines`` maps an expectation
     ("checkpoint.step", "mechanism", "repair", "recovery.detection", …) to the line of the scenario file that wrote it
     or, where the plan filled it in, to the line it follows from.
@@ -228,6 +229,7 @@ class Plan:
     comparison: Comparison | None = None
     restore: PlannedRestore | None = None
     group_info: bool = False
+    gradients: bool = True
     comparable: Comparable | None = None
     watch: Watch | None = None
     configured: dict[str, str] = field(default_factory=dict)

@@ -19,6 +19,8 @@ from chaos.scenario.model import ExpectResume, Scenario
 
 SOURCE = "MindSpore, Distributed Fault Recovery"
 
+_SCRIPT = "and the scenario says that its script goes on from periodic ones (expect.resume)"
+
 _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
@@ -46,7 +48,9 @@ def plan_restore(
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
         return None, ""
     interval = scenario.job.checkpoint_interval
-    if interval is None or not scenario.job.resume or not writes_group_info(scenario, groups, traits):
+    if interval is None or not scenario.job.resume:
+        return None, ""
+    if not (traits.resumes_periodic or writes_group_info(scenario, groups, traits)):
         return None, ""
     step = outcome.loss.step
     lethal = [fault for fault in faults if fault.lethal]
@@ -61,9 +65,10 @@ def plan_restore(
     lost = tuple(sorted({rank for fault in losing for rank in fault.fault.ranks}))
     last = _last_saved(range(sum(map(len, groups))), lethal, step)
     for candidate in range(step - step % interval + interval, 0, -interval):
-        holders = _holders(groups, candidate, last, lost)
+        holders = _holders(groups, candidate, last, lost, own=not traits.resumes_periodic)
         if holders is not None:
-            return PlannedRestore(candidate, lost, holders), _why(candidate, lost, holders)
+            source = _SCRIPT if traits.resumes_periodic else f"({SOURCE})"
+            return PlannedRestore(candidate, lost, holders), _why(candidate, lost, holders, source)
     return PlannedRestore(None, lost, {}), _why_not(groups, lost, interval)
 
 
@@ -100,20 +105,20 @@ def _finished(at: Point) -> int:
 
 
 def _holders(
-    groups: Sequence[tuple[int, ...]], step: int, last: Mapping[int, int], lost: Sequence[int]
+    groups: Sequence[tuple[int, ...]], step: int, last: Mapping[int, int], lost: Sequence[int], *, own: bool
 ) -> dict[int, tuple[int, ...]] | None:
-    """The ranks whose file of a step each rank may load; None when a group has none."""
+    """The ranks whose file of a step each rank may load; None when a group has none. ``own``: its own where it can."""
     holders: dict[int, tuple[int, ...]] = {}
     for members in groups:
         kept = tuple(rank for rank in members if rank not in lost and last[rank] >= step)
         if not kept:
             return None
-        holders.update({rank: (rank,) if rank in kept else kept for rank in members})
+        holders.update({rank: (rank,) if own and rank in kept else kept for rank in members})
     return holders
 
 
-def _why(step: int, lost: Sequence[int], holders: Mapping[int, tuple[int, ...]]) -> str:
-    text = f"step {step} is the newest of which every replica group has a periodic checkpoint ({SOURCE})"
+def _why(step: int, lost: Sequence[int], holders: Mapping[int, tuple[int, ...]], source: str) -> str:
+    text = f"step {step} is the newest of which every replica group has a periodic checkpoint {source}"
     replaced = "; ".join(f"rank {rank} loads that of {ranks(holders[rank])}" for rank in lost)
     return f"{text}, and a lost one is replaced by a replica's: {replaced}" if replaced else text
 

@@ -95,14 +95,23 @@ class Job(Model):
 
     kind: str = Field(
         "rehearsal",
-        description="A registered job kind: rehearsal (MindSpore), plain (ranks in plain Python, without a framework), "
-        "mindformers (a job that a configuration of MindFormers describes).",
+        description="A registered job kind: rehearsal (MindSpore, with stand-ins for the device), plain (ranks in "
+        "plain Python, without a framework), mindspore (a script of your own under msrun, nothing put in its "
+        "place), mindformers (a job that a configuration of MindFormers describes).",
+    )
+    device: Literal["CPU", "Ascend"] = Field(
+        "CPU",
+        description="What the job trains on. It is told to nobody: what the script uses is in its own arguments. On "
+        "Ascend the mechanisms are the vendor's own, and so are the budgets.",
     )
     launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
     )
     arguments: tuple[str, ...] = Field((), strict=False, description="Arguments for the script.")
+    resume_arguments: tuple[str, ...] = Field(
+        (), strict=False, description="Further arguments when the job is started again. Of the job kind mindspore only."
+    )
     config: str | None = Field(
         None,
         description="Configuration of the job's framework, relative to the scenario file (kind mindformers: its YAML). "

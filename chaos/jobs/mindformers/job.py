@@ -34,6 +34,7 @@ class MindFormersJob:
         observable=frozenset(get_args(Phase)),
         checkpoint_form="mindformers",
         storage="output/checkpoint",
+        devices=frozenset({"CPU", "Ascend"}),
         lacks={"job.script": "trains what job.config says, and runs no script"},
     )
     needs: tuple[str, ...] = ("mindspore", "mindformers", "msrun")

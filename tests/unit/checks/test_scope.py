@@ -36,3 +36,8 @@ def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
     plan = planned(1, "forward")
     fault = replace(plan.faults[0], trigger={"elapsed": 5.0})
     assert not trains_nothing(replace(plan, faults=(fault,)))
+
+
+def test_where_no_gradients_are_seen_they_are_not_judged_and_that_is_said() -> None:
+    assert "gradients" not in {one.what for one in not_checked(a_plan())}
+    assert "gradients" in {one.what for one in not_checked(replace(a_plan(), gradients=False))}

@@ -1,0 +1,94 @@
+"""The job kind ``mindspore``: a user's own training script under msrun. Nothing of it is put in another's place.
+
+The agent is loaded by PYTHONPATH and sees what ``Model.train``, ``save_checkpoint`` and ``load_checkpoint`` do. Of the
+script itself nothing is known: what it trains, how long an epoch is and how often it saves is what the scenario says,
+and the checks find out whether that is so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from chaos.jobs.kind import Command, JobError, Launch, Simulated
+from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+
+_OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
+
+
+class MindSporeJob:
+    """Starts the scenario's script with its arguments, in a directory of the run."""
+
+    name = "mindspore"
+    traits = JobTraits(
+        # Points of the step between its begin and its end are the device layer's, which is MindSpore's own here.
+        observable=frozenset(
+            {"step.begin", "step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load"}
+        ),
+        checkpoint_form="mindspore",
+        resumes_periodic=True,
+        devices=frozenset({"CPU", "Ascend"}),
+        genuine=True,
+        gradients=False,
+        own_script=False,
+        lacks={
+            "job.agent": "starts no cluster agent: on a cluster MindCluster does",
+            "job.tre": _OF_THE_SCRIPT,
+            "job.hccl": "has MindSpore's own collectives: set HCCL_EXEC_TIMEOUT or, on a CPU, MS_CPU_COMM_OP_TIMEOUT "
+            "(in seconds) in job.environment",
+            "job.graph": _OF_THE_SCRIPT,
+            "job.compile_cache": "is told by job.environment (MS_COMPILER_CACHE_ENABLE)",
+            "job.storage.mb_per_second": "holds no storage back",
+            "job.storage.asynchronous_saving": _OF_THE_SCRIPT,
+            "job.storage.memory": "keeps no checkpoint in memory",
+        },
+    )
+    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
+    ports = 2
+    extensions: tuple[str, ...] = ()
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """Nothing."""
+        del scenario, sdk
+        return ()
+
+    def prepare(self, launch: Launch) -> None:
+        """See that there is a script."""
+        _script(launch.scenario, launch.scenario_directory)
+
+    def command(self, launch: Launch) -> Command:
+        """msrun with the script and its arguments; in a resume with those of the resume behind them."""
+        job = launch.scenario.job
+        master_port, controller_port = launch.ports
+        script = _script(launch.scenario, launch.scenario_directory)
+        arguments = (*job.arguments, *(job.resume_arguments if launch.resume else ()))
+        environment = {"TTP_LOG_PATH": str(launch.logs / "ttp")}
+        if job.protection:
+            environment |= {
+                "MS_ENABLE_TFT": tft_switches(job.protection),
+                "MINDIO_FOR_MINDSPORE": "1",
+                "MS_TFT_IP": "127.0.0.1",
+                "MS_TFT_PORT": str(controller_port),
+            }
+        return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """The script, and the files beside it that it may import. What it reads elsewhere nobody knows."""
+        script = _script(scenario, scenario_directory)
+        files = sorted({script, *script.parent.glob("*.py")})
+        return {f"script {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def _script(scenario: Scenario, directory: Path) -> Path:
+    if scenario.job.script is None:
+        raise JobError("job.script: the job kind mindspore has no script of its own; name yours")
+    script = (directory / scenario.job.script).resolve()
+    if not script.is_file():
+        raise JobError(f"job.script: there is no file {script}")
+    return script
+
+
+KIND = MindSporeJob()

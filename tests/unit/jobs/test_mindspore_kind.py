@@ -1,0 +1,148 @@
+"""The job kind ``mindspore``: a script of the user's, with nothing put in the place of anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.jobs.kind import JobError, Launch
+from chaos.jobs.mindspore import KIND
+from chaos.plan.build import build_plan
+from chaos.plan.model import Plan
+from chaos.registry import registry
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.model import Scenario
+
+KILL = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 7}}
+
+
+def scenario(job: dict[str, Any] | None = None, **more: Any) -> Scenario:
+    basis = {"kind": "mindspore", "script": "train.py", "arguments": ["--device=CPU"], "steps": 12}
+    cluster = more.pop("cluster", {"ranks": 2})
+    return Scenario.model_validate(
+        {"chaos": 1, "name": "x", "cluster": cluster, "job": {**basis, **(job or {})}, **more}
+    )
+
+
+class NoLines:
+    """Positions of a scenario that was not read from a file."""
+
+    def nearest(self, path: str) -> None:
+        del path
+
+
+def planned(one: Scenario) -> Plan:
+    kinds = {"kill": "death", "lose-checkpoint": "lost files"}
+    return build_plan(one, NoLines(), source="x", cell="", traits=KIND.traits, effects=kinds, draw_seed=lambda: 0)
+
+
+def refusals(one: Scenario) -> str:
+    with pytest.raises(ScenarioError) as refused:
+        planned(one)
+    return str(refused.value)
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Any:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "msrun").write_text("")
+    python = tmp_path / Path(sys.executable).name
+
+    def make(one: Scenario, *, resume: bool = False) -> Launch:
+        return Launch(one, tmp_path, tmp_path, tmp_path / "logs", resume, (1, 2), python, "standin")
+
+    return make
+
+
+def test_nothing_is_simulated_and_no_stand_in_is_on_the_path(launch: Any) -> None:
+    assert registry("jobs").load("mindspore") is KIND
+    assert KIND.simulated(scenario(), "standin") == ()
+    command = KIND.command(launch(scenario({"protection": ["TTP"], "device": "Ascend"})))
+    assert command.path == ()
+    assert KIND.extensions == ()
+    assert command.environment["MS_ENABLE_TFT"] == "{TTP:1}"
+    assert "MS_ENABLE_TFT" not in KIND.command(launch(scenario())).environment
+
+
+def test_the_script_gets_its_arguments_and_in_a_resume_those_of_the_resume_behind_them(
+    launch: Any, tmp_path: Path
+) -> None:
+    one = scenario({"resume_arguments": ["--resume"]})
+    assert KIND.command(launch(one)).argv[-2:] == (str(tmp_path / "train.py"), "--device=CPU")
+    assert KIND.command(launch(one, resume=True)).argv[-2:] == ("--device=CPU", "--resume")
+
+
+def test_a_missing_script_is_said_before_anything_starts(launch: Any) -> None:
+    assert "has no script of its own" in refusals(scenario({"script": None}))
+    with pytest.raises(JobError, match=r"no file .*other\.py"):
+        KIND.prepare(launch(scenario({"script": "other.py"})))
+
+
+def test_a_changed_script_or_neighbour_is_another_baseline(tmp_path: Path) -> None:
+    script, neighbour = tmp_path / "train.py", tmp_path / "data.py"
+    seen = []
+    for first, second in (("a", "b"), ("a", "c"), ("d", "b")):
+        script.write_text(first)
+        neighbour.write_text(second)
+        seen.append(tuple(KIND.fingerprint(scenario(), tmp_path).items()))
+    assert len(set(seen)) == 3
+
+
+def test_it_resumes_from_the_last_periodic_checkpoint_where_the_scenario_says_that_the_script_does() -> None:
+    expect = {"mechanism": "none", "resume": {"step": 5}}
+    plan = planned(scenario({"checkpoint_interval": 4}, faults=[KILL], expect=expect))
+    assert plan.restore is not None
+    assert (plan.restore.step, plan.resume_step, plan.resumes) == (4, 5, True)
+    # Nobody knows whether the script loads its own rank's file: any of the replica group's will do.
+    assert plan.restore.holders == {0: (0, 1), 1: (0, 1)}
+    assert not plan.gradients
+    silent = planned(scenario({"checkpoint_interval": 4}, faults=[KILL]))
+    assert (silent.restore, silent.resumes) == (None, False)
+
+
+def test_a_resume_at_another_step_than_the_last_checkpoints_is_refused() -> None:
+    said = refusals(scenario({"checkpoint_interval": 4}, faults=[KILL], expect={"resume": {"step": 9}}))
+    assert "resumes from the periodic checkpoints of step 4" in said
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"protection": ["TTP"]}, "MindIO adapter only support on Ascend device but got device CPU!"),
+        ({"protection": ["TRE"], "tre": {"threshold": 1.0}}, "leaves that to the script"),
+        ({"agent": True}, "starts no cluster agent"),
+        ({"controller": "outside"}, "hosts no controller outside the ranks"),
+        ({"hccl": {}}, "MS_CPU_COMM_OP_TIMEOUT"),
+        ({"graph": True}, "leaves that to the script"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_by_name(job: dict[str, Any], words: str) -> None:
+    assert words in refusals(scenario(job))
+
+
+def test_on_ascend_protection_is_planned_as_in_a_rehearsal() -> None:
+    plan = planned(scenario({"device": "Ascend", "protection": ["TTP"]}, faults=[KILL]))
+    assert plan.mechanism == "TTP"
+    assert plan.checkpoint is not None and plan.checkpoint.step == 6
+
+
+def test_ranks_of_one_host_are_one_node() -> None:
+    assert "starts every rank on this host" in refusals(scenario(cluster={"ranks": 2, "nodes": 2}))
+
+
+@pytest.mark.parametrize("kind", ["rehearsal", "plain"])
+def test_a_rehearsal_does_not_train_on_ascend(kind: str) -> None:
+    one = scenario({"kind": kind, "script": None, "arguments": [], "device": "Ascend"})
+    with pytest.raises(ScenarioError, match="does not train on Ascend"):
+        build_plan(
+            one,
+            NoLines(),
+            source="x",
+            cell="",
+            traits=registry("jobs").load(kind).traits,
+            effects={},
+            draw_seed=lambda: 0,
+        )
