@@ -19,6 +19,8 @@ from chaos.scenario.model import ExpectResume, Scenario
 
 SOURCE = "MindSpore, Distributed Fault Recovery"
 
+_RESTART = "MindFormers, resume training"
+
 _SCRIPT = "and the scenario says that its script goes on from periodic ones (expect.resume)"
 
 _SAVED = PHASE_ORDER.index("checkpoint.end")
@@ -50,7 +52,7 @@ def plan_restore(
     interval = scenario.job.checkpoint_interval
     if interval is None or not scenario.job.resume:
         return None, ""
-    if not (traits.resumes_periodic or writes_group_info(scenario, groups, traits)):
+    if not (traits.restarts or traits.resumes_periodic or writes_group_info(scenario, groups, traits)):
         return None, ""
     step = outcome.loss.step
     lethal = [fault for fault in faults if fault.lethal]
@@ -67,7 +69,7 @@ def plan_restore(
     for candidate in range(step - step % interval + interval, 0, -interval):
         holders = _holders(groups, candidate, last, lost, own=not traits.resumes_periodic)
         if holders is not None:
-            source = _SCRIPT if traits.resumes_periodic else f"({SOURCE})"
+            source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
             return PlannedRestore(candidate, lost, holders), _why(candidate, lost, holders, source)
     return PlannedRestore(None, lost, {}), _why_not(groups, lost, interval)
 

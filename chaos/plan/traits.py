@@ -22,12 +22,13 @@ class JobTraits:
     shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves
     in, relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info``
     says that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints
-    by it. ``resumes_periodic`` says that a script of the scenario's own may go on from periodic checkpoints when it is
-    started again, as the scenario says. ``devices`` are what it can train on. ``genuine`` says that nothing of the
-    framework is replaced, so what MindSpore has for Ascend only is there on Ascend only. ``gradients`` says that the
-    agent sees the reduced gradients. ``own_script`` says that it has a script, so that the scenario need not name one.
-    ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps keys of a scenario to
-    what the kind does not do, in words that follow its name.
+    by it. ``restarts`` says that a job of this kind, started again, goes on from periodic checkpoints by itself, each
+    rank from its own file; ``resumes_periodic`` that a script of the scenario's own may go on from periodic
+    checkpoints when it is started again, as the scenario says. ``devices`` are what it can train on. ``genuine`` says
+    that nothing of the framework is replaced, so what MindSpore has for Ascend only is there on Ascend only.
+    ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
+    scenario need not name one. ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps
+    keys of a scenario to what the kind does not do, in words that follow its name.
     """
 
     observable: frozenset[str]
@@ -38,6 +39,7 @@ class JobTraits:
     shards: frozenset[int] | None = None
     storage: str | None = None
     group_info: bool = False
+    restarts: bool = False
     resumes_periodic: bool = False
     devices: frozenset[str] = frozenset({"CPU"})
     genuine: bool = False

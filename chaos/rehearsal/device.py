@@ -18,14 +18,14 @@ from chaos.rehearsal.groups import Groups
 from chaos.rehearsal.memory import Memory
 
 
-def install(agent: Agent) -> None:
-    """Install the device layer in this process; an extension of the agent."""
+def install(agent: Agent) -> Device | None:
+    """Install the device layer in this process; an extension of the agent. Returns the device of a rank."""
     if agent.place.role == "scheduler":
         # Ranks find each other through the communicator below, so msrun's scheduler has nothing to do. It would run
         # the same script as the ranks; it leaves before that.
         os._exit(0)
     if agent.place.rank is None:
-        return
+        return None
     device = Device(agent)
     watch = agent.imports.watch
     watch("mindspore.communication.management", device.replace_communication)
@@ -39,6 +39,7 @@ def install(agent: Agent) -> None:
         watch("mindspore.nn.optim.momentum", run_as_written)
     watch("mindspore.nn.wrap.cell_wrapper", device.replace_gradient_reduction)
     watch("mindspore.nn.wrap.grad_reducer", device.replace_gradient_reduction)
+    return device
 
 
 def run_as_written(module: ModuleType) -> None:

@@ -11,14 +11,37 @@ if TYPE_CHECKING:
     from chaos.rehearsal.device import Device
 
 
+class Reduction:
+    """The sum of one step's gradients over the ranks of a group, with the barrier, the spikes and the record of it."""
+
+    def __init__(self, device: Device, agent: Agent) -> None:
+        assert agent.barriers is not None and agent.digests is not None and agent.record is not None
+        self._device = device
+        self._barriers = agent.barriers
+        self._digests = agent.digests
+        self._spikes = Spikes(agent.barriers, agent.record)
+
+    def reduce(self, flat: Any, *, share: float | None, group: str | None = None) -> Any:
+        """The reduced gradients. ``share`` is what the sum is multiplied with where the mean is taken, else None."""
+        import numpy
+
+        self._barriers.reach("allreduce.enter")
+        flat = self._spikes.apply(
+            flat, lambda own: self._device.expected(own, group), share=1.0 if share is None else share
+        )
+        total = self._device.all_reduce(flat, group)
+        if share is not None:
+            total = total * numpy.asarray(share, total.dtype)
+        self._digests.gradients = total
+        return total
+
+
 def gradient_reducer(device: Device, agent: Agent) -> Any:
     """A class with the constructor and the call of MindSpore's reducer (2.7 to 2.10).
 
     All gradients of a step go in one message. They are summed in the order of ranks, so equal inputs give equal bits.
     """
-    assert agent.barriers is not None and agent.digests is not None and agent.record is not None
-    barriers, digests = agent.barriers, agent.digests
-    spikes = Spikes(barriers, agent.record)
+    reduction = Reduction(device, agent)
 
     from mindspore.nn.cell import Cell
 
@@ -47,13 +70,7 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
 
             arrays = [gradient.asnumpy() for gradient in gradients]
             flat = numpy.concatenate([array.reshape(-1) for array in arrays])
-            barriers.reach("allreduce.enter")
-            share = self._share if self._mean else 1.0
-            flat = spikes.apply(flat, lambda own: device.expected(own, self._group), share=share)
-            total = device.all_reduce(flat, self._group)
-            if self._mean:
-                total = total * numpy.asarray(self._share, total.dtype)
-            digests.gradients = total
+            total = reduction.reduce(flat, share=self._share if self._mean else None, group=self._group)
             reduced, start = [], 0
             for array in arrays:
                 part = total[start : start + array.size].reshape(array.shape)

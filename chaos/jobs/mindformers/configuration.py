@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from chaos.jobs.mindformers.yaml_file import Value, read_yaml
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import ScenarioError, printable, quote
@@ -54,10 +52,6 @@ class Configuration:
         """The merged configuration as plain data."""
         data: dict[str, Any] = self.root.plain()
         return data
-
-    def write(self, path: Path) -> None:
-        """Write the merged configuration; MindFormers reads from it what this class holds."""
-        path.write_text(yaml.safe_dump(self.plain(), sort_keys=False, allow_unicode=True), "utf-8")
 
 
 def read_configuration(

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+import yaml
+
 from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
+from chaos.jobs.mindformers.launching import argv, checkout_of
 from chaos.jobs.mindformers.reader import complete, examine
-from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.jobs.mindformers.run_copy import CHECKPOINTS, OUTPUT, run_copy
+from chaos.jobs.msrun import tft_switches
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError
@@ -20,10 +24,8 @@ from chaos.scenario.terms import Phase
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
 
-COPY = "mindformers.yaml"
-"""The merged configuration in the job's directory, which the job trains from; the user's own stays as it is."""
-
-_PROGRAM = "run_mindformer.py"
+_COPIES = {False: "mindformers.yaml", True: "mindformers-resume.yaml"}
+"""The configurations in the job's directory that its launches train from; the user's own stays as it is."""
 
 
 class MindFormersJob:
@@ -33,7 +35,8 @@ class MindFormersJob:
     traits = JobTraits(
         observable=frozenset(get_args(Phase)),
         checkpoint_form="mindformers",
-        storage="output/checkpoint",
+        storage=CHECKPOINTS,
+        restarts=True,
         devices=frozenset({"CPU", "Ascend"}),
         lacks={"job.script": "trains what job.config says, and runs no script"},
     )
@@ -54,32 +57,30 @@ class MindFormersJob:
         return ()
 
     def prepare(self, launch: Launch) -> None:
-        """Write the job's copy of the configuration. Raises JobError."""
-        configuration = _configuration(launch.scenario, launch.scenario_directory)
-        configuration.write(launch.directory / COPY)
+        """Nothing is made before the first launch: the job reads what its configuration names."""
 
     def command(self, launch: Launch) -> Command:
-        """msrun with MindFormers' own program, of the checkout or of the installed package."""
+        """The launcher, over the run's own copy of the configuration. Raises JobError."""
         job = launch.scenario.job
-        if job.checkout is None:
-            raise JobError("job.checkout: name the directory of MindFormers that holds run_mindformer.py")
-        checkout = launch.scenario_directory / job.checkout
-        program = checkout / _PROGRAM
-        if not program.is_file():
-            raise JobError(f"job.checkout: there is no file {program}")
-        arguments = (f"--config={launch.directory / COPY}", *job.arguments)
-        (master_port,) = launch.ports
-        environment = {"MS_ENABLE_TFT": tft_switches(job.protection)} if job.protection else {}
-        argv = msrun_argv(launch, program, arguments, master_port=master_port)
-        return Command(argv, environment, (checkout,))
+        checkout = checkout_of(launch)
+        configuration = configuration_of(launch.scenario, launch.scenario_directory)
+        copy = launch.directory / _COPIES[launch.resume]
+        data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout)
+        copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
+        environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log")}
+        if job.protection:
+            environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
+        line = argv(launch, copy, master_port=launch.ports[0])
+        return Command(line, environment, () if checkout is None else (checkout,))
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The merged configuration: what it says decides about every loss."""
-        data = repr(_configuration(scenario, scenario_directory).plain())
+        data = repr(configuration_of(scenario, scenario_directory).plain())
         return {"configuration": hashlib.sha256(data.encode()).hexdigest()}
 
 
-def _configuration(scenario: Scenario, directory: Path) -> Configuration:
+def configuration_of(scenario: Scenario, directory: Path) -> Configuration:
+    """The merged configuration of a scenario in this directory. Raises JobError."""
     job = scenario.job
     if job.config is None:
         raise JobError("job.config: name the YAML that the job trains from")

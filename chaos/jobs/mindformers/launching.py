@@ -1,0 +1,51 @@
+"""How the ranks of a MindFormers job are started: by the checkout's own script, or by msrun."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from chaos.jobs.kind import JobError, Launch
+from chaos.jobs.msrun import msrun_argv
+
+PROGRAM = "run_mindformer.py"
+LAUNCHER = "scripts/msrun_launcher.sh"
+
+_OWN_PROGRAM = Path(__file__).parent / "program.py"
+_CLUSTER_SECONDS = 600
+"""msrun's own default; the script's is two hours, longer than any deadline of a run."""
+
+
+def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str, ...]:
+    """The command line that trains from this configuration.
+
+    With a checkout of several ranks it is the checkout's ``scripts/msrun_launcher.sh``. That script ends with status 0
+    and trains nothing where there is one rank (MindFormers 1.0 to 2.1), so one rank is started by msrun, as everything
+    is without a checkout. Raises JobError.
+    """
+    arguments = (f"--config={configuration}", *launch.scenario.job.arguments)
+    checkout = checkout_of(launch)
+    if checkout is None:
+        return msrun_argv(launch, _OWN_PROGRAM, arguments, master_port=master_port)
+    program, script = checkout / PROGRAM, checkout / LAUNCHER
+    if not program.is_file():
+        raise JobError(f"job.checkout: there is no file {program}: name the directory that holds {PROGRAM}")
+    ranks = launch.scenario.cluster.ranks
+    if ranks == 1 or not script.is_file():
+        return msrun_argv(launch, program, arguments, master_port=master_port)
+    _refuse_blanks(launch.logs)
+    order = shlex.join((str(program), *arguments))
+    return ("bash", str(script), order, str(ranks), str(master_port), str(launch.logs), "False", str(_CLUSTER_SECONDS))
+
+
+def checkout_of(launch: Launch) -> Path | None:
+    """The checkout that the scenario names, absolute; None where the installed package is used."""
+    named = launch.scenario.job.checkout
+    return None if named is None else Path(os.path.normpath(launch.scenario_directory.absolute() / named))
+
+
+def _refuse_blanks(logs: Path) -> None:
+    """The script does not quote its log directory."""
+    if shlex.quote(str(logs)) != str(logs):
+        raise JobError(f"{LAUNCHER} cannot log to {logs}: choose a reports directory without blanks and quotes")

@@ -1,0 +1,37 @@
+"""The device layer of a MindFormers job that is rehearsed on the CPU.
+
+Kernels that a CPU has not, the sum of the gradients over the ranks, and what any rehearsed job of MindSpore needs of a
+device. On Ascend none of this is loaded.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from chaos.agent.start import Agent
+from chaos.rehearsal import device as mindspore_device
+from chaos.rehearsal.mindformers import kernels
+from chaos.rehearsal.mindformers.gradients import replace_reduction
+
+_TRAINING = "mindformers.parallel_core.training_graph"
+
+
+def install(agent: Agent) -> None:
+    """Install the layer in this process; an extension of the agent. The scheduler ends here."""
+    device = mindspore_device.install(agent)
+    if device is None:
+        return
+    watch = agent.imports.watch
+    watch(f"{_TRAINING}.transformer.norm", kernels.replace_norm)
+    watch(f"{_TRAINING}.transformer.flash_attention", kernels.replace_attention)
+    watch(f"{_TRAINING}.base_models.common.embeddings.rotary_pos_embedding", kernels.replace_rotary)
+    watch(f"{_TRAINING}.tensor_parallel.layers", kernels.replace_embedding)
+    watch("mindspore.nn.wrap.loss_scale", kernels.replace_overflow)
+    watch("mindspore.communication._comm_helper", _replace_cluster)
+    watch("mindspore.mint.distributed", device.replace_barrier)
+    watch("mindformers.wrapper.wrapper", lambda module: replace_reduction(device, agent, module))
+
+
+def _replace_cluster(module: ModuleType) -> None:
+    """The cluster that MindFormers asks for (2.1) is there: that of the communicator."""
+    module._is_initialized = lambda: True  # type: ignore[attr-defined]

@@ -1,0 +1,139 @@
+"""The job kind ``mindformers-rehearsal``: MindFormers' own Trainer and callbacks on the CPU.
+
+The same as the kind ``mindformers``, with stand-ins for what exists only on Ascend, and with tiny jobs of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.jobs.kind import Command, Examined, Launch, Simulated
+from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.job import MindFormersJob, configuration_of
+from chaos.plan.traits import JobTraits
+from chaos.rehearsal.mindformers.data import write_data
+from chaos.rehearsal.mindformers.kernels import NAMES
+from chaos.rehearsal.protection import (
+    protection_environment,
+    protection_path,
+    room_digest,
+    simulated_protection,
+    with_controller,
+)
+from chaos.scenario.completion import Completion, Unfinished
+from chaos.scenario.model import Scenario
+from chaos.scenario.rules_base import mapped, text
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell
+
+_CONFIGS = Path(__file__).parent / "configs"
+_DATA = "data/train.jsonl"
+
+
+class MindFormersRehearsal(MindFormersJob):
+    """Trains a tiny model. ``job.config`` may also be the name of one of this kind's own configurations."""
+
+    name = "mindformers-rehearsal"
+    traits: JobTraits = replace(
+        MindFormersJob.traits,
+        # The step is one graph, so the points inside it that Python passes are those of the reduction of gradients.
+        observable=frozenset(
+            {
+                "step.begin",
+                "allreduce.enter",
+                "step.end",
+                "checkpoint.begin",
+                "checkpoint.write",
+                "checkpoint.end",
+                "checkpoint.load",
+            }
+        ),
+        most_stages=1,
+        slices=frozenset({1}),
+        shards=frozenset({1}),
+    )
+    needs: tuple[str, ...] = (*MindFormersJob.needs, "numpy")
+    ports = 2
+    extensions: tuple[str, ...] = (
+        "chaos.rehearsal.mindformers.device",
+        "chaos.rehearsal.storage",
+        "chaos.rehearsal.desk",
+    )
+
+    def completed(self, cell: Unfinished) -> Completion:
+        """What the configuration says of keys that the scenario may leave out."""
+        job = dict(mapped(cell.data.get("job")))
+        if (config := text(job.get("config"))) is not None:
+            job["config"] = _own_or_named(config, cell.file.parent)
+        return super().completed(replace(cell, data={**cell.data, "job": job}))
+
+    def examined(self, cell: Cell, scenario_file: Path) -> Examined:
+        """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
+        return super().examined(replace(cell, scenario=_placed(cell.scenario, scenario_file.parent)), scenario_file)
+
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """Kernels and device always; the SDK where it is the stand-in."""
+        return (
+            Simulated(f"kernels that a CPU has not, made of small operators: {', '.join(NAMES)}", "kernels"),
+            Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
+            Simulated("gradient all-reduce through the host, in the middle of the graph", "device layer"),
+            *simulated_protection(scenario, sdk),
+        )
+
+    def prepare(self, launch: Launch) -> None:
+        """Make the training data: as many samples as one epoch of all ranks reads."""
+        job = launch.scenario.job
+        configuration = configuration_of(_placed(launch.scenario, launch.scenario_directory), launch.scenario_directory)
+        batch, epochs = (_number(configuration, f"runner_config.{key}") for key in ("batch_size", "epochs"))
+        samples = math.ceil(job.steps / epochs) * batch * launch.scenario.cluster.ranks
+        write_data(launch.directory / _DATA, samples=samples, seed=job.seed)
+
+    def command(self, launch: Launch) -> Command:
+        """The launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
+        controller_port = launch.ports[1]
+        launch = replace(launch, scenario=_placed(launch.scenario, launch.scenario_directory))
+        command = super().command(launch)
+        home = launch.directory / "huggingface"
+        environment = {
+            **command.environment,
+            **protection_environment(launch, controller_port),
+            # Data sets are read from the job's own directory, and nothing is looked for outside.
+            "HF_HOME": str(home),
+            "HF_HUB_OFFLINE": "1",
+        }
+        argv = with_controller(launch, command.argv, controller_port)
+        return Command(argv, environment, (*command.path, *protection_path(launch)))
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """The configuration and everything in the rehearsal's room: any of it may change a loss."""
+        placed = _placed(scenario, scenario_directory)
+        own = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_CONFIGS.glob("*.yaml")))).hexdigest()
+        return {**super().fingerprint(placed, scenario_directory), "rehearsal": room_digest(), "configs": own}
+
+
+def _number(configuration: Configuration, key: str) -> int:
+    value = configuration.get(key)
+    return value.data if value is not None and isinstance(value.data, int) else 1
+
+
+def _placed(scenario: Scenario, directory: Path) -> Scenario:
+    config = scenario.job.config
+    if config is None:
+        return scenario
+    job = scenario.job.model_copy(update={"config": _own_or_named(config, directory)})
+    return scenario.model_copy(update={"job": job})
+
+
+def _own_or_named(config: str, directory: Path) -> str:
+    """The path of a configuration: beside the scenario, else of this kind's own."""
+    own = _CONFIGS / config
+    return str(own) if own.is_file() and not (directory / config).is_file() else config
+
+
+KIND = MindFormersRehearsal()

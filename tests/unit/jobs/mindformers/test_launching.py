@@ -1,0 +1,135 @@
+"""How a MindFormers job is started, and what a run adds to its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chaos.jobs.kind import Command, JobError, Launch
+from chaos.jobs.mindformers.job import KIND
+from chaos.registry import registry
+from chaos.run.machine import PROBES
+from chaos.scenario.model import Scenario
+
+CONFIGURATION = """\
+seed: 7
+output_dir: ./elsewhere
+train_dataset: {data_files: data/train.json, note: data/none.json}
+callbacks:
+  - {type: MFLossMonitor}
+  - {type: CheckpointMonitor, prefix: tiny, save_checkpoint_steps: 4, checkpoint_format: safetensors}
+"""
+
+Make = Callable[..., Launch]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """A launch beside a configuration and a checkout, in an environment that has msrun."""
+    for name in ("bin", "logs", "run", "checkout/scripts", "checkout/data"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "bin" / "msrun").write_text("")
+    (tmp_path / "checkout" / "run_mindformer.py").write_text("")
+    (tmp_path / "checkout" / "scripts" / "msrun_launcher.sh").write_text("")
+    (tmp_path / "checkout" / "data" / "train.json").write_text("")
+
+    def make(*, resume: bool = False, ranks: int = 2, more: str = "", logs: str = "logs", **job: Any) -> Launch:
+        (tmp_path / "job.yaml").write_text(CONFIGURATION + more, "utf-8")
+        described = {"kind": "mindformers", "config": "job.yaml", "steps": 12, **job}
+        scenario = Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": ranks}, "job": described})
+        place = (tmp_path, tmp_path / "run", tmp_path / logs)
+        return Launch(scenario, *place, resume, (21000,), tmp_path / "bin" / "python", "standin")
+
+    return make
+
+
+def trained_from(command: Command) -> dict[str, Any]:
+    """The configuration that this command trains from."""
+    words = [word for part in command.argv for word in part.split()]
+    (path,) = [word.removeprefix("--config=") for word in words if word.startswith("--config=")]
+    read: dict[str, Any] = yaml.safe_load(Path(path).read_text("utf-8"))
+    return read
+
+
+def test_the_kind_is_registered_and_its_needs_can_be_probed() -> None:
+    assert registry("jobs").load("mindformers") is KIND
+    assert set(KIND.needs) <= set(PROBES)
+
+
+def test_the_installed_package_is_started_by_msrun_with_a_program_that_imports_nothing_of_chaos(make: Make) -> None:
+    argv = KIND.command(make()).argv
+    assert argv[0].endswith("bin/msrun")
+    assert {"--worker_num=2", "--local_worker_num=2", "--master_port=21000", "--join=False"} <= set(argv)
+    program = Path(next(one for one in argv if one.endswith(".py")))
+    assert "chaos" not in "".join(line for line in program.read_text("utf-8").splitlines() if "import" in line[:7])
+
+
+def test_a_checkout_is_started_by_its_own_script(make: Make, tmp_path: Path) -> None:
+    command = KIND.command(make(checkout="checkout", arguments=["--epochs", "two words"]))
+    assert command.argv[:2] == ("bash", str(tmp_path / "checkout/scripts/msrun_launcher.sh"))
+    order, ranks, port, logs, join, seconds = command.argv[2:]
+    assert order.startswith(f"{tmp_path}/checkout/run_mindformer.py --config=")
+    assert order.endswith("--epochs 'two words'")
+    assert (ranks, port, logs, join, seconds) == ("2", "21000", str(tmp_path / "logs"), "False", "600")
+    assert command.path == (tmp_path / "checkout",)
+
+
+def test_one_rank_is_started_by_msrun_since_the_script_would_train_nothing(make: Make, tmp_path: Path) -> None:
+    argv = KIND.command(make(checkout="checkout", ranks=1)).argv
+    assert argv[0].endswith("msrun")
+    assert str(tmp_path / "checkout/run_mindformer.py") in argv
+
+
+def test_a_directory_that_is_no_checkout_is_named(make: Make) -> None:
+    with pytest.raises(JobError, match=r"job\.checkout: there is no file .*/bin/run_mindformer\.py"):
+        KIND.command(make(checkout="bin"))
+
+
+def test_logs_that_the_script_would_split_are_refused(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "my logs").mkdir()
+    with pytest.raises(JobError, match=r"cannot log to .*my logs"):
+        KIND.command(make(checkout="checkout", logs="my logs"))
+
+
+def test_the_run_trains_from_a_copy_that_writes_into_the_run(make: Make, tmp_path: Path) -> None:
+    copy = trained_from(KIND.command(make(overrides={"seed": 9})))
+    assert copy["output_dir"] == str(tmp_path / "run/output")
+    assert copy["seed"] == 9
+    assert "resume_training" not in copy and "load_checkpoint" not in copy
+    assert (tmp_path / "job.yaml").read_text("utf-8") == CONFIGURATION
+
+
+def test_a_file_of_the_checkout_is_found_from_the_run(make: Make, tmp_path: Path) -> None:
+    copy = trained_from(KIND.command(make(checkout="checkout")))
+    assert copy["train_dataset"]["data_files"] == str(tmp_path / "checkout/data/train.json")
+    assert copy["train_dataset"]["note"] == "data/none.json"
+
+
+def test_a_resume_goes_on_from_the_runs_checkpoints_in_the_format_that_is_saved(make: Make, tmp_path: Path) -> None:
+    copy = trained_from(KIND.command(make(resume=True)))
+    assert copy["load_checkpoint"] == str(tmp_path / "run/output/checkpoint")
+    assert (copy["resume_training"], copy["load_ckpt_format"]) == (True, "safetensors")
+
+
+@pytest.mark.parametrize(
+    ("model", "saved", "read"),
+    [("", "ckpt", "ckpt"), ("use_legacy: True\n", "ckpt", "ckpt"), ("use_legacy: False\n", "ckpt", "safetensors")],
+)
+def test_models_of_the_new_kind_are_read_as_safetensors(make: Make, model: str, saved: str, read: str) -> None:
+    saving = [{"type": "CheckpointMonitor", "checkpoint_format": saved, "save_checkpoint_steps": 4}]
+    assert (
+        trained_from(KIND.command(make(resume=True, more=model, overrides={"callbacks": saving})))["load_ckpt_format"]
+        == read
+    )
+
+
+@pytest.mark.parametrize("layout", ["checkpoint: {prefix: tiny}\n", "use_legacy_format: False\n"])
+def test_a_resume_of_the_new_layout_uses_its_own_keys(make: Make, tmp_path: Path, layout: str) -> None:
+    copy = trained_from(KIND.command(make(resume=True, more=layout)))
+    assert copy["checkpoint"]["load_path"] == str(tmp_path / "run/output/checkpoint")
+    assert copy["checkpoint"]["no_load_optim"] is False
+    assert "resume_training" not in copy
