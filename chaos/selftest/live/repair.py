@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 from chaos.agent.start import Agent
@@ -11,7 +10,7 @@ from chaos.selftest.live.change import is_moment, replaces, state_of
 
 _DEVICE = "chaos.rehearsal.device"
 _RETRY = "chaos.rehearsal.ttp.retry"
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 10.0
 
 
 def _after_copy(agent: Agent, spoil: Any) -> None:
@@ -195,6 +194,7 @@ def source_spoilt(agent: Agent) -> None:
 def _without_fault(agent: Agent, step: int) -> None:
     """The controller takes the ranks for abnormal once, when they have trained up to ``step``."""
     done: list[int] = []
+    waiting: list[Any] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
     def abnormal(original: Any, self: Any) -> bool:
@@ -204,11 +204,19 @@ def _without_fault(agent: Agent, step: int) -> None:
             return True
         return bool(original(self))
 
-    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor.begin_update")
-    def begin_update(original: Any, self: Any) -> None:
-        if self._step == step:
-            time.sleep(_LOOK_SECONDS)  # or the step would be over before the controller looks
-        original(self)
+    @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor.end_update")
+    def end_update(original: Any, self: Any, ended: int) -> None:
+        original(self, ended)
+        if ended == step:
+            waiting.append(self)
+
+    @replaces(agent, "chaos.rehearsal.fabric", "Fabric.reduce")
+    def reduce(original: Any, self: Any, *args: Any) -> Any:
+        if waiting:  # or the step would be over before the controller looks
+            processor = waiting.pop()
+            with processor._state:
+                processor._state.wait_for(lambda: processor._stopping, _LOOK_SECONDS)
+        return original(self, *args)
 
 
 def before_the_fault(agent: Agent) -> None:
