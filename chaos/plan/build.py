@@ -88,7 +88,7 @@ def build_plan(
     check_storage(scenario, faults, traits, problems)
     check_pauses(scenario, layout.ranks, faults, problems)
     check_op_retry(scenario, problems)
-    check_abnormal(scenario, faults, problems)
+    check_abnormal(scenario, faults, traits, problems)
     check_reachable(faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()

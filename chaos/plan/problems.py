@@ -43,19 +43,26 @@ class Problems:
 
     def where(self, path: str) -> str:
         """``file:line`` of a key, to be quoted in a message about another one."""
-        if (origin := self._origins.get(path)) is not None:
+        if (origin := self._origin(path)) is not None:
             return f"{origin.file}:{origin.line}" if origin.line else origin.file
         line = self.line(path)
         return self._source if line is None else f"{self._source}:{line}"
 
     def add(self, path: str, message: str, *, text: object = "", hint: str = "") -> None:
         """Note a problem at a key. ``text`` is the offending text, ``hint`` what to do."""
-        if (origin := self._origins.get(path)) is not None:
+        if (origin := self._origin(path)) is not None:
             message = f"{path}, which {origin.file} decides ({origin.key}): {message}"
+            hint = f"{hint}; job.overrides can change {origin.key}" if hint else ""
             self._found.append(Problem(origin.file, origin.line, origin.column, printable(message), hint=hint))
             return
         line, column = self._lines.nearest(path) or (0, 0)
         self._found.append(Problem(self._source, line, column, message, text=printable(str(text)), hint=hint))
+
+    def _origin(self, path: str) -> Origin | None:
+        """Where a value stands that the scenario leaves out; for a section of which all is left out, its first."""
+        if path in self._origins or path.count(".") != 1:
+            return self._origins.get(path)
+        return next((origin for key, origin in self._origins.items() if key.startswith(f"{path}.")), None)
 
     def add_topology(self, base: str, error: TopologyError, *, text: object = "") -> None:
         """Note a topology error; its key is relative to ``base``."""

@@ -28,7 +28,8 @@ class JobTraits:
     that nothing of the framework is replaced, so what MindSpore has for Ascend only is there on Ascend only.
     ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
     scenario need not name one. ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps
-    keys of a scenario to what the kind does not do, in words that follow its name.
+    keys of a scenario to what the kind does not do, in words that follow its name. ``watches_slices`` says
+    that its watch over the global norm is right for sliced weights too.
     """
 
     observable: frozenset[str]
@@ -47,3 +48,4 @@ class JobTraits:
     own_script: bool = True
     mechanisms: frozenset[Mechanism] | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
+    watches_slices: bool = False

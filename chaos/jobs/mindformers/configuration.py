@@ -18,6 +18,7 @@ from chaos.jobs.mindformers.yaml_file import Value, read_yaml
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import ScenarioError, printable, quote
 from chaos.scenario.lines import Lines
+from chaos.scenario.source import Source, read_source
 
 BASE = "base_config"
 """Key that names the file, or files, that a configuration adds to."""
@@ -69,12 +70,14 @@ def read_configuration(
     """
     file = Path(os.path.normpath(scenario_file.parent.absolute() / config))
     root = _based(file, [])
-    position = (lambda path: (0, 0)) if lines is None else lines.nearest
+    source = Source(printable(str(scenario_file)), "")
+    if overrides and lines is not None:
+        source = read_source(scenario_file)
     for key, value in overrides.items():
-        line, column = position(f"job.overrides.{key}")
-        placed = _placed(value, printable(str(scenario_file)), line, column)
+        line, column = (0, 0) if lines is None else lines.nearest(f"job.overrides.{key}")
+        placed = _placed(value, key, source, line, column)
         for part in reversed(key.split(".")):
-            placed = Value({part: placed}, placed.file, line, column, size=placed.size + 1)
+            placed = Value({part: placed}, source, line, column, key=key, size=placed.size + 1)
         root = _merge(placed, root)
     return Configuration(file, root)
 
@@ -104,7 +107,7 @@ def _based(file: Path, above: list[Path]) -> Value:
         if not other.is_file():
             raise ScenarioError([name.problem(f"{BASE} names {quote(shown_path(other))}, which is no file")])
         found.update(_based(other, chain).data)
-    return _merge(root, Value(found, root.file, root.line, root.column))
+    return _merge(root, Value(found, root.source, root.line, root.column))
 
 
 def _merge(over: Value, under: Value) -> Value:
@@ -119,19 +122,21 @@ def _merge(over: Value, under: Value) -> Value:
             merged[key] = _merge(value, below)
         else:
             merged[key] = value
-    return Value(merged, under.file, under.line, under.column)
+    return Value(merged, under.source, under.line, under.column, key=under.key)
 
 
-def _placed(data: Any, file: str, line: int, column: int) -> Value:
+def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Value:
     """Plain data of the scenario as values that all stand at the override's key."""
     if isinstance(data, dict):
-        held = {key: _placed(item, file, line, column) for key, item in data.items()}
-        return Value(held, file, line, column, size=1 + sum(one.size for one in held.values()))
+        held = {name: _placed(item, key, source, line, column) for name, item in data.items()}
+        return Value(held, source, line, column, key=key, size=1 + sum(one.size for one in held.values()))
     if isinstance(data, list):
-        items = [_placed(item, file, line, column) for item in data]
-        return Value(items, file, line, column, size=1 + sum(one.size for one in items))
+        items = [_placed(item, key, source, line, column) for item in data]
+        return Value(items, source, line, column, key=key, size=1 + sum(one.size for one in items))
+    if data is not None and not isinstance(data, (str, int, float)):
+        data = None  # a problem was reported for it
     text = {True: "true", False: "false", None: "null"}[data] if data is None or isinstance(data, bool) else str(data)
-    return Value(data, file, line, column, text)
+    return Value(data, source, line, column, text, key)
 
 
 def callbacks(configuration: Configuration) -> Iterator[Value]:

@@ -32,12 +32,15 @@ class MindFormersJob:
     """Trains with MindFormers' own Trainer and callbacks."""
 
     name = "mindformers"
+    rehearsed = False
+    """Whether the device layer is put in, so that what needs an Ascend device may be on without one."""
     traits = JobTraits(
         observable=frozenset(get_args(Phase)),
         checkpoint_form="mindformers",
         storage=CHECKPOINTS,
         restarts=True,
         devices=frozenset({"CPU", "Ascend"}),
+        watches_slices=True,
         lacks={"job.script": "trains what job.config says, and runs no script"},
     )
     needs: tuple[str, ...] = ("mindspore", "mindformers", "msrun")
@@ -50,7 +53,7 @@ class MindFormersJob:
 
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
         """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
-        return examine(cell, scenario_file, self.traits)
+        return examine(cell, scenario_file, self.traits, rehearsed=self.rehearsed)
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """Nothing is put in by this kind."""

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.configuration import read_configuration
-from chaos.jobs.mindformers.keys import decided
+from chaos.jobs.mindformers.keys import decided, facts, saving_of
+from chaos.jobs.mindformers.rules import Case, problems
+from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
+from chaos.jobs.mindformers.version import version_of
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
-from chaos.scenario.errors import Problem, ScenarioError, printable
+from chaos.scenario.errors import Problem, ScenarioError, printable, quote
+from chaos.scenario.lines import Lines
 from chaos.scenario.rules_base import mapped, text
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
+
+_HARMLESS = frozenset({"--register_path", "--device_id", "--trust_remote_code"})
+"""Arguments of run_mindformer.py that change nothing that a plan is made of."""
 
 
 def complete(cell: Unfinished) -> Completion:
@@ -24,25 +32,71 @@ def complete(cell: Unfinished) -> Completion:
     job = mapped(cell.data.get("job"))
     config = text(job.get("config"))
     if config is None or not config.strip():
-        line, column = cell.lines.nearest("job.config")
         message = "a job of kind 'mindformers' is described by a configuration of MindFormers, and none is named"
         hint = "write job.config: the path of its YAML, relative to this file"
-        return Completion(problems=(Problem(printable(str(cell.file)), line, column, message, hint=hint),))
+        return Completion(problems=(_at(cell.file, cell.lines, "job.config", message, hint),))
     try:
         configuration = read_configuration(config, mapped(job.get("overrides")), cell.file, cell.lines)
     except ScenarioError as error:
         return Completion(problems=error.problems)
     typed = Typed(configuration)
     values = tuple(decided(typed, cell))
-    return Completion(values=values, problems=tuple(typed.problems))
+    told = tuple(facts(typed))
+    found = [*typed.problems, *_undecided(typed, cell, job)]
+    return Completion(values, told, tuple(found))
 
 
-def examine(cell: Cell, scenario_file: Path, traits: JobTraits) -> Examined:
-    """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
+def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bool = False) -> Examined:
+    """What the configuration means for the plan: the job's traits, and what its configuration and switches forbid.
+
+    ``rehearsed`` says that the device layer is not the genuine one, so that what needs an Ascend device may be on
+    without one. Raises ScenarioError where the configuration cannot be read.
+    """
     job = cell.scenario.job
     if job.config is None:
-        return Examined(traits)
+        message = "a job of kind 'mindformers' needs job.config"
+        return Examined(traits, (_at(scenario_file, cell.lines, "job", message, ""),))
     configuration = read_configuration(job.config, job.overrides, scenario_file, cell.lines)
-    prefix = configuration.get("trainer.model_name")
-    name = prefix.data if prefix is not None and isinstance(prefix.data, str) else "mindformers"
-    return Examined(replace(traits, end_of_life_prefix=name))
+    typed = Typed(configuration)
+    origin = cell.origins.get("job.protection")
+    line = origin.line if origin is not None else cell.lines.nearest("job.protection")[0]
+    where = f"{printable(str(scenario_file))}:{line}"
+    checkout = None if job.checkout is None else scenario_file.parent / job.checkout
+    case = Case(typed, job, job.protection, where, rehearsed, version_of(checkout))
+    found = [*_switches(cell, scenario_file), *_arguments(cell, scenario_file), *problems(case)]
+    saving = saving_of(typed)
+    if saving is not None:
+        traits = replace(traits, end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0])
+    return Examined(traits, tuple(found))
+
+
+def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[Problem]:
+    """What the configuration leaves open and the scenario does not say either."""
+    if "steps" not in job:
+        epochs = typed.origin("runner_config.epochs", 1)
+        message = (
+            f"how many steps the job trains is not in its configuration: {epochs}, of a data set whose size only the "
+        )
+        yield _at(cell.file, cell.lines, "job", f"{message}job finds out", "write job.steps")
+
+
+def _switches(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
+    """Parts of MS_ENABLE_TFT that are not read as they look."""
+    written = cell.scenario.job.environment.get(SWITCHES)
+    for message, hint in misread(written) if written is not None else ():
+        yield _at(scenario_file, cell.lines, f"job.environment.{SWITCHES}", f"{SWITCHES}: {message}", hint)
+
+
+def _arguments(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
+    """Arguments of MindFormers' program that would change the configuration behind the plan's back."""
+    for index, argument in enumerate(cell.scenario.job.arguments):
+        name = argument.partition("=")[0]
+        if name.startswith("--") and name not in _HARMLESS:
+            message = f"argument {quote(name)} changes the configuration, and the plan would not know of it"
+            hint = "write it in job.overrides, such as overrides: {use_parallel: true}"
+            yield _at(scenario_file, cell.lines, f"job.arguments.{index}", message, hint)
+
+
+def _at(file: Path, lines: Lines, path: str, message: str, hint: str) -> Problem:
+    line, column = lines.nearest(path)
+    return Problem(printable(str(file)), line, column, message, hint=hint)

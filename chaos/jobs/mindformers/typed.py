@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from chaos.jobs.mindformers.configuration import Configuration
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem
 from chaos.scenario.messages import kind_of
+
+_T = TypeVar("_T", int, str)
 
 
 class Typed:
@@ -51,6 +55,19 @@ class Typed:
             return None if value is None else str(value.data)
         self._wrong(key, value, "text")
         return None
+
+    def section(self, key: str, kind: type[dict[str, object]] | type[list[object]]) -> None:
+        """Note a section of another kind than MindFormers takes."""
+        value = self._written(key)
+        if value is not None and not isinstance(value.data, kind):
+            self._wrong(key, value, "a mapping" if kind is dict else "a list")
+
+    def checked(self, key: str, value: Value, kind: type[_T], default: _T) -> _T:
+        """The data of a value that is there, ``default`` where it is of another type."""
+        if isinstance(value.data, kind) and not (kind is int and isinstance(value.data, bool)):
+            return value.data
+        self._wrong(key, value, {int: "a whole number", str: "text"}[kind])
+        return default
 
     def origin(self, key: str, default: object = None) -> Origin:
         """Where the value of a key stands, or that it is left out and what that means."""

@@ -36,15 +36,22 @@ Data: TypeAlias = Any
 class Value:
     """A value and where it stands: the position of its key, or its own in a list. ``text`` is that of a scalar.
 
-    ``data`` is a scalar, a list of values or a mapping of plain keys to values. ``size`` counts the values in it.
+    ``data`` is a scalar, a list of values or a mapping of plain keys to values. ``key`` is the text of its key, empty
+    in a list. ``size`` counts the values in it.
     """
 
     data: Data
-    file: str
+    source: Source
     line: int
     column: int
     text: str = ""
+    key: str = ""
     size: int = 1
+
+    @property
+    def file(self) -> str:
+        """The file that it stands in, as messages name it."""
+        return self.source.file
 
     def plain(self) -> Any:
         """The data without places."""
@@ -64,8 +71,8 @@ class Value:
         return self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
 
     def problem(self, message: str, hint: str = "") -> Problem:
-        """A problem with this value."""
-        return Problem(self.file, self.line, self.column, message, self.shown, hint)
+        """A problem with this value, which quotes its line."""
+        return self.source.problem(self.line, self.column, message, text=self.key or self.text, hint=hint)
 
 
 def read_yaml(path: Path) -> Value:
@@ -146,7 +153,7 @@ class _Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         data: Data = {} if kind == "map" else []
-        self._open.append(_Open(Value(data, self.source.file, line, column), event.anchor))
+        self._open.append(_Open(Value(data, self.source, line, column), event.anchor))
         if len(self._open) > MAX_DEPTH:
             raise self.error(line, column, f"nested more than {MAX_DEPTH} levels deep")
 
@@ -155,7 +162,7 @@ class _Builder:
         if tag is None or tag == "!":
             tag = self._resolver.resolve(yaml.ScalarNode, event.value, (event.implicit[0] and tag is None, True))
         if tag == f"{_CORE}merge":
-            return Value(_MERGE, self.source.file, line, column, "<<")
+            return Value(_MERGE, self.source, line, column, "<<")
         if tag not in _SCALARS:
             raise self._bad_tag(tag, line, column)
         try:
@@ -163,7 +170,7 @@ class _Builder:
         except (ValueError, KeyError, OverflowError, yaml.YAMLError):
             message = f"{quote(event.value)} cannot be read as {tag.removeprefix(_CORE)}"
             raise self.error(line, column, message) from None
-        return Value(data, self.source.file, line, column, event.value)
+        return Value(data, self.source, line, column, event.value)
 
     def _alias(self, anchor: str, line: int, column: int) -> Value:
         if anchor not in self._anchors:
@@ -171,7 +178,7 @@ class _Builder:
         meant = self._anchors[anchor]
         if meant is None:
             raise self.error(line, column, f"alias '*{anchor}' stands inside what it stands for")
-        return Value(meant.data, self.source.file, line, column, meant.text, meant.size)
+        return Value(meant.data, self.source, line, column, meant.text, size=meant.size)
 
     def _add(self, value: Value, anchor: str | None) -> None:
         if anchor is not None:
@@ -196,7 +203,7 @@ class _Builder:
         if key is _MERGE:
             parent.merged.extend(self._mappings(value))
         else:
-            parent.value.data[key] = Value(value.data, value.file, line, column, value.text, value.size)
+            parent.value.data[key] = Value(value.data, value.source, line, column, value.text, str(key), value.size)
 
     def _key(self, value: Value) -> Any:
         if isinstance(value.data, (dict, list)):

@@ -17,6 +17,7 @@ from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
 from chaos.plan.strike import Strike
+from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 from chaos.scenario.parallel import effective_parallel
 
@@ -73,10 +74,10 @@ def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
     return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
 
 
-def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note what TRE forbids, whatever fault comes, and spikes that cannot be made or whose outcome is not known."""
-    _check_watch(scenario, problems)
     spikes = [fault for fault in faults if fault.effect == ABNORMAL]
+    _check_watch(scenario, problems, slices=traits.watches_slices and not spikes)
     steps: dict[int, Scheduled] = {}
     for spike in spikes:
         if not _check_place(spike, problems):
@@ -97,14 +98,15 @@ def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], problems: Pr
     _check_loading(faults, problems)
 
 
-def _check_watch(scenario: Scenario, problems: Problems) -> None:
+def _check_watch(scenario: Scenario, problems: Problems, *, slices: bool) -> None:
     watch = scenario.job.tre
     if watch is None:
         return
     if watch.skip_data:
         problems.add("job.tre.skip_data", f"data skipping excludes TRE. MindFormers refuses both together: {EXCLUSIVE}")
     sizes = effective_parallel(scenario.cluster)
-    if sizes.model_parallel * sizes.pipeline_stage > 1 or sizes.enable_parallel_optimizer:
+    sliced = sizes.model_parallel * sizes.pipeline_stage > 1 or sizes.enable_parallel_optimizer
+    if sliced and not slices:
         problems.add(
             "job.tre",
             "the global norm is watched in jobs of pure data parallelism only, where every rank has all gradients; "

@@ -40,6 +40,7 @@ class MindFormersRehearsal(MindFormersJob):
     """Trains a tiny model. ``job.config`` may also be the name of one of this kind's own configurations."""
 
     name = "mindformers-rehearsal"
+    rehearsed = True
     traits: JobTraits = replace(
         MindFormersJob.traits,
         # The step is one graph, so the points inside it that Python passes are those of the reduction of gradients.

@@ -1,0 +1,241 @@
+"""What MindFormers and MindSpore refuse, or silently do not do, and can be told from the job's configuration.
+
+One function for each rule; it gives problems with the line of the YAML and the words of the rule's source. Versions are
+those whose sources were read: MindFormers 1.3, 1.5, 1.6, 1.7, 1.8, 2.1, and MindSpore 2.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from chaos.jobs.mindformers.keys import MONITOR, saving_of, watch_of
+from chaos.jobs.mindformers.typed import Typed
+from chaos.jobs.mindformers.yaml_file import Value
+from chaos.plan.mechanism import DOCUMENT, NEEDS
+from chaos.scenario.errors import Problem, quote
+from chaos.scenario.job import Job
+
+STEP_LEVEL = ("TTP", "UCE", "HCCE", "ARF")
+"""Mechanisms with which MindFormers holds fault tolerance for on (``check_tft_valid``, 1.6 to 2.1)."""
+
+TRAINING = ("train", "finetune")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job: its configuration, its part of the scenario, and what plans need of it.
+
+    ``on`` are the mechanisms that are switched on by name. ``written`` is where they are. ``rehearsed`` says that the
+    device layer is not the genuine one, so that the job may run without an Ascend device. ``version`` is that of
+    MindFormers, None where it is not known: then the newest is assumed.
+    """
+
+    typed: Typed
+    job: Job
+    on: Sequence[str]
+    written: str
+    rehearsed: bool = False
+    version: tuple[int, int] | None = None
+
+    def before(self, *version: int) -> bool:
+        """Whether the job's MindFormers is known to be older."""
+        return self.version is not None and self.version < version
+
+    def first_of(self, mechanisms: Sequence[str]) -> str | None:
+        """The first of these mechanisms that is on."""
+        return next((name for name in mechanisms if name in self.on), None)
+
+    def value(self, *keys: str) -> Value | None:
+        """The value of the first of these keys that the configuration has."""
+        found = (self.typed.configuration.get(key) for key in keys)
+        return next((value for value in found if value is not None and value.data is not None), None)
+
+    def absent(self, nearest: str, message: str, hint: str) -> Problem:
+        """A problem with something that is not there, at the section that it belongs to or else at the file."""
+        value = self.value(nearest)
+        if value is not None:
+            return value.problem(message, hint)
+        origin = self.typed.origin(nearest)
+        return Problem(origin.file, 0, 0, message, hint=hint)
+
+
+def problems(case: Case) -> Iterator[Problem]:
+    """Every broken rule."""
+    for rule in RULES:
+        yield from rule(case)
+
+
+def trains(case: Case) -> Iterator[Problem]:
+    """Faults are injected into a training; every other mode, and a job that only writes its strategy, ends early."""
+    mode = case.value("run_mode")
+    if mode is None:
+        yield case.absent("run_mode", "run_mode is missing, so MindFormers starts no training", "set run_mode: train")
+    elif mode.data not in TRAINING:
+        yield mode.problem(f"run_mode {quote(mode.shown)} trains nothing", f"use one of {', '.join(TRAINING)}")
+    only = case.value("only_save_strategy")
+    if only is not None and only.data is True:
+        yield only.problem("only_save_strategy ends the job before its first step", "override it with false")
+
+
+def graph(case: Case) -> Iterator[Problem]:
+    """The mechanisms work in graph mode; the trainer of MindFormers 2.1 for PyNative has a loop of its own."""
+    for key in ("parallelism", "training"):
+        value = case.value(key)
+        if value is not None and isinstance(value.data, dict) and case.value("runner_config") is None:
+            message = (
+                f"{key} belongs to the PyNative trainer of MindFormers 2.1; its jobs are not planned by this version"
+            )
+            yield value.problem(message, "use a configuration with runner_config and parallel_config")
+            return
+    mode = case.value("context.mode")
+    mechanism = case.first_of(tuple(NEEDS["MindIO"]))
+    if mode is not None and mode.data in (1, "PYNATIVE_MODE") and mechanism is not None and not case.rehearsed:
+        message = f"{mechanism} ({case.written}) works in graph mode only ({DOCUMENT}, constraints and dependencies)"
+        yield mode.problem(message, "use context.mode: 0")
+
+
+def saves_checkpoints(case: Case) -> Iterator[Problem]:
+    """Every mechanism but RSC alone wants CheckpointMonitor: TTP, UCE, ARF from 1.5 on, HCCE, TRE, TSP from 1.6 on."""
+    mechanism = case.first_of((*STEP_LEVEL, "TRE", "TSP"))
+    if mechanism is not None and saving_of(case.typed) is None:
+        message = (
+            f"{MONITOR} is not among the callbacks, and {mechanism} is on ({case.written}): MindFormers then ends "
+        )
+        message += "with 'You must set CheckpointMonitor callback for TFT training!' (trainer/base_trainer.py)"
+        yield case.absent("callbacks", message, f"add - type: {MONITOR} to callbacks")
+
+
+def sink_of_steps(case: Case) -> Iterator[Problem]:
+    """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan."""
+    size = case.value("runner_config.sink_size")
+    if size is not None and isinstance(size.data, int) and size.data < 1:
+        message = f"sink_size {size.data} sinks a whole epoch at once, in which no step can be told apart"
+        yield size.problem(message, "use a sink size of 1 or more")
+
+
+def compiled_step_by_step(case: Case) -> Iterator[Problem]:
+    """With jit level O2 a graph is sunk as a whole; MindSpore refuses UCE and ARF then, and only these."""
+    mechanism = case.first_of(("UCE", "ARF"))
+    level = case.value("context.jit_config.jit_level", "context.jit_level")
+    if mechanism is not None and level is not None and level.data == "O2" and not case.rehearsed:
+        yield level.problem(
+            f"{mechanism} ({case.written}) is not there with jit level O2: MindSpore ends with 'TFT is not supported "
+            "when using jit_level == O2' (2.10, train/model.py)",
+            "use O0 or O1",
+        )
+
+
+def on_ascend(case: Case) -> Iterator[Problem]:
+    """MindIO TFT is for Ascend; elsewhere a job that switches it on ends at its start."""
+    mechanism = case.first_of(tuple(NEEDS["MindIO"]))
+    device = case.value("context.device_target")
+    if mechanism is not None and device is not None and device.data != "Ascend" and not case.rehearsed:
+        yield device.problem(
+            f"{mechanism} ({case.written}) needs MindIO TFT, and MindSpore ends with 'MindIO adapter only support on "
+            f"Ascend device but got device {device.shown}!' (2.10, train/callback/_train_fault_tolerance.py)",
+            "train on Ascend, or rehearse the scenario with the kind rehearsal",
+        )
+
+
+def watched(case: Case) -> Iterator[Problem]:
+    """TRE acts on an error that only TrainingStateMonitor throws, which must be there and look at the global norm."""
+    if "TRE" not in case.on or watch_of(case.typed) is not None:
+        return
+    on = case.typed.flag("monitor_config.monitor_on")
+    nobody = f"TRE is on ({case.written}), but nobody looks at the global norm, so it never acts"
+    section = "monitor_config.monitor_on" if on is False else "monitor_config"
+    if not on:
+        yield case.absent(section, f"{nobody}: monitor_config.monitor_on is not true", "set monitor_on: True")
+        return
+    key = "monitor_config.check_for_global_norm"
+    message = f"{nobody}: check_for_global_norm is not true, and health_checkpoint (2.1) has no threshold of its own"
+    yield case.absent(key if case.value(key) else section, message, "set check_for_global_norm: True")
+
+
+def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
+    """The plan counts steps from 1."""
+    resume = case.value("resume_training")
+    load = case.value("load_checkpoint", "checkpoint.load_path")
+    if resume is not None and resume.data not in (False, "") and load is not None and load.data not in (False, ""):
+        yield resume.problem(
+            f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
+            "version counts the steps from 1",
+            "override resume_training with false",
+        )
+
+
+def saves_in_the_run(case: Case) -> Iterator[Problem]:
+    """The run gives the job an output directory of its own; a directory that is written out would be shared."""
+    saving = saving_of(case.typed)
+    directory = None if saving is None else saving.value("directory")
+    if directory is not None and directory.data != "":
+        yield directory.problem(
+            f"checkpoints go to {quote(directory.shown)}, which two runs would share: a run looks for them in its own "
+            "output directory",
+            "override it with null",
+        )
+
+
+def names_of_checkpoints(case: Case) -> Iterator[Problem]:
+    """A prefix with ``rank`` in it, and slices that only safetensors can leave out."""
+    saving = saving_of(case.typed)
+    if saving is None:
+        return
+    prefix = None if case.before(1, 8) else saving.value("prefix")
+    if prefix is not None and isinstance(prefix.data, str) and "rank" in prefix.data:
+        message = "MindFormers ends with 'The prefix for saving checkpoint is not allowed to contain 'rank'.'"
+        yield prefix.problem(f"{message} (trainer/trainer.py, 1.8 and 2.1)", "choose another prefix")
+    spare, form = saving.value("remove_redundancy"), saving.value("checkpoint_format")
+    in_ckpt = form is None or form.data == "ckpt"
+    if saving.legacy and in_ckpt and spare is not None and spare.data is True:
+        yield spare.problem(
+            "a checkpoint of the format ckpt, which is the default, is never without redundancy: MindFormers ends with "
+            "'The format of checkpoint is ckpt which is not support remove redundancy.' "
+            "(trainer/base_trainer.py, 1.5 to 2.1)",
+            "set checkpoint_format: safetensors",
+        )
+
+
+def replicas_of_experts(case: Case) -> Iterator[Problem]:
+    """Experts are spread over ranks that are replicas of each other in everything else."""
+    mechanism = case.first_of(tuple(NEEDS["replicas"]))
+    size = case.value("parallel_config.expert_parallel")
+    if mechanism is not None and size is not None and isinstance(size.data, int) and size.data > 1:
+        yield size.problem(
+            f"{mechanism} ({case.written}) needs replicas, and with expert_parallel {size.data} fewer ranks hold the "
+            "same experts than hold the same other weights; which ones is not planned by this version",
+            "use expert_parallel: 1",
+        )
+
+
+def known_to_this_version(case: Case) -> Iterator[Problem]:
+    """Older versions look for no switch, or for fewer of them."""
+    for mechanism in case.on:
+        since = _SINCE.get(mechanism)
+        if since is not None and case.before(*since):
+            shown = ".".join(map(str, case.version or ()))
+            wanted = ".".join(map(str, since))
+            message = (
+                f"MindFormers {shown} does nothing for {mechanism} ({case.written}), which it knows from {wanted} on"
+            )
+            yield case.absent("callbacks", message, "take it out of job.protection, or use a newer MindFormers")
+
+
+_SINCE = {"TTP": (1, 5), "UCE": (1, 5), "ARF": (1, 5), "HCCE": (1, 6), "TRE": (1, 6), "TSP": (1, 6)}
+"""First versions whose ``version_control.py`` looks for a mechanism's switch."""
+
+RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
+    trains,
+    graph,
+    saves_checkpoints,
+    sink_of_steps,
+    compiled_step_by_step,
+    on_ascend,
+    watched,
+    begins_at_the_first_step,
+    saves_in_the_run,
+    names_of_checkpoints,
+    replicas_of_experts,
+    known_to_this_version,
+)

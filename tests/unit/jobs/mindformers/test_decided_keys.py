@@ -1,0 +1,134 @@
+"""What a configuration decides: topology, saving, watch; in the layouts and versions that there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.jobs.mindformers.conftest import Room
+
+SIZES = "  data_parallel: 4\n  model_parallel: 1\n  pipeline_stage: 1\n"
+
+
+def test_parallel_sizes_give_ranks_and_replica_groups(room: Room) -> None:
+    room.change(SIZES, "  data_parallel: 2\n  model_parallel: 2\n  pipeline_stage: 2\n")
+    plan = room.plan()
+    assert plan.ranks == 8
+    assert plan.replica_groups == ((0, 2), (1, 3), (4, 6), (5, 7))
+    assert plan.configured["cluster.ranks"] == "job.yaml:13: parallel_config: 8 ranks"
+
+
+def test_ranks_that_share_a_sequence_are_replicas(room: Room) -> None:
+    room.change(SIZES, "  data_parallel: 2\n  context_parallel: 2\n  model_parallel: 2\n")
+    plan = room.plan()
+    assert plan.replica_groups == ((0, 2, 4, 6), (1, 3, 5, 7))
+    assert "times context_parallel 2" in plan.configured["cluster.parallel.data_parallel"]
+
+
+def test_optimizer_shards_split_replica_groups(room: Room) -> None:
+    shards = (
+        "parallel:\n  enable_parallel_optimizer: True\n  parallel_optimizer_config: {optimizer_weight_shard_size: 2}\n"
+    )
+    room.change("parallel_config:", f"{shards}parallel_config:")
+    assert room.plan().replica_groups == ((0, 2), (1, 3))
+
+
+@pytest.mark.parametrize("change", ["use_parallel: False", ""])
+def test_without_parallelism_there_is_one_rank(room: Room, change: str) -> None:
+    room.change("use_parallel: True", change or "seed_everything: 1")
+    room.change_scenario("protection: [TTP]", "protection: []").change_scenario("rank: 1", "rank: 0")
+    assert room.plan().ranks == 1
+
+
+@pytest.mark.parametrize("mode", ["0", "DATA_PARALLEL"])
+def test_in_pure_data_parallelism_the_scenario_may_say_how_many_ranks_there_are(room: Room, mode: str) -> None:
+    room.change("parallel_config:", f"parallel: {{parallel_mode: {mode}}}\nparallel_config:")
+    assert room.plan().replica_groups == ((0, 1, 2, 3),)
+    room.change_scenario("name: example", "name: example\ncluster: {ranks: 2}")
+    assert room.plan().replica_groups == ((0, 1),)
+
+
+def test_ranks_of_the_scenario_must_be_those_of_the_configuration(room: Room) -> None:
+    room.change_scenario("name: example", "name: example\ncluster: {ranks: 8, nodes: 2}")
+    assert "cluster.ranks is 8 here, but job.yaml:13: parallel_config: 4 ranks" in room.refused()
+    room.change_scenario("ranks: 8", "ranks: 4")
+    assert room.plan().nodes == 2
+
+
+def test_checkpoints_of_the_legacy_layout_are_named_by_the_callback(room: Room) -> None:
+    plan = room.plan()
+    assert plan.checkpoint is not None
+    assert set(plan.checkpoint.files.values()) == {"checkpoint/rank_0/tiny_rank_0-6_1.ckpt"}
+    assert plan.configured["checkpoint layout"] == "job.yaml leaves use_legacy_format out, which means legacy"
+    assert plan.configured["checkpoint prefix"] == "job.yaml:20: prefix: tiny"
+    room.change("    prefix: tiny\n    save_checkpoint_steps: 4\n", "")
+    plan = room.plan()
+    assert plan.checkpoint_interval == 1
+    assert plan.configured["checkpoint prefix"] == "job.yaml leaves CheckpointMonitor.prefix out, which means CKP"
+
+
+def test_the_new_layout_has_a_section_of_its_own_that_counts_more(room: Room) -> None:
+    room.change("callbacks:", "checkpoint:\n  save_interleaved_steps: 3\n  prefix: other\n  save_max: 2\ncallbacks:")
+    plan = room.plan()
+    assert plan.checkpoint_interval == 3
+    assert plan.configured["checkpoint layout"] == "job.yaml:17: checkpoint: new"
+    assert plan.configured["job.checkpoint_interval"] == "job.yaml:18: save_interleaved_steps: 3"
+    assert plan.configured["checkpoint prefix"] == "job.yaml:19: prefix: other"
+    assert plan.configured["checkpoints kept"] == "job.yaml:20: save_max: 2"
+
+
+def test_the_new_layout_takes_from_the_callback_what_its_section_lacks(room: Room) -> None:
+    room.change("run_mode", "use_legacy_format: False\nrun_mode")
+    plan = room.plan()
+    assert plan.checkpoint_interval == 4
+    assert plan.configured["checkpoint layout"] == "job.yaml:4: use_legacy_format: False (new)"
+
+
+def test_saving_in_the_background_is_read(room: Room) -> None:
+    room.change("    prefix", "    async_save: True\n    prefix")
+    assert room.plan().aids.asynchronous_saving
+    assert room.plan().configured["job.storage.asynchronous_saving"] == "job.yaml:20: async_save: True"
+
+
+def test_the_watch_has_the_threshold_of_the_configuration(room: Room) -> None:
+    watch = "monitor_config:\n  monitor_on: True\n  check_for_global_norm: True\n"
+    room.change("callbacks:", f"{watch}callbacks:").change_scenario("[TTP]", "[TTP, TRE]")
+    plan = room.plan()
+    assert plan.watch is not None and plan.watch.threshold == 3.0
+    room.change("  check_for", "  global_norm_spike_threshold: 44.5\n  check_for")
+    plan = room.plan()
+    assert plan.watch is not None and plan.watch.threshold == 44.5
+    room.change("  check_for", "  health_checkpoint: {global_norm_spike_threshold: 9.5}\n  check_for")
+    plan = room.plan()
+    assert plan.watch is not None and plan.watch.threshold == 9.5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seed: 7", "seed: seven", "job.yaml:1:1: seed must be a whole number from 0, not text 'seven'"),
+        (
+            "sink_size: 1",
+            "sink_size: [1]",
+            "job.yaml:12:3: runner_config.sink_size must be a whole number from -1, not a list",
+        ),
+        (
+            "data_parallel: 4",
+            "data_parallel: 0",
+            "parallel_config.data_parallel must be a whole number from 1, not the",
+        ),
+        (
+            "use_parallel: True",
+            "use_parallel: 'yes'",
+            "job.yaml:3:1: use_parallel must be true or false, not text 'yes'",
+        ),
+        ("prefix: tiny", "prefix: 5", "job.yaml:20:5: prefix must be text, not the number 5"),
+        ("steps: 4", "steps: four", "save_checkpoint_steps must be a whole number, not text 'four'"),
+        ("callbacks:", "callbacks: 5\nother:", "job.yaml:17:1: callbacks must be a list, not the number 5"),
+        ("parallel_config:", "parallel_config: 5\nother:", "job.yaml:13:1: parallel_config must be a mapping, not the"),
+    ],
+)
+def test_values_of_the_wrong_type_are_refused_at_their_line(room: Room, old: str, new: str, said: str) -> None:
+    assert said in room.change(old, new).refused()

@@ -1,0 +1,256 @@
+"""What MindFormers and MindSpore forbid is refused before the start, at its line; the allowed neighbour passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chaos.jobs.mindformers.job import KIND
+from chaos.jobs.mindformers.reader import examine
+
+if TYPE_CHECKING:
+    from tests.unit.jobs.mindformers.conftest import Room
+
+Changes = Sequence[tuple[str, str]]
+PROTECTION = "protection: [TTP]"
+MONITOR = "  - type: CheckpointMonitor\n    prefix: tiny\n    save_checkpoint_steps: 4\n"
+WATCH = "monitor_config:\n  monitor_on: True\n  check_for_global_norm: True\n  global_norm_spike_threshold: 44.0\n"
+RANKS = "  data_parallel: 4\n"
+
+
+def apply(room: Room, changes: Changes) -> Room:
+    """Changes of the configuration, or of the scenario where the text stands there."""
+    for old, new in changes:
+        (room.change if old in room.configuration else room.change_scenario)(old, new)
+    return room
+
+
+CASES: list[tuple[str, str, Changes, Changes]] = [
+    # place, words, what is forbidden, the neighbour that is not
+    (
+        "job.yaml:12:3: job.sink_size, which job.yaml decides (runner_config.sink_size)",
+        "the sink size is 2. TTP needs sink size 1 (MindSpore Transformers, Training High Availability",
+        [("sink_size: 1", "sink_size: 2")],
+        [("sink_size: 1", "sink_size: 2"), (PROTECTION, "protection: []"), ("faults:", "expect: {}\nfaults:")],
+    ),
+    (
+        "job.yaml:12:3",
+        "sink_size -1 sinks a whole epoch at once",
+        [("sink_size: 1", "sink_size: -1")],
+        [("sink_size: 1", "sink_size: 1")],
+    ),
+    (
+        "job.yaml:17:1",
+        "CheckpointMonitor is not among the callbacks, and TTP is on (scenario.yaml:7): MindFormers then ends with "
+        "'You must set CheckpointMonitor callback for TFT training!'",
+        [(MONITOR, "")],
+        [(MONITOR, ""), (PROTECTION, "protection: []")],
+    ),
+    (
+        "job.yaml:23:16",
+        "UCE (scenario.yaml:7) is not there with jit level O2: MindSpore ends with 'TFT is not supported when using",
+        [("  device_target", "  jit_config: {jit_level: O2}\n  device_target"), (PROTECTION, "protection: [UCE]")],
+        [("  device_target", "  jit_config: {jit_level: O2}\n  device_target")],  # TTP alone is not refused
+    ),
+    (
+        "job.yaml:23:3",
+        "UCE (scenario.yaml:7) is not there with jit level O2",
+        [("  device_target", "  jit_level: O2\n  device_target"), (PROTECTION, "protection: [UCE]")],
+        [("  device_target", "  jit_level: O1\n  device_target"), (PROTECTION, "protection: [UCE]")],
+    ),
+    (
+        "job.yaml:23:3",
+        "TTP (scenario.yaml:7) needs MindIO TFT, and MindSpore ends with 'MindIO adapter only support on Ascend "
+        "device but got device CPU!'",
+        [("device_target: Ascend", "device_target: CPU")],
+        [("device_target: Ascend", "device_target: CPU"), (PROTECTION, "protection: []")],
+    ),
+    (
+        "job.yaml:23:3",
+        "TTP (scenario.yaml:7) works in graph mode only",
+        [("  device_target", "  mode: 1\n  device_target")],
+        [("  device_target", "  mode: 0\n  device_target")],
+    ),
+    (
+        "job.yaml:4:1",
+        "run_mode 'predict' trains nothing",
+        [("run_mode: train", "run_mode: predict")],
+        [("run_mode: train", "run_mode: finetune")],
+    ),
+    ("job.yaml", "run_mode is missing", [("run_mode: train\n", "")], []),
+    (
+        "job.yaml:4:1",
+        "only_save_strategy ends the job before its first step",
+        [("run_mode", "only_save_strategy: True\nrun_mode")],
+        [("run_mode", "only_save_strategy: False\nrun_mode")],
+    ),
+    (
+        "job.yaml",
+        "TRE is on (scenario.yaml:7), but nobody looks at the global norm, so it never acts: monitor_config.monitor_on",
+        [(PROTECTION, "protection: [TTP, TRE]")],
+        [(PROTECTION, "protection: [TTP, TRE]"), ("callbacks:", f"{WATCH}callbacks:")],
+    ),
+    (
+        "job.yaml:18:3",
+        "monitor_config.monitor_on is not true",
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("callbacks:", f"{WATCH}callbacks:"),
+            ("monitor_on: True", "monitor_on: False"),
+        ],
+        [],
+    ),
+    (
+        "job.yaml:19:3",
+        "check_for_global_norm is not true, and health_checkpoint (2.1) has no threshold of its own",
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("callbacks:", f"{WATCH}callbacks:"),
+            ("check_for_global_norm: True", "check_for_global_norm: False"),
+        ],
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("callbacks:", f"{WATCH}callbacks:"),
+            ("check_for_global_norm: True", "health_checkpoint: {global_norm_spike_threshold: 9.5}"),
+        ],
+    ),
+    (
+        "job.yaml:21:1: job.tre.skip_data, which job.yaml decides (use_skip_data_by_global_norm)",
+        "data skipping excludes TRE. MindFormers refuses both together: The check_for_global_norm and use_skip_data",
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("callbacks:", f"{WATCH}use_skip_data_by_global_norm: True\ncallbacks:"),
+        ],
+        [("callbacks:", "use_skip_data_by_global_norm: True\ncallbacks:")],
+    ),
+    (
+        "job.yaml:20:3: job.tre, which job.yaml decides (monitor_config.global_norm_spike_threshold)",
+        "but TRE is not in job.protection: the error that the watch throws would only end the job",
+        [("callbacks:", f"{WATCH}callbacks:")],
+        [("callbacks:", f"{WATCH}callbacks:"), (PROTECTION, "protection: [TTP, TRE]")],
+    ),
+    (
+        "job.yaml:4:1",
+        "the job goes on from the checkpoint 'ckpt' (job.yaml:5), and the plan of this version counts the steps from 1",
+        [("run_mode", "resume_training: True\nload_checkpoint: ckpt\nrun_mode")],
+        [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # MindFormers then begins anew
+    ),
+    (
+        "job.yaml:20:5",
+        "checkpoints go to '/data/ckpt', which two runs would share",
+        [("    prefix", "    directory: /data/ckpt\n    prefix")],
+        [("    prefix", "    directory: null\n    prefix")],
+    ),
+    (
+        "job.yaml:20:5",
+        "The prefix for saving checkpoint is not allowed to contain 'rank'.",
+        [("prefix: tiny", "prefix: franky")],
+        [("prefix: tiny", "prefix: fred")],
+    ),
+    (
+        "job.yaml:20:5",
+        "The format of checkpoint is ckpt which is not support remove redundancy.",
+        [("    prefix", "    remove_redundancy: True\n    prefix")],
+        [("    prefix", "    remove_redundancy: True\n    checkpoint_format: safetensors\n    prefix")],
+    ),
+    (
+        "job.yaml:14:3",
+        "TTP (scenario.yaml:7) needs replicas, and with expert_parallel 2 fewer ranks hold the same experts",
+        [(RANKS, f"  expert_parallel: 2\n{RANKS}")],
+        [(RANKS, f"  expert_parallel: 1\n{RANKS}")],
+    ),
+    (
+        "job.yaml:14:3: cluster.parallel.data_parallel, which job.yaml decides (parallel_config.data_parallel)",
+        "no rank has a replica: data_parallel is 1. TTP needs replicas",
+        [("data_parallel: 4", "data_parallel: 1"), ("model_parallel: 1", "model_parallel: 4")],
+        [("data_parallel: 4", "data_parallel: 2"), ("model_parallel: 1", "model_parallel: 2")],
+    ),
+    (
+        "job.yaml",
+        "the optimizer shards leave one copy: data_parallel 4, optimizer_weight_shard_size 4",
+        [("parallel_config:", "parallel: {enable_parallel_optimizer: True}\nparallel_config:")],
+        [
+            (
+                "parallel_config:",
+                "parallel:\n  enable_parallel_optimizer: True\n  parallel_optimizer_config: "
+                "{optimizer_weight_shard_size: 2}\nparallel_config:",
+            )
+        ],
+    ),
+    (
+        "scenario.yaml:8:15",
+        "argument '--use_parallel' changes the configuration",
+        [(PROTECTION, f"{PROTECTION}\n  arguments: [--use_parallel=True]")],
+        [(PROTECTION, f"{PROTECTION}\n  arguments: [--register_path=here]")],
+    ),
+    (
+        "job.yaml:8:1",
+        "training belongs to the PyNative trainer of MindFormers 2.1; its jobs are not planned by this version",
+        [
+            (
+                "runner_config:\n  epochs: 2\n  batch_size: 1\n  sink_mode: True\n  sink_size: 1\n",
+                "training: {steps: 5}\n",
+            )
+        ],
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "words", "forbidden", "neighbour"), CASES, ids=[case[1][:40] for case in CASES])
+def test_what_is_forbidden_is_refused_at_its_line_and_its_neighbour_passes(
+    room: Room, tmp_path: Path, place: str, words: str, forbidden: Changes, neighbour: Changes
+) -> None:
+    before = room.configuration, room.scenario
+    told = apply(room, forbidden).refused()
+    assert words in told
+    assert any(line.startswith(place) and words in line for line in told.splitlines()), told
+    room.configuration, room.scenario = before
+    apply(room, neighbour).plan()
+
+
+def test_a_problem_quotes_the_line_of_the_configuration(room: Room) -> None:
+    room.change("device_target: Ascend", "device_target: CPU")
+    lines = room.refused().splitlines()
+    assert lines[1:3] == ["      device_target: CPU", "      ^^^^^^^^^^^^^"]
+
+
+def test_a_problem_that_an_override_makes_quotes_the_scenario(room: Room) -> None:
+    room.change_scenario("steps: 12", "steps: 12\n  overrides:\n    context.device_target: CPU")
+    lines = room.refused().splitlines()
+    assert lines[0].startswith("scenario.yaml:8:5: TTP (scenario.yaml:9) needs MindIO TFT")
+    assert lines[1] == "        context.device_target: CPU"
+
+
+def test_a_rehearsal_needs_no_ascend_device(room: Room) -> None:
+    room.change("device_target: Ascend", "device_target: CPU")
+    cell = room.cell()
+    assert examine(cell, Path("scenario.yaml"), KIND.traits).problems
+    assert not examine(cell, Path("scenario.yaml"), KIND.traits, rehearsed=True).problems
+
+
+@pytest.mark.parametrize(
+    ("version", "mechanism", "known"), [("1.3.2", "TTP", False), ("1.5.0", "TTP", True), ("1.5.0", "HCCE", False)]
+)
+def test_a_version_that_knows_no_such_mechanism_is_named(
+    room: Room, tmp_path: Path, version: str, mechanism: str, known: bool
+) -> None:
+    package = tmp_path / "checkout" / "mindformers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f'__version__ = "{version}"\nraise SystemExit("never imported")\n')
+    room.change_scenario(PROTECTION, f"protection: [TTP, {mechanism}]" if mechanism != "TTP" else PROTECTION)
+    room.change_scenario("steps: 12", "steps: 12\n  checkout: checkout")
+    if known:
+        room.plan()
+    else:
+        assert f"MindFormers {version[:3]} does nothing for {mechanism} (scenario.yaml:8)" in room.refused()
+
+
+def test_how_many_steps_are_trained_must_be_said(room: Room) -> None:
+    room.change_scenario("  steps: 12\n", "")
+    told = room.refused()
+    assert told.startswith("scenario.yaml:3:1: how many steps the job trains is not in its configuration: job.yaml:9: ")
+    assert "write job.steps" in told
