@@ -2,6 +2,8 @@
 
 The text is that of MindSpore for ACL error 507904. It is raised at the framework's seam: what MindSpore does from there
 on is genuine.
+
+On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 No process ends and no connection is closed: all ranks wait in the collective until it gives up (HCCL_EXEC_TIMEOUT) or,
 on the rank whose link it is, until the watchdog finds the error.
+
+On Ascend: a broken network port or cable of the NPU, or ``hccn_tool -i ID -link -s down``.
 """
 
 from __future__ import annotations

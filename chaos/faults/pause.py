@@ -2,6 +2,8 @@
 
 The order goes to the process that hosts the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused
 (from the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.
+
+On Ascend: MindCluster pauses the job through the SDK's controller, to switch a degraded network.
 """
 
 from __future__ import annotations

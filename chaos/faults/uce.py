@@ -1,5 +1,7 @@
 """``uce``: an uncorrectable error in the device's memory.
 
+On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
+
 The text is that of MindSpore for ACL error 507053 (device memory). It is raised at the framework's seam: what MindSpore
 does from there on is genuine. Parameter ``strategy`` is what the device makes of it:
 

@@ -14,6 +14,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
 from chaos.observe.wall_time import WallTime
 
+_MARKS = ("Start scheduler process", "Start worker process with rank id", "meta_server_node.cc")
 _TABLE = (
     known(
         "msrun.worker_start",
@@ -85,7 +86,7 @@ class MsrunLogReader:
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether msrun's or the scheduler's own lines are among them."""
-        return any(mark in line for line in first_lines for mark in ("Start scheduler process", "meta_server_node.cc"))
+        return any(mark in line for line in first_lines for mark in _MARKS)
 
     def read(self, line: str) -> LogEvent | None:
         """The event of a line, None when it is not one of the lines known."""

@@ -1,0 +1,58 @@
+"""docs/checks.md: every check, from its docstring, with the seeded defects that it must catch."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+
+from chaos.checks import registry, rules
+from chaos.docs.prose import cell, markdown
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.defect import Defect
+
+_HEAD = """\
+# Checks
+
+Made by `python -m chaos.docs` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
+
+A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
+What exactly each one wants, and when it is unknown, is in [verdicts.md](verdicts.md). Below each check stand the
+defects that are put into good recoveries to see that it catches them; `chaos selftest` does it anew. How to write
+another check: [extending.md](extending.md).
+"""
+
+
+def checks_page() -> str:
+    """The page, in the order in which a report shows the checks."""
+    defects = catalogue()
+    table = ["| check | what it judges | seeded defects |", "|---|---|---|"]
+    sections = []
+    for name, check in registry.BUILT_IN.items():
+        doc = markdown(sys.modules[check.__module__].__doc__).partition(": ")[2]
+        own = [one for one in defects if one.check == name]
+        table.append(f"| [{name}](#{name}) | {cell(doc.split(chr(10) * 2)[0]).rstrip('.')} | {len(own)} |")
+        sections.append(_section(name, doc[0].upper() + doc[1:], own))
+    return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
+
+
+def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
+    lines = [f"## {name}", "", doc, ""]
+    if name in registry.PRECONDITIONS:
+        lines += ["While it is unknown no other check blames anybody: their failures become unknown.", ""]
+    if name == "mechanism":
+        lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
+    lines += ["| defect | put into | verdict |", "|---|---|---|"]
+    lines += [f"| {cell(one.what)} (`{one.name}`) | {one.layer} | {one.verdict} |" for one in defects]
+    return "\n".join([*lines, ""])
+
+
+def _rules() -> list[str]:
+    found = []
+    for module in sorted(pkgutil.iter_modules(rules.__path__), key=lambda one: one.name):
+        doc = cell(import_module(f"{rules.__name__}.{module.name}").__doc__)
+        if doc.startswith("Part of check `mechanism`: "):
+            text = doc.removeprefix("Part of check `mechanism`: ")
+            found.append(f"- `{module.name}`: {text}")
+    return found

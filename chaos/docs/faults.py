@@ -1,0 +1,61 @@
+"""docs/faults.md: every fault kind of this package, from its docstrings and attributes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from chaos.docs.prose import cell, doc_of, markdown, module_doc, own_points
+from chaos.docs.shipped import shipped_scenarios, some
+from chaos.faults.kind import Lasting, Preparing
+
+_HEAD = """\
+# Faults
+
+Made by `python -m chaos.docs` from the fault kinds themselves. Do not edit.
+
+A fault is one entry of a scenario's `faults`: a kind, a target, a trigger, and the kind's parameters. Which ranks a
+target means, and when a trigger fires, is in [scenario.md](scenario.md#target); it is the same for all kinds. A fault
+counts only when its evidence is in the history, and what must be put back is on disk before it is made. Where a kind
+raises FaultMissed, the fault did not happen as planned, and the verdict is *unknown*.
+`chaos plan` tells what a fault should lead to. How to write another kind: [extending.md](extending.md).
+"""
+
+
+def faults_page(scenarios: Path) -> str:
+    """The page. ``scenarios`` is the directory of the shipped scenarios; each kind names those that use it."""
+    used: dict[str, set[str]] = defaultdict(set)
+    for name, cells in shipped_scenarios(scenarios).items():
+        for one in cells:
+            for fault in one.faults:
+                used[fault.kind].add(name)
+    points = own_points("faults")
+    table = ["| kind | what it does | effect that the plan reckons with |", "|---|---|---|"]
+    table += [f"| [{point.name}](#{point.name}) | {_first(point)} | {point.load().effect} |" for point in points]
+    sections = [_section(point, sorted(used[point.name])) for point in points]
+    return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
+
+
+def _first(point: EntryPoint) -> str:
+    return cell(module_doc(point).split("\n\n")[0]).rstrip(".")
+
+
+def _section(point: EntryPoint, scenarios: list[str]) -> str:
+    kind = point.load()
+    rows = [
+        ("made by", doc_of(kind, "inject")),
+        ("evidence", doc_of(kind, "evidence")),
+        ("undone by", doc_of(kind, "undo_steps")),
+    ]
+    if isinstance(kind, Preparing):
+        rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
+    if isinstance(kind, Lasting):
+        rows.append(("lasts", doc_of(kind, "lasts")))
+    if needs := getattr(kind, "needs", ()):
+        rows.append(("needs", f"{', '.join(f'`{need}`' for need in needs)} (`chaos doctor` tells whether it is there)"))
+    if risk := getattr(kind, "risk", None):
+        rows.append(("risk", cell(str(risk))))
+    rows.append(("scenarios", some(scenarios) or "none is shipped"))
+    lines = [f"## {point.name}", "", module_doc(point), "", markdown(type(kind).__doc__), "", "| | |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {name} | {text} |" for name, text in rows), ""])

@@ -1,0 +1,25 @@
+"""The generated pages by the names of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from chaos.docs.checks import checks_page
+from chaos.docs.faults import faults_page
+from chaos.docs.scenario import reference
+from chaos.docs.simulated import simulated_page
+from chaos.scenario.schema import scenario_schema
+
+COMMAND = "python -m chaos.docs"
+"""Writes all of them anew, from the repository's root."""
+
+
+def pages(scenarios: Path) -> dict[str, Callable[[], str]]:
+    """What makes each page. ``scenarios`` is the directory of the shipped scenarios, which some pages quote."""
+    return {
+        "scenario.md": lambda: reference(scenario_schema()),
+        "faults.md": lambda: faults_page(scenarios),
+        "checks.md": checks_page,
+        "simulated.md": lambda: simulated_page(scenarios),
+    }

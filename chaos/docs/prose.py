@@ -1,0 +1,54 @@
+"""Docstrings as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from chaos.registry import registry
+
+WIDTH = 118
+_ROLE = re.compile(r":(?:mod|class|func|meth|attr):`~?([^`]+)`")
+_OWN = "chaos."
+
+
+def own_points(group: str) -> list[EntryPoint]:
+    """The entry points of this package in a group, by name; those of other packages belong in their own pages."""
+    points = registry(group).points.values()
+    return sorted((point for point in points if point.module.startswith(_OWN)), key=lambda point: point.name)
+
+
+def markdown(text: str | None) -> str:
+    """A docstring in Markdown: code in single backticks, each paragraph filled anew."""
+    plain = _ROLE.sub(r"`\1`", inspect.cleandoc(text or "")).replace("``", "`")
+    return "\n\n".join(_filled(part) for part in plain.split("\n\n"))
+
+
+def cell(text: str | None) -> str:
+    """A docstring in one cell of a table."""
+    return " ".join(markdown(text).split()).replace("|", "\\|")
+
+
+def module_doc(point: EntryPoint) -> str:
+    """The docstring of the module of an entry point, without the name that it begins with."""
+    text = markdown(import_module(point.module).__doc__)
+    head, _, rest = text.partition(": ")
+    if not head.startswith("`") or not rest:
+        return text
+    return rest[0].upper() + rest[1:]
+
+
+def doc_of(thing: Any, method: str) -> str:
+    """The docstring of a method, as a cell; empty when there is no such method."""
+    return cell(getattr(getattr(type(thing), method, None), "__doc__", None))
+
+
+def _filled(paragraph: str) -> str:
+    if paragraph.lstrip().startswith("- "):
+        items = re.split(r"\n(?=- )", paragraph)
+        return "\n".join(textwrap.fill(" ".join(item.split()), WIDTH, subsequent_indent="  ") for item in items)
+    return textwrap.fill(" ".join(paragraph.split()), WIDTH, break_long_words=False, break_on_hyphens=False)

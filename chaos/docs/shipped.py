@@ -1,0 +1,25 @@
+"""The shipped scenarios, for the pages that quote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from chaos.scenario.find import iter_scenarios
+from chaos.scenario.load import load_scenario
+from chaos.scenario.model import Scenario
+
+_SHOWN = 4
+
+
+def some(names: Iterable[str]) -> str:
+    """A few of the names, the first ones: a page that listed all would change with every new scenario."""
+    ordered = sorted(names)
+    return ", ".join(f"`{name}`" for name in ordered[:_SHOWN]) + (", …" if len(ordered) > _SHOWN else "")
+
+
+def shipped_scenarios(directory: Path) -> dict[str, list[Scenario]]:
+    """The cells of every scenario in a directory, by its name, in the order of the names."""
+    loaded = [load_scenario(path) for path in iter_scenarios([directory])]
+    found = {one.cells[0].scenario.name: [cell.scenario for cell in one.cells] for one in loaded}
+    return dict(sorted(found.items()))

@@ -1,0 +1,64 @@
+"""docs/simulated.md: what is not genuine in the shipped scenarios, as their job kinds declare it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from chaos.docs.prose import cell, markdown, own_points
+from chaos.docs.shipped import shipped_scenarios, some
+from chaos.jobs.kind import JobKind
+from chaos.scenario.model import Scenario
+
+_HEAD = """\
+# What is simulated
+
+Made by `python -m chaos.docs` from what the job kinds declare for the shipped scenarios. Do not edit.
+
+Whatever is not the genuine part is named in every result (`simulated`, with its layer), in the report on the terminal
+and in `run.json`, so a pass is never taken for more than it is. What a layer means:
+
+| layer | what is put in |
+|---|---|
+| job | the training script does it, since a CPU cannot |
+| framework | a part of MindSpore or MindFormers is another |
+| device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
+| SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP; with `--sdk vendor` it is the vendor's |
+| cluster agent | taskd and what commands it, in production MindCluster |
+| platform | hosts and networks: groups of ranks on one host |
+| file system | the storage that checkpoints go to |
+
+Nothing has been run on Ascend hardware yet.
+"""
+
+
+def simulated_page(scenarios: Path) -> str:
+    """The page. ``scenarios`` is the directory of the shipped scenarios."""
+    loaded = shipped_scenarios(scenarios)
+    points = [point for point in own_points("jobs") if not point.name.startswith("defective-")]
+    return "\n".join([_HEAD, *(_section(point, loaded) for point in points)]).rstrip() + "\n"
+
+
+def _section(point: EntryPoint, loaded: dict[str, list[Scenario]]) -> str:
+    kind: JobKind = point.load()
+    own = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
+    lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]
+    if not own:
+        return "\n".join([*lines, "No scenario of this kind is shipped.", ""])
+    lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
+    standin, vendor = _parts(kind, own, "standin"), _parts(kind, own, "vendor")
+    for (layer, part), names in sorted(standin.items()):
+        where = "every scenario" if len(names) == len(own) else some(names)
+        lines.append(f"| {layer} | {cell(part)} | {where} | {'the same' if (layer, part) in vendor else 'genuine'} |")
+    return "\n".join([*lines, ""])
+
+
+def _parts(kind: JobKind, own: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
+    """Layer and part, and the scenarios that have it in one of their cells."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, cells in own.items():
+        for scenario in cells:
+            for part in kind.simulated(scenario, sdk):
+                found[part.layer, part.part].add(name)
+    return found

@@ -1,0 +1,76 @@
+"""A directory for a page's files and commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.documents.blocks import ROOT, Block
+
+WAIT_SECONDS = 600.0
+"""For one block: only one that would never end is ended by it."""
+
+Perform = Callable[[Block], None]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """An empty directory in which the repository's scenarios, tests and documents are found."""
+    for name in ("scenarios", "tests", "docs", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+@pytest.fixture
+def perform(place: Path) -> Perform:
+    """Put a block's file into the place, or run its commands there as a reader would."""
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        # What a page makes is installed as pip would: the package and its metadata on the path.
+        "PYTHONPATH": os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "XDG_CACHE_HOME": str(place / "cache"),
+        "COLUMNS": "160",
+    }
+
+    def perform(block: Block) -> None:
+        if block.file is not None:
+            path = place / block.file
+            assert path.resolve().is_relative_to(place), f"{block.where}: {block.file} is outside"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
+            if block.file == "pyproject.toml":
+                _register(place, block.text)
+            return
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block.text],
+            cwd=place,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+            check=False,
+        )
+        assert done.returncode == block.code, f"{block.where}: {block.text}\n{done.stdout}\n{done.stderr}"
+
+    return perform
+
+
+def _register(place: Path, project: str) -> None:
+    """The metadata that ``pip install`` would write for this pyproject.toml: name, version and entry points."""
+    name, version = (re.search(rf'^{key} = "([^"]+)"', project, re.MULTILINE) for key in ("name", "version"))
+    assert name is not None and version is not None
+    metadata = place / f"{name[1].replace('-', '_')}-{version[1]}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name[1]}\nVersion: {version[1]}\n")
+    points = []
+    for group, rows in re.findall(r'^\[project\.entry-points\."([^"]+)"\]\n((?:[^\[\n].*\n)*)', project, re.MULTILINE):
+        points += [f"[{group}]", *(row.replace('"', "") for row in rows.splitlines() if row.strip())]
+    (metadata / "entry_points.txt").write_text("\n".join(points) + "\n")

@@ -1,0 +1,161 @@
+"""Every command and every scenario of README.md and docs/ runs, and links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from chaos.cli.main import COMMANDS, cli
+from chaos.registry import registry
+from chaos.run.prepare import known_names
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import load_scenario
+from tests.documents.blocks import PAGES, ROOT, blocks_of, is_scenario
+from tests.documents.conftest import Perform
+
+RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
+
+
+def ids(page: Path) -> str:
+    return page.stem
+
+
+@pytest.mark.parametrize("page", RUN, ids=ids)
+def test_the_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
+    for block in blocks_of(page):
+        if block.unrun is None and not block.nightly and (block.file or block.language == "sh"):
+            perform(block)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", [page for page in RUN if any(one.nightly for one in blocks_of(page))], ids=ids)
+def test_the_long_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
+    for block in blocks_of(page):
+        if block.unrun is None and (block.file or block.language == "sh"):
+            perform(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_a_block_that_is_not_run_says_why_and_its_commands_can_be_parsed(page: Path, place: Path) -> None:
+    for block in blocks_of(page):
+        if block.language != "sh" or (block.unrun is None and not block.nightly):
+            continue
+        assert block.unrun is None or len(block.unrun) > 15, f"{block.where}: say why it cannot be run"
+        for words in commands(block.text):
+            parse(words, block.where, place)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_scenarios_and_other_yaml_of_a_page_are_sound(page: Path, place: Path) -> None:
+    kinds = registry("faults").names()
+    for block in blocks_of(page):
+        if is_scenario(block):
+            path = place / (block.file or "scenario.yaml")
+            path.write_text(block.text)
+            foreign = set(re.findall(r"kind: ([\w-]+)", block.text)) - set(kinds) - set(registry("jobs").names())
+            with pytest.raises(ScenarioError) if block.refused else nullcontext():
+                load_scenario(path, names=None if foreign else known_names())
+        elif block.language == "yaml":
+            assert yaml.safe_load(block.text), block.where
+
+
+def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> None:
+    """It cannot run here: so its YAML is parsed, and the command line and pytest read each of its commands."""
+    page = ROOT / "docs" / "nightly.md"
+    files = {block.file: yaml.safe_load(block.text) for block in blocks_of(page) if block.language == "yaml"}
+    github, gitlab = files[".github/workflows/nightly.yml"], files[".gitlab-ci.yml"]["nightly"]
+    steps = github["jobs"]["chaos"]["steps"]
+    scripts = [step["run"] for step in steps if "run" in step]
+    found = [words for text in [*scripts, *gitlab["script"], *gitlab["after_script"]] for words in commands(text)]
+    found += [words for text in re.findall(r"`(chaos [^`]+)`", page.read_text()) for words in commands(text)]
+    assert [words[0] for words in found].count("heal") >= 4
+    for words in found:
+        parse(words, page.name, place)
+    assert all(step["if"] == "always()" for step in steps[steps.index(heal_of(steps)) :])
+    options = {word.split("=")[0] for text in scripts for word in text.split() if word.startswith("--")}
+    told = (ROOT / "chaos" / "pytest_plugin.py").read_text()
+    assert all(option in told for option in options if option.startswith("--chaos"))
+
+
+def heal_of(steps: list[dict[str, str]]) -> dict[str, str]:
+    """The step that heals after the run."""
+    return [step for step in steps if step.get("run", "").startswith("chaos heal")][-1]
+
+
+@pytest.mark.parametrize(("cards", "code"), [("", 0), (" ", 0), ("Ascend910-3", 1)], ids=["none", "blank", "one"])
+def test_the_search_for_cards_set_apart_finds_one(place: Path, perform: Perform, cards: str, code: int) -> None:
+    """With a kubectl that prints what the vendor's documents show."""
+    for block in blocks_of(ROOT / "docs" / "nightly.md"):
+        if block.language == "bash":
+            perform(block)
+    config_map = {"metadata": {"name": "mindx-dl-deviceinfo-node1"}, "data": {"ManuallySeparateNPU": cards}}
+    others = {"metadata": {"name": "another"}, "data": {"ManuallySeparateNPU": "no device info"}}
+    kubectl = place / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'items': [others, config_map]})}\nEND\n")
+    kubectl.chmod(0o755)
+    script = place / "ci" / "no-quarantined-cards.sh"
+    environment = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert ("node1: Ascend910-3" in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.S)):
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), f"{page.name}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", path.read_text(), re.M)
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in anchors, f"{page.name}: {target}"
+
+
+def test_the_table_of_commands_in_the_readme_has_every_command_and_only_what_can_be_parsed(place: Path) -> None:
+    rows = re.findall(r"^\| `chaos (?P<command>[^`]+)` \|", (ROOT / "README.md").read_text(), re.M)
+    assert {row.split()[0] for row in rows} == set(COMMANDS)
+    for row in rows:
+        text = row.replace("[RUN]", "").replace("[SCENARIO]", "").replace("…", "").replace("RUN RUN", "one two")
+        words = ["scenarios/kill-rank.yaml" if word in ("SCENARIO", "FILE") else word for word in shlex.split(text)]
+        parse(words, row, place)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The calls of ``chaos`` in a script, word by word, without what pipes and redirections add."""
+    joined = text.replace("\\\n", " ")
+    found = []
+    for line in joined.splitlines():
+        for part in re.split(r"\|\|?|&&|;|>", line):
+            words = shlex.split(part, comments=True)
+            if words and words[0] == "chaos":
+                found.append(words[1:])
+    return found
+
+
+def parse(words: list[str], where: str, place: Path) -> None:
+    """Let the command line read the words, and do nothing. Paths are those of the page's directory."""
+    name, *arguments = words
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, f"{where}: there is no command {name}"
+        try:
+            command.make_context(name, arguments)
+        except click.UsageError as error:
+            pytest.fail(f"{where}: chaos {' '.join(words)}: {error.format_message()}")
+
+
+def test_each_example_of_an_extension_has_less_than_60_lines() -> None:
+    examples = [block for block in blocks_of(ROOT / "docs" / "extending.md") if block.language == "python"]
+    assert len(examples) == 3
+    assert all(block.text.count("\n") < 60 for block in examples)
