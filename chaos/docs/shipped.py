@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from chaos.run.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
@@ -20,6 +21,7 @@ def some(names: Iterable[str]) -> str:
 
 def shipped_scenarios(directory: Path) -> dict[str, list[Scenario]]:
     """The cells of every scenario in a directory, by its name, in the order of the names."""
-    loaded = [load_scenario(path) for path in iter_scenarios([directory])]
+    names = known_names()
+    loaded = [load_scenario(path, names=names) for path in iter_scenarios([directory])]
     found = {one.cells[0].scenario.name: [cell.scenario for cell in one.cells] for one in loaded}
     return dict(sorted(found.items()))

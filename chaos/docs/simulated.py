@@ -23,6 +23,7 @@ and in `run.json`, so a pass is never taken for more than it is. What a layer me
 |---|---|
 | job | the training script does it, since a CPU cannot |
 | framework | a part of MindSpore or MindFormers is another |
+| kernels | operators that MindSpore has not for a CPU, made of others |
 | device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
 | SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP; with `--sdk vendor` it is the vendor's |
 | cluster agent | taskd and what commands it, in production MindCluster |
@@ -46,8 +47,10 @@ def _section(point: EntryPoint, loaded: dict[str, list[Scenario]]) -> str:
     lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]
     if not own:
         return "\n".join([*lines, "No scenario of this kind is shipped.", ""])
-    lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
     standin, vendor = _parts(kind, own, "standin"), _parts(kind, own, "vendor")
+    if not standin:
+        return "\n".join([*lines, "Nothing is put in the place of anything.", ""])
+    lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
     for (layer, part), names in sorted(standin.items()):
         where = "every scenario" if len(names) == len(own) else some(names)
         lines.append(f"| {layer} | {cell(part)} | {where} | {'the same' if (layer, part) in vendor else 'genuine'} |")
