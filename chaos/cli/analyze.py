@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -29,6 +30,14 @@ def command(run: str, reports: Path, as_json: bool) -> int:
       chaos analyze /copied/from/elsewhere/reports/kill-rank-1 --json
     """
     directory = find_run(run, reports)
+    from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectoryError, read_run
+
+    with suppress(RunDirectoryError):
+        if ADOPTED in read_run(directory):
+            raise click.UsageError(
+                f"{directory.name} is a fault in a job that was running already: nothing was planned, so there is no "
+                f"verdict; what came of it is in {directory / INJECTED_FILE}"
+            )
     from chaos.checks.judge import RunUnreadable
     from chaos.report.analyze import analyze
 

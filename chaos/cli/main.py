@@ -27,6 +27,7 @@ COMMANDS = {
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Two runs side by side: which phase shrank.",
     "logs": "Typed events of any log, and the lines nobody knows.",
+    "inject": "Make one fault in a job that runs already.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }

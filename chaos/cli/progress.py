@@ -42,7 +42,8 @@ def headline(event: Event) -> str | None:
     data = event.data
     match event.event:
         case "run.start":
-            return f"run {data.get('run')}, seed {data.get('seed')}"
+            seed = f", seed {data['seed']}" if "seed" in data else ""
+            return f"run {data.get('run')}{seed}"
         case "attempt.start":
             return f"{event.attempt}: started"
         case "attempt.end":

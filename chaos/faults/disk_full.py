@@ -34,6 +34,7 @@ class DiskFull:
     name = "disk-full"
     effect = STORAGE_FULL
     signal = None
+    needs_from_start = "puts the job's checkpoints on a file system of their own, before the job starts"
     needs = ("mounts",)
 
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:

@@ -16,6 +16,7 @@ class Kill:
     name = "kill"
     effect = "death"
     signal = signal.SIGKILL
+    from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None: a death cannot be put back."""

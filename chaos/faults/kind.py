@@ -94,5 +94,19 @@ class Lasting(Protocol):
         """Whether it has ended for this rank."""
 
 
+AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
+
+
+def needed_from_start(kind: FaultKind) -> str | None:
+    """What a job must have from its start for this kind of fault; None when a job that runs already can be hit too.
+
+    A kind that needs nothing but a rank's process has the attribute ``from_outside = True``. Another one that needs no
+    agent says in ``needs_from_start`` what it needs instead.
+    """
+    if getattr(kind, "from_outside", False):
+        return None
+    return str(getattr(kind, "needs_from_start", AGENT))
+
+
 class FaultMissed(RuntimeError):
     """The fault did not happen as planned. The text is the reason that the report gives."""

@@ -24,6 +24,7 @@ class LoseCheckpoint:
     name = "lose-checkpoint"
     effect = "lost files"
     signal = None
+    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """A note where the files are kept: put back, the job started again would find them."""

@@ -22,6 +22,7 @@ class ReadOnly:
     name = "read-only"
     effect = STORAGE_READ_ONLY
     signal = None
+    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
     needs = ("mounts",)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -17,6 +17,7 @@ class Suspend:
     name = "suspend"
     effect = "suspension"
     signal = signal.SIGSTOP
+    from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Continue each process."""

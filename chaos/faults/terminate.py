@@ -26,6 +26,7 @@ class Terminate:
     name = "terminate"
     effect = "termination"
     signal = signal.SIGTERM
+    from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None: a signal that was taken cannot be put back."""

@@ -84,7 +84,7 @@ def collect(identity: ProcessIdentity) -> ExitStatus | None:
     if not stat.ended:
         return None
     if stat.ppid != os.getpid():
-        return _status_of_zombie(stat)
+        return status_of_zombie(stat)
     try:
         result = os.waitid(os.P_PID, identity.pid, os.WEXITED | os.WNOHANG)
     except ChildProcessError:
@@ -116,20 +116,26 @@ def orphans_of(session: int, since: int) -> Iterator[Stat]:
                 yield stat
 
 
+def from_wait_status(status: int) -> ExitStatus:
+    """A wait status of the kernel's as an exit status."""
+    return from_return_code(os.waitstatus_to_exitcode(status))
+
+
 def from_return_code(code: int) -> ExitStatus:
     """Python's return code (minus the signal) as an exit status."""
     return ExitStatus(signal=-code) if code < 0 else ExitStatus(code=code)
 
 
-def _status_of_zombie(stat: Stat) -> ExitStatus:
+def status_of_zombie(stat: Stat) -> ExitStatus:
+    """How a zombie of anybody's ended, if this user may know."""
     try:
         owner = (PROC / str(stat.pid)).stat().st_uid
     except OSError:
         return ExitStatus()
     # The kernel shows 0 to those who may not see the status, which must not pass for success.
-    if owner != os.geteuid():
+    if owner != os.geteuid() and stat.exit_code == 0:
         return ExitStatus()
-    return from_return_code(os.waitstatus_to_exitcode(stat.exit_code))
+    return from_wait_status(stat.exit_code)
 
 
 def _get_subreaper() -> bool:

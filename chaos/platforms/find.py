@@ -87,7 +87,7 @@ def _snapshot(proc_root: Path) -> dict[int, _Seen]:
         after = read_stat(pid, proc_root)
         # The environment is that of this process only if the PID still meant it afterwards.
         if after is not None and after.start_time == before.start_time and not after.ended:
-            found[pid] = _Seen(after, variables, _claim(variables or {}))
+            found[pid] = _Seen(after, variables, claim_of(variables or {}))
     return found
 
 
@@ -128,8 +128,8 @@ def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
     return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline)
 
 
-def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
-    """The role that an environment claims."""
+def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
+    """The role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
     match variables.get("MS_ROLE"):
         case "MS_SCHED":
             return "scheduler", None

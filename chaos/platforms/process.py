@@ -69,8 +69,8 @@ def send_signal(identity: ProcessIdentity, signum: int) -> None:
     A process descriptor is opened before the start time is compared: if it is the right one then, the descriptor
     cannot come to mean another. Raises NoSuchProcess, WrongProcess, RefusedProcess, and PermissionError.
     """
-    _refuse(identity.pid)
-    descriptor = _open(identity)
+    refuse(identity.pid)
+    descriptor = open_process(identity)
     try:
         send_through(descriptor, signum)
     except ProcessLookupError as error:
@@ -86,7 +86,7 @@ def wait_ended(identities: Iterable[ProcessIdentity], seconds: float, clock: Clo
         waiting: dict[int, ProcessIdentity] = {}
         for identity in identities:
             try:
-                descriptor = _open(identity)
+                descriptor = open_process(identity)
             except LookupError:
                 continue
             stack.callback(os.close, descriptor)
@@ -109,15 +109,16 @@ def ancestors(pid: int, proc_root: Path = PROC) -> set[int]:
     return found
 
 
-def _refuse(pid: int) -> None:
+def refuse(pid: int) -> None:
+    """Raise RefusedProcess for a PID that must never be signalled."""
     if pid <= 1:
         raise RefusedProcess(f"PID {pid} is never signalled: it means init, a group, or every process")
     if pid == os.getpid() or pid in ancestors(os.getpid()):
         raise RefusedProcess(f"process {pid} is this process or one that it descends from")
 
 
-def _open(identity: ProcessIdentity) -> int:
-    """A descriptor that is certain to be of that process."""
+def open_process(identity: ProcessIdentity) -> int:
+    """A close-on-exec descriptor that is certain to be of that process. Raises NoSuchProcess and WrongProcess."""
     if identity.pid <= 0:
         raise NoSuchProcess(f"{identity.pid} is no PID")
     if identity.boot != boot_id():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -121,6 +123,18 @@ def command_line(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
     return tuple(os.fsdecode(argument) for argument in text.removesuffix(b"\0").split(b"\0")) if text else ()
 
 
+def started_at(start_time: int) -> datetime:
+    """A start time, in clock ticks since boot, as local time: to within a second, for people."""
+    up = float((PROC / "uptime").read_text("ascii").split()[0])
+    return datetime.fromtimestamp(time.time() - up + start_time / os.sysconf("SC_CLK_TCK")).astimezone()
+
+
+def read_text(pid: int | str, name: str, proc_root: Path = PROC) -> str | None:
+    """A file of a process (``self`` for this one) as text; None where it cannot be read."""
+    text = _read(pid, name, proc_root)
+    return None if text is None else os.fsdecode(text)
+
+
 def all_pids(proc_root: Path = PROC) -> Iterator[int]:
     """Every process that /proc lists."""
     for name in os.listdir(proc_root):  # noqa: PTH208 - names are wanted, and there may be very many
@@ -128,7 +142,7 @@ def all_pids(proc_root: Path = PROC) -> Iterator[int]:
             yield int(name)
 
 
-def _read(pid: int, name: str, proc_root: Path) -> bytes | None:
+def _read(pid: int | str, name: str, proc_root: Path) -> bytes | None:
     try:
         return (proc_root / str(pid) / name).read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError):

@@ -26,6 +26,10 @@ MARKER = ".chaos-run"
 CREATION_LOCK = ".lock"
 RUN_FILE = "run.json"
 LEDGER_FILE = "undo.jsonl"
+ADOPTED = "adopted"
+"""Key of run.json in a run whose job was running already: it was not started here, and is never ended here."""
+INJECTED_FILE = "injection.json"
+"""What came of the fault of such a run."""
 _MAX_PRIVATE = 90
 """Bytes of the private directory's path that leave room for the name of a socket in it."""
 MEMORY = Path("/dev/shm")

@@ -18,6 +18,7 @@ from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
 from chaos.run.directory import (
+    ADOPTED,
     LEDGER_FILE,
     RUN_FILE,
     RUN_NAME,
@@ -116,15 +117,16 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     ledger = Ledger(run_dir / LEDGER_FILE)
     content = ledger.read()
     try:
-        token = read_run(run_dir)["token"]
+        described = read_run(run_dir)
     except RunDirectoryError as error:
         # Without open steps there is nothing that could be healed: a job's step is recorded before the job is started.
         if content.open or content.problems:
             report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
         return
+    token, adopted = described["token"], ADOPTED in described
     report.failed += [f"the undo ledger is damaged: {text}; {_DAMAGED}" for text in content.problems]
-    processes = find_run_processes(token)
+    processes = [] if adopted else find_run_processes(token)
     report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
     report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
     known = {str(step.arguments.get("path")) for step in content.open}
@@ -136,7 +138,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         return
     record = _Record(run_dir, token, report, clock)
     with contextlib.closing(record):
-        context = UndoContext(token, clock)
+        context = UndoContext(token, clock, adopted)
         _undo(ledger, context, actions, report, record)
         _put_back_the_rest(run_dir, context, report)
         for path in leftovers:
@@ -202,10 +204,12 @@ def _undo(
 def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) -> None:
     """Whatever the ledger says, nothing may be left that is known to be the run's by itself.
 
+    A job that was running before has nothing of the kind: its processes are not looked for, and not ended.
+
     That is every process with its identity, every mount in its directory (nobody else mounts there), and its private
     directories by their names and markers.
     """
-    if find_run_processes(context.token):
+    if not context.adopted and find_run_processes(context.token):
         _try(lambda: end_job(UndoStep("processes", None, "end-job", {"run": context.token}), context), report)
     for mount in reversed(mounts_in(run_dir)):
         _try(functools.partial(take_away, Path(mount.point)), report)

@@ -16,7 +16,7 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
 
-_AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
+AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
 
 
 def write_secret(private: Path) -> str:
@@ -87,7 +87,7 @@ def launch_spec(
     """
     variables = {**environment, **command.environment, **scenario.job.environment}
     path = [python.parent, variables.get("PATH") or os.defpath]
-    modules = [_AGENT_SITE, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
+    modules = [AGENT_SITE, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
     variables |= {
         "PATH": os.pathsep.join(map(str, path)),
         "PYTHONPATH": os.pathsep.join(map(str, modules)),

@@ -20,6 +20,7 @@ from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
+from chaos.run.undo_adopted import resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
 from chaos.run.undo_storage import unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
@@ -125,6 +126,8 @@ def continue_training(step: UndoStep, context: UndoContext) -> str:
 
 def end_job(step: UndoStep, context: UndoContext) -> str:
     """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
+    if context.adopted:
+        raise CannotUndo("the job was running before this run, which must not end it; nothing was ended")
     if step.arguments.get("run") != context.token:
         raise CannotUndo(f"step {step.id} names another run, {step.arguments.get('run')!r}; nothing was ended")
     result = end_processes(lambda: find_run_processes(context.token), grace_seconds=0, clock=context.clock)
@@ -182,6 +185,7 @@ def note_kept(step: UndoStep, context: UndoContext) -> str:
 
 UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
+    "resume-adopted": resume_adopted,
     "continue-training": continue_training,
     "end-job": end_job,
     "remove-directory": remove_directory,

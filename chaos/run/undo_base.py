@@ -15,10 +15,14 @@ class CannotUndo(RuntimeError):
 
 @dataclass(frozen=True)
 class UndoContext:
-    """What an action may work on: the run with the identity ``token``, nothing else."""
+    """What an action may work on: the run with the identity ``token``, nothing else.
+
+    ``adopted``: the run has made its faults in a job that was running already. No process of such a job is ever ended.
+    """
 
     token: str
     clock: Clock
+    adopted: bool = False
 
 
 UndoAction = Callable[[UndoStep, UndoContext], str]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.find import FoundProcess, find_run_processes, runs_alive
 from chaos.platforms.process import identify, send_signal, wait_ended
 from chaos.run.wait import wait_for
+from tests.unit.platforms.fake_proc import FakeProc
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Found = Callable[[int], list[FoundProcess]]
@@ -76,31 +76,8 @@ def test_this_process_is_never_found(token: str) -> None:
     assert ran.stdout == "[] False\n"
 
 
-@dataclass
-class FakeProc:
-    """A /proc of made-up processes."""
-
-    root: Path
-    started: int = field(default=100)
-
-    def add(
-        self, pid: int, ppid: int, *argv: str, session: int | None = None, state: str = "S", variables: dict[str, str]
-    ) -> None:
-        directory = self.root / str(pid)
-        directory.mkdir(parents=True)
-        fields = [state, ppid, pid, pid if session is None else session, *[0] * 13, 1, 0, self.started + pid, *[0] * 30]
-        (directory / "stat").write_text(f"{pid} (x) {' '.join(map(str, fields))}\n")
-        (directory / "environ").write_text("".join(f"{name}={value}\0" for name, value in variables.items()))
-        (directory / "cmdline").write_text("".join(f"{argument}\0" for argument in argv))
-
-    def roles(self, run: str = "r1") -> dict[int, tuple[str, int | None]]:
-        found = find_run_processes(run, proc_root=self.root)
-        return {process.pid: (process.role, process.rank) for process in found}
-
-
 @pytest.fixture
 def proc(tmp_path: Path) -> FakeProc:
-    (tmp_path / "self").mkdir()
     return FakeProc(tmp_path)
 
 

@@ -254,7 +254,7 @@ def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> No
 def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(
     drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("chaos.run.setup._AGENT_SITE", tmp_path)
+    monkeypatch.setattr("chaos.run.setup.AGENT_SITE", tmp_path)
     error = history_of(drive()).select("run.end")[0].data["error"]
     assert "the launcher ended (exit code 0), and ranks [0, 1, 2, 3] never joined; see" in error
 

@@ -1,0 +1,117 @@
+"""Which running job was named, and which of its processes are meant. What is not named, or not clearly, is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from chaos.jobs.kind import JobError
+from chaos.platforms.directories import key_of
+from chaos.platforms.procfs import PROC
+from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
+
+_LISTED = 10
+
+
+def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
+    """The job that ``name`` means: a PID of one of its processes, or a directory.
+
+    The directory is the one that its ranks log in (msrun's ``--log_dir``), the one that they work in, or one between
+    the two; it is compared as a file, so links and mounts of containers do not matter. ``here`` is what a relative path
+    starts from. Raises JobError when that is no job, or more than one.
+    """
+    if name.isascii() and name.isdecimal():
+        return _by_pid(found, int(name), proc_root)
+    key = key_of(here / name)
+    if key is None:
+        raise JobError(f"--job {name}: there is no such directory{_advice(found)}")
+    matching = [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise JobError(
+            f"--job {name}: {len(matching)} jobs run there; name one by its log directory or a PID:{_list(matching)}"
+        )
+    raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
+
+
+def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str) -> list[JobProcess]:
+    """The processes of these ranks. Raises JobError when one is not on this host, or cannot be told from another."""
+    if run := next((process.run for process in job.processes if process.run), None):
+        raise JobError(
+            f"--job {name}: `chaos run` has started this job (run {run}): faults in it belong into its scenario, or "
+            "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
+        )
+    twice = [rank for rank, number in Counter(process.rank for process in job.ranks).items() if number > 1]
+    itself = [process for process in job.ranks if str(process.pid) == name]
+    if [process.rank for process in itself] == list(ranks):
+        return itself
+    if twice:
+        doubles = [process for process in job.ranks if process.rank in twice]
+        raise JobError(
+            f"--job {name}: two launches are mixed there, the same rank runs twice. End what an earlier launch has "
+            f"left, or give the PID of the rank itself as --job:{_list(doubles)}"
+        )
+    missing = [rank for rank in ranks if all(process.rank != rank for process in job.ranks)]
+    if missing:
+        size = f" of {job.size}" if job.size is not None else ""
+        here = ", ".join(str(process.rank) for process in job.ranks) or "none"
+        raise JobError(
+            f"--rank {missing[0]}: not among the ranks of that job on this host ({here}{size}); "
+            "ranks of other nodes are reached by `chaos inject` there"
+        )
+    return [next(process for process in job.ranks if process.rank == rank) for rank in dict.fromkeys(ranks)]
+
+
+def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
+    matching = [job for job in found.jobs if pid in job.members]
+    # A job that was started from inside another one is in both; the inner one is meant.
+    matching.sort(key=lambda job: len(job.members))
+    if matching:
+        return matching[0]
+    if hidden := [one for one in found.hidden if one.pid == pid]:
+        raise JobError(f"--job {pid}: {_cannot_look(hidden)}")
+    if pid not in found.parents:
+        raise JobError(f"--job {pid}: there is no process {pid}{_advice(found)}")
+    below = [job for job in found.jobs if pid in _ancestors(job.processes[0].pid, found)]
+    listed = f"; started from it:{_list(below)}" if below else _advice(found)
+    raise JobError(
+        f"--job {pid}: process {pid} is not of a job that has ranks: neither MS_ROLE nor RANK_ID is in its "
+        f"environment{listed}"
+    )
+
+
+def _ancestors(pid: int, found: Survey) -> set[int]:
+    seen: set[int] = set()
+    while (pid := found.parents.get(pid, 0)) and pid not in seen:
+        seen.add(pid)
+    return seen
+
+
+def _advice(found: Survey) -> str:
+    parts = []
+    if found.jobs:
+        parts.append(f". Jobs on this host:{_list(found.jobs)}")
+    else:
+        parts.append(". No process on this host has MS_ROLE=MS_WORKER, or RANK_ID with RANK_SIZE, in its environment")
+    if found.hidden:
+        parts.append(("\n" if found.jobs else ". ") + _cannot_look(found.hidden))
+    return "".join(parts)
+
+
+def _cannot_look(hidden: Sequence[Hidden]) -> str:
+    users = sorted({one.uid for one in hidden})
+    pids = ", ".join(str(one.pid) for one in hidden[:_LISTED]) + (", …" if len(hidden) > _LISTED else "")
+    who = ", ".join(map(str, users))
+    return (
+        f"Of the user with the number {who} there are Python processes (PID {pids}) whose environment this user may "
+        f"not read, so whether they are ranks is not known: call chaos as that user (`sudo -u '#{users[0]}' …`) "
+        "or as root"
+    )
+
+
+def _list(things: Iterable[object]) -> str:
+    lines = [f"\n  {one}" for one in things]
+    more = [f"\n  … and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return "".join([*lines[:_LISTED], *more])

@@ -1,0 +1,113 @@
+"""A job that runs already and that chaos has not started: single processes of it can be signalled, and asked about.
+
+Every process is held by a descriptor from the moment on at which it was chosen, so that whatever its PID comes to mean,
+no other is ever signalled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from types import TracebackType
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus, from_wait_status, status_of_zombie
+from chaos.platforms.ending import Ended
+from chaos.platforms.find import FoundProcess
+from chaos.platforms.pidfd import poll_ended, send_through, wait_status
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, State, open_process, refuse, state
+from chaos.platforms.procfs import read_stat
+
+_ASK_SECONDS = 0.05
+"""How long one question after an end waits for it: a zombie may be reaped at any moment, and its status be lost."""
+
+
+class AdoptedJob:
+    """The chosen processes of a running job. A context manager, which lets go of the descriptors at its end.
+
+    ``told_by`` says for each process that has ended whose word its exit status is.
+    """
+
+    def __init__(self, processes: Iterable[ProcessIdentity]) -> None:
+        """Raises NoSuchProcess, WrongProcess, RefusedProcess, PermissionError and PidfdUnsupported."""
+        self._descriptors: dict[ProcessIdentity, int] = {}
+        self._statuses: dict[ProcessIdentity, ExitStatus] = {}
+        self.told_by: dict[ProcessIdentity, str] = {}
+        try:
+            for identity in processes:
+                refuse(identity.pid)
+                self._descriptors[identity] = open_process(identity)
+                _send(identity, self._descriptors[identity], 0)  # whether this user may
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def launcher(self) -> ProcessIdentity:
+        """Raises PlatformError: nothing was launched."""
+        raise PlatformError("this job was not started here, so it has no launcher of ours")
+
+    def processes(self) -> list[FoundProcess]:
+        """None: nothing of it is this harness's own."""
+        return []
+
+    def state(self, identity: ProcessIdentity) -> State:
+        """Whether that process runs, is stopped, is a zombie, or is gone."""
+        return state(identity)
+
+    def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
+        """How one of the chosen processes ended; None while it runs. The first answer stays.
+
+        It is the kernel's word: the status that its zombie shows, or the one that the kernel keeps after it was reaped
+        (Linux 6.15). Where its parent was quicker on an older kernel, nothing is known.
+        """
+        descriptor = self._descriptor(identity)
+        if identity not in self._statuses and poll_ended([descriptor], _ASK_SECONDS):
+            self._statuses[identity], self.told_by[identity] = _ended(identity, descriptor)
+        return self._statuses.get(identity)
+
+    def signal(self, identity: ProcessIdentity, signum: int) -> None:
+        """Send a signal to one of the chosen processes. Raises PlatformError for any other, and NoSuchProcess."""
+        _send(identity, self._descriptor(identity), signum)
+
+    def stop(self, grace_seconds: float) -> Ended:
+        """Raises PlatformError: a job that was not started here is never ended."""
+        raise PlatformError("this job was not started here, so it is not ended here")
+
+    def close(self) -> None:
+        """Let go of the processes."""
+        for descriptor in self._descriptors.values():
+            os.close(descriptor)
+        self._descriptors.clear()
+
+    def __enter__(self) -> AdoptedJob:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _descriptor(self, identity: ProcessIdentity) -> int:
+        if identity not in self._descriptors:
+            raise PlatformError(f"{identity} was not chosen")
+        return self._descriptors[identity]
+
+
+def _send(identity: ProcessIdentity, descriptor: int, signum: int) -> None:
+    try:
+        send_through(descriptor, signum)
+    except ProcessLookupError as error:
+        raise NoSuchProcess(f"{identity} has ended") from error
+
+
+def _ended(identity: ProcessIdentity, descriptor: int) -> tuple[ExitStatus, str]:
+    stat = read_stat(identity.pid)
+    if stat is not None and stat.start_time == identity.start_time and stat.ended:
+        status = status_of_zombie(stat)
+        if status.known:
+            return status, "the kernel, by the status of its zombie"
+    kept = wait_status(descriptor)
+    if kept is not None:
+        return from_wait_status(kept), "the kernel, by its process descriptor"
+    return ExitStatus(), "nobody: its parent has collected the status, and this kernel keeps no other record of it"

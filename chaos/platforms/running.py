@@ -1,0 +1,273 @@
+"""Finding the jobs that run on this host, whoever has started them, by what msrun puts into their environment.
+
+Seen with msrun of MindSpore 2.10: every rank has MS_ROLE=MS_WORKER, MS_NODE_ID, RANK_ID, MS_WORKER_NUM, MS_SCHED_HOST,
+MS_SCHED_PORT and leads a session of its own; the scheduler has MS_ROLE=MS_SCHED and RANK_ID=0; a ``tail -f`` for each
+rank inherits the rank's variables, and msrun itself has none of them. With ``--join=False`` msrun has ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from chaos.history.clock import boot_id
+from chaos.platforms.containers import Container, container_of
+from chaos.platforms.directories import Directories, directories_of
+from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, claim_of
+from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.procfs import PROC, Stat, all_pids, command_line, environment, read_stat
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class JobProcess:
+    """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started."""
+
+    identity: ProcessIdentity
+    ppid: int
+    session: int
+    role: Role
+    rank: int | None
+    cmdline: tuple[str, ...]
+    directories: Directories
+    container: Container | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+    @property
+    def run(self) -> str | None:
+        return self.variables.get(RUN_VARIABLE)
+
+    def __str__(self) -> str:
+        what = f"rank {self.rank}" if self.role == "rank" else self.role
+        return f"{what}: PID {self.pid}, logs in {self.directories.shown}"
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """One launch of a job on this host. ``size`` is the number of its ranks anywhere, None if it is not told.
+
+    ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is told
+    twice. ``members`` are the PIDs of these and of what descends from them.
+    """
+
+    scheduler: str | None
+    size: int | None
+    processes: tuple[JobProcess, ...]
+    members: frozenset[int] = frozenset()
+
+    @property
+    def ranks(self) -> tuple[JobProcess, ...]:
+        return tuple(process for process in self.processes if process.role == "rank")
+
+    def __str__(self) -> str:
+        numbers = ", ".join(dict.fromkeys(str(process.rank) for process in self.ranks)) or "none"
+        where = (self.ranks or self.processes)[0].directories.shown
+        first = (self.ranks or self.processes)[0].pid
+        at = f", scheduler {self.scheduler}" if self.scheduler else ""
+        return f"the job with ranks {numbers} that logs in {where}{at} (--job {first} names it too)"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A process that may be a job's and that cannot be looked into: it belongs to the user ``uid``."""
+
+    pid: int
+    ppid: int
+    uid: int
+    cmdline: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What runs on this host now. ``parents`` gives every process's parent."""
+
+    jobs: tuple[RunningJob, ...]
+    hidden: tuple[Hidden, ...]
+    parents: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    stat: Stat
+    variables: dict[str, str]
+    claim: tuple[Role, int | None]
+
+
+def survey(proc_root: Path = PROC) -> Survey:
+    """Look at every process once. What has ended meanwhile is left out; nothing is signalled or changed."""
+    stats: dict[int, Stat] = {}
+    claimed: dict[int, _Seen] = {}
+    hidden: list[Hidden] = []
+    for pid in all_pids(proc_root):
+        before = read_stat(pid, proc_root)
+        if before is None or before.ended:
+            continue
+        variables = environment(pid, proc_root)
+        after = read_stat(pid, proc_root)
+        if after is None or after.start_time != before.start_time or after.ended:
+            continue  # the environment may have been that of another process
+        stats[pid] = after
+        if variables is None:
+            hidden += _hidden(after, proc_root)
+        elif (claim := _claim(variables))[0] in ("rank", "scheduler") and pid != os.getpid():
+            claimed[pid] = _Seen(after, variables, claim)
+    launches: dict[_Key, dict[int, _Seen]] = {}
+    for pid, seen in claimed.items():
+        launches.setdefault(_key(pid, claimed, stats, proc_root), {})[pid] = seen
+    boot = boot_id()
+    found = (_job(launch, stats, boot, proc_root) for launch in launches.values())
+    jobs = sorted((job for job in found if job is not None), key=lambda job: job.processes[0].pid)
+    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()})
+
+
+def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
+    """As for a run's own processes. Without MS_ROLE a number alone is too little: many programs know a RANK_ID."""
+    if "MS_ROLE" not in variables and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
+        return "other", None
+    return claim_of(variables)
+
+
+def _key(pid: int, claimed: dict[int, _Seen], stats: dict[int, Stat], proc_root: Path) -> _Key:
+    """What the processes of one launch have in common, and those of no other.
+
+    The scheduler's address alone is too little: what an earlier launch has left has the same one. Without a launcher
+    it is the shell that has started them, and where that has ended too, the directory that they log in.
+    """
+    variables = claimed[pid].variables
+    of_all = tuple(variables.get(name, "") for name in ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE))
+    launcher = _launcher(pid, stats, proc_root)
+    if launcher is not None:
+        return (*of_all, "launcher", launcher)
+    top, parent = pid, stats[pid].ppid
+    while parent in claimed and claimed[parent].claim == claimed[top].claim:
+        top, parent = parent, stats[parent].ppid
+    network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
+    if parent in stats and parent != 1 and stats[parent].comm in _SHELLS:
+        return (*of_all, network, "shell", parent)
+    directories = directories_of(top, proc_root)
+    return (*of_all, network, "directory", directories.log_key or directories.shown)
+
+
+def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
+    """The job of processes with one key; None when none of them has a role of its own."""
+    owners = _owners(claimed)
+    if not owners:
+        return None
+    processes = []
+    for pid in owners:
+        role, rank = claimed[pid].claim
+        processes.append(_describe(claimed[pid].stat, role, rank, claimed[pid].variables, boot, proc_root))
+    launchers = {_launcher(owner, stats, proc_root) for owner in owners}
+    for pid in sorted(one for one in launchers if one is not None):
+        variables = environment(pid, proc_root) or {}
+        processes.append(_describe(stats[pid], "launcher", None, variables, boot, proc_root))
+    order = {"launcher": 0, "scheduler": 1, "rank": 2}
+    processes.sort(key=lambda one: (order[one.role], -1 if one.rank is None else one.rank, one.pid))
+    any_variables = claimed[owners[0]].variables
+    host, port = any_variables.get("MS_SCHED_HOST"), any_variables.get("MS_SCHED_PORT")
+    size = any_variables.get("MS_WORKER_NUM") or any_variables.get("RANK_SIZE") or ""
+    return RunningJob(
+        f"{host}:{port}" if host and port else None,
+        int(size) if size.isascii() and size.isdecimal() else None,
+        tuple(processes),
+        _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
+    )
+
+
+def _owners(claimed: dict[int, _Seen]) -> list[int]:
+    """Those that have their role themselves, and not from a parent or from what msrun had just started.
+
+    A shell that has nothing to do but to run one program with its own role is not the rank: that program is.
+    """
+    tops = [pid for pid in claimed if not _inherits(pid, claimed)]
+    if any(claimed[pid].claim[0] == "rank" and claimed[pid].stat.session == pid for pid in tops):
+        tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid]
+    return [_through_shells(pid, claimed) for pid in tops]
+
+
+def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
+    seen = {pid}
+    parent = claimed[pid].stat.ppid
+    while parent in claimed and parent not in seen:
+        if claimed[parent].claim == claimed[pid].claim:
+            return True
+        seen.add(parent)
+        parent = claimed[parent].stat.ppid
+    return False
+
+
+def _through_shells(pid: int, claimed: dict[int, _Seen]) -> int:
+    while claimed[pid].stat.comm in _SHELLS:
+        children = [one for one, seen in claimed.items() if seen.stat.ppid == pid]
+        if len(children) != 1 or claimed[children[0]].claim != claimed[pid].claim:
+            break
+        pid = children[0]
+    return pid
+
+
+def _launcher(pid: int, stats: dict[int, Stat], proc_root: Path) -> int | None:
+    """The nearest ancestor that is a program that starts ranks."""
+    seen = {pid}
+    while (pid := stats[pid].ppid) in stats and pid not in seen:
+        if any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3]):
+            return pid
+        seen.add(pid)
+    return None
+
+
+def _describe(
+    stat: Stat, role: Role, rank: int | None, variables: dict[str, str], boot: str, proc_root: Path
+) -> JobProcess:
+    return JobProcess(
+        ProcessIdentity(stat.pid, stat.start_time, boot),
+        stat.ppid,
+        stat.session,
+        role,
+        rank,
+        command_line(stat.pid, proc_root),
+        directories_of(stat.pid, proc_root),
+        container_of(stat.pid, proc_root),
+        variables,
+    )
+
+
+def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, ())
+    return frozenset(found)
+
+
+def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
+    """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
+    cmdline = command_line(stat.pid, proc_root)
+    if not cmdline or not any("python" in PurePath(one).name or PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
+        return ()
+    try:
+        uid = (proc_root / str(stat.pid)).stat().st_uid
+    except OSError:
+        return ()
+    return (Hidden(stat.pid, stat.ppid, uid, cmdline),)
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,307 @@
+"""``chaos inject``: the named ranks are hit and proved to be, the fault is undone, and nobody else is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from chaos.history.ledger import Ledger
+from chaos.history.reader import read_history
+from chaos.platforms.process import state
+from chaos.registry import registry
+from chaos.run.directory import read_run, write_json
+from chaos.run.wait import wait_for
+from tests.unit.cli.kit import Ended
+from tests.unit.running_jobs import OwnJob, own_job
+
+Call = Callable[..., Ended]
+
+KINDS = ["kill", "suspend", "terminate"]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[OwnJob]:
+    with own_job(tmp_path / "one") as job:
+        yield job
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[OwnJob]:
+    """Another job beside it, with the same address and port. Whatever a test does, it is as before."""
+    with own_job(tmp_path / "two") as job:
+        before = job.identities()
+        yield job
+        assert job.identities() == before
+        assert {state(identity) for identity in before.values()} == {"alive"}
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "reports"
+
+
+@pytest.mark.parametrize("kind", ["kill", "terminate"])
+def test_a_rank_is_ended_and_the_kernel_says_so(
+    chaos: Call, job: OwnJob, other: OwnJob, reports: Path, kind: str
+) -> None:
+    number = {"kill": 9, "terminate": 15}[kind]
+    identities = job.identities()
+    ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--json")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out)
+    (hit,) = told["hits"]
+    assert (told["outcome"], told["undone"]) == ("landed", None)
+    assert (hit["pid"], hit["start_time"]) == (identities[1].pid, identities[1].start_time)
+    assert hit["evidence"]["said_by"] == "the kernel, by the status of its zombie"
+    assert job.ranks[1].wait() == -number
+    assert state(identities[0]) == "alive"
+    history = read_history(Path(told["directory"]) / "history")
+    assert history.problems == ()
+    landed = history.first("fault.landed")
+    assert landed is not None and landed.data["evidence"][0]["signal"] == number
+    (exited,) = history.select("rank.exit", rank=1, pid=identities[1].pid)
+    assert exited.data["signal"] == number
+
+
+def test_a_suspension_is_undone_after_its_time(chaos: Call, job: OwnJob, other: OwnJob, reports: Path) -> None:
+    identities = job.identities()
+    ended = chaos("inject", "suspend", "--rank", "1", "--job", str(job.work), "--for", "100ms")
+    assert ended.code == 0, ended.err
+    assert "landed" in ended.out and "undone: the job goes on" in ended.out
+    assert {state(identity) for identity in identities.values()} == {"alive"}
+    (run,) = reports.glob("inject-suspend-*")
+    ledger = Ledger(run / "undo.jsonl").read()
+    assert ledger.open == [] and len(ledger.steps) == 1
+    history = read_history(run / "history")
+    landed, healed = history.first("fault.landed"), history.first("fault.healed")
+    assert landed is not None and healed is not None
+    assert healed.mono - landed.mono >= 100e6
+
+
+def test_ctrl_c_ends_a_suspension_without_a_time_in_order(job: OwnJob, reports: Path) -> None:
+    identity = job.identities()[1]
+    command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs), "--json"]
+    process = subprocess.Popen([*command, "--reports", str(reports)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
+    wait_for("its record", lambda: any(reports.glob("*/history/*")) and landed(reports), seconds=30)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert json.loads(out)["undone"] is True
+    assert state(identity) == "alive"
+
+
+def landed(reports: Path) -> bool:
+    (run,) = reports.glob("inject-*")
+    return read_history(run / "history").first("fault.landed") is not None
+
+
+def test_ctrl_c_before_the_time_is_over_is_an_interruption(job: OwnJob, reports: Path) -> None:
+    identity = job.identities()[1]
+    command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs)]
+    process = subprocess.Popen([*command, "--for", "1h", "--reports", str(reports)], stdout=subprocess.DEVNULL)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 130
+    assert state(identity) == "alive"
+
+
+@pytest.fixture
+def killed_while_suspended(job: OwnJob, reports: Path) -> Path:
+    """The run of a ``chaos inject suspend`` that was killed while rank 1 was stopped."""
+    identity = job.identities()[1]
+    command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs)]
+    process = subprocess.Popen([*command, "--reports", str(reports)], stdout=subprocess.DEVNULL)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
+    process.kill()
+    process.wait()
+    (run,) = reports.glob("inject-*")
+    return run
+
+
+def test_heal_continues_what_a_killed_injection_has_stopped_and_ends_nothing(
+    chaos: Call, job: OwnJob, other: OwnJob, reports: Path, killed_while_suspended: Path
+) -> None:
+    identities = job.identities()
+    assert state(identities[1]) == "stopped"
+    healed = chaos("heal", "--json")
+    assert healed.code == 0
+    (told,) = json.loads(healed.out)["runs"]
+    assert any(f"continued {identities[1]}" in text for text in told["done"])
+    assert {state(identity) for identity in identities.values()} == {"alive"}
+    assert chaos("heal").out == "nothing to heal in reports\n"
+
+
+def test_heal_ends_no_process_of_such_a_job_whatever_the_ledger_and_the_environment_say(
+    chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path
+) -> None:
+    token = read_run(killed_while_suspended)["token"]
+    job.start(7, CHAOS_RUN=token)  # as nobody ever makes one
+    with (killed_while_suspended / "undo.jsonl").open("a") as ledger:
+        step = {"record": "step", "id": "job", "fault": None, "action": "end-job", "arguments": {"run": token}}
+        ledger.write(json.dumps({**step, "note": ""}) + "\n")
+    healed = chaos("heal", "--json")
+    assert healed.code == 3
+    (told,) = json.loads(healed.out)["runs"]
+    assert any("must not end it; nothing was ended" in text for text in told["failed"])
+    assert {state(identity) for identity in job.identities().values()} == {"alive"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"start_time": 7}, "has ended"),
+        ({"pid": os.getpid()}, "has ended"),
+        ({"rank": 5}, "is not seen to be rank 5; nothing was sent"),
+        ({"rank": "5"}, "does not say which process"),
+    ],
+)
+def test_heal_continues_no_other_process_than_the_one_that_was_stopped(
+    chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path, change: dict[str, object], said: str
+) -> None:
+    ledger = killed_while_suspended / "undo.jsonl"
+    step = json.loads(ledger.read_text())
+    step["arguments"] |= change
+    ledger.write_text(json.dumps(step) + "\n")
+    (told,) = json.loads(chaos("heal", "--json").out)["runs"]
+    assert said in " ".join([*told["done"], *told["failed"]])
+    assert state(job.identities()[1]) == "stopped"
+
+
+def test_a_step_for_a_running_job_is_nothing_for_a_run_that_started_its_own(
+    chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path
+) -> None:
+    described = read_run(killed_while_suspended)
+    del described["adopted"]
+    write_json(killed_while_suspended / "run.json", described)
+    assert "belongs to a job that was running already" in chaos("heal").out
+    assert state(job.identities()[1]) == "stopped"
+
+
+def test_what_somebody_else_has_stopped_is_not_hit_and_stays_stopped(chaos: Call, job: OwnJob, reports: Path) -> None:
+    identity = job.identities()[1]
+    job.ranks[1].send_signal(signal.SIGSTOP)
+    wait_for("the stop", lambda: state(identity) == "stopped", seconds=20)
+    ended = chaos("inject", "suspend", "--rank", "0", "--rank", "1", "--job", str(job.logs), "--for", "50ms", "--json")
+    assert ended.code == 2
+    first, second = json.loads(ended.out)["hits"]
+    assert (first["outcome"], second["outcome"]) == ("landed", "not landed")
+    assert "stopped already, by somebody else" in second["why"]
+    assert state(identity) == "stopped"
+
+
+def test_an_end_that_nobody_can_tell_is_unknown(
+    chaos: Call, job: OwnJob, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a kernel before 6.15 the parent may be quicker than everybody else."""
+    monkeypatch.setattr("chaos.platforms.adopted.wait_status", lambda descriptor: None)
+    monkeypatch.setattr("chaos.platforms.adopted.read_stat", lambda pid: None)
+    ended = chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json")
+    assert ended.code == 2
+    told = json.loads(ended.out)
+    assert told["outcome"] == "unknown"
+    assert "nobody: its parent has collected the status" in told["hits"][0]["why"]
+    assert read_history(Path(told["directory"]) / "history").first("fault.landed") is None
+
+
+def test_a_rank_that_ended_before_is_not_taken_for_hit(
+    chaos: Call, job: OwnJob, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the time of the fault it is a zombie that somebody else has killed."""
+    from chaos.run import adopted
+
+    inject = adopted.inject
+
+    def late(*arguments: object, **named: object) -> object:
+        job.ranks[1].kill()
+        wait_for("its end", lambda: state(identity) == "zombie", seconds=20)
+        return inject(*arguments, **named)  # type: ignore[arg-type]
+
+    identity = job.identities()[1]
+    monkeypatch.setattr(adopted, "inject", late)
+    ended = chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json")
+    assert (ended.code, json.loads(ended.out)["outcome"]) == (2, "not landed")
+
+
+def test_a_dry_run_shows_who_would_be_hit_and_changes_nothing(chaos: Call, job: OwnJob, reports: Path) -> None:
+    ended = chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--dry-run")
+    assert ended.code == 0
+    title, heads, row, rest = ended.out.splitlines()
+    assert title == "kill would hit:"
+    assert heads.split() == ["rank", "PID", "started", "role", "command", "container"]
+    assert row.split()[:2] == ["1", str(job.ranks[1].pid)] and row.endswith("rank  sleep 1000")
+    assert rest == f"not hit: rank 0 {job.ranks[0].pid}"
+    told = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--dry-run", "--json").out)
+    assert [one["pid"] for one in told["would_hit"]] == [job.ranks[1].pid]
+    assert {state(identity) for identity in job.identities().values()} == {"alive"}
+    assert not reports.exists()
+
+
+def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they_need(
+    chaos: Call, job: OwnJob, reports: Path
+) -> None:
+    for kind in registry("faults").names():
+        ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--dry-run")
+        if kind in KINDS:
+            assert ended.code == 0
+            continue
+        assert ended.code == 64 and "chaos run SCENARIO" in ended.err
+        assert f"In a job that runs: {', '.join(KINDS)}" in ended.err
+        by_agent = "by the agent inside the rank" in ended.err
+        assert by_agent is (kind not in ("disk-full", "read-only", "lose-checkpoint")), kind
+        assert by_agent is ("PYTHONPATH=" in ended.err)
+    assert not reports.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kill", "--rank", "9"], "not among the ranks of that job on this host (0, 1 of 2)"),
+        (["kill", "--rank", "0", "--for", "5s"], "kill has no end"),
+        (["suspend", "--rank", "0", "--for", "5"], "a duration needs a unit"),
+        (["kil", "--rank", "0"], "did you mean 'kill'?"),
+    ],
+)
+def test_what_is_not_clear_is_bad_usage(
+    chaos: Call, job: OwnJob, reports: Path, arguments: list[str], said: str
+) -> None:
+    ended = chaos("inject", *arguments, "--job", str(job.logs))
+    assert (ended.code, said in ended.err) == (64, True), ended.err
+    assert not reports.exists()
+
+
+def test_an_injection_is_not_judged(chaos: Call, job: OwnJob, reports: Path) -> None:
+    told = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json").out)
+    ended = chaos("analyze", told["run"])
+    assert ended.code == 64 and "nothing was planned, so there is no verdict" in ended.err
+    assert json.loads((Path(told["directory"]) / "injection.json").read_text()) == told
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 130), (b"y\n", 0)])
+def test_on_a_terminal_it_shows_who_would_be_hit_and_asks(job: OwnJob, reports: Path, answer: bytes, code: int) -> None:
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "chaos", "inject", "kill", "--rank", "1", "--job", str(job.logs)]
+    process = subprocess.Popen([*command, "--reports", str(reports)], stdin=there, stdout=there, stderr=there)
+    os.close(there)
+    shown = b""
+    while b"? [y/N]: " not in shown:
+        shown += os.read(here, 1000)
+    assert f"kill rank 1 (PID {job.ranks[1].pid})".encode() in shown
+    assert job.ranks[1].poll() is None
+    os.write(here, answer)
+    with suppress(OSError):  # EIO once nobody has the terminal open any more
+        while os.read(here, 1000):
+            pass
+    os.close(here)
+    assert process.wait(30) == code
+    assert (job.ranks[1].poll() == -9) is (code == 0)

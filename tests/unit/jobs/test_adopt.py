@@ -1,0 +1,93 @@
+"""Only the job that was named is meant, and only a rank that is clearly one process; else it is refused with a list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.jobs.adopt import chosen_ranks, named_job
+from chaos.jobs.kind import JobError
+from chaos.platforms.running import JobProcess, survey
+from tests.unit.running_jobs import OwnJob, own_job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[OwnJob]:
+    with own_job(tmp_path / "one") as job:
+        yield job
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[OwnJob]:
+    """Another job with the same address and port."""
+    with own_job(tmp_path / "two") as job:
+        yield job
+
+
+def meant(name: str | Path, *ranks: int, here: Path = Path("/")) -> list[JobProcess]:
+    return chosen_ranks(named_job(survey(), str(name), here=here), ranks, str(name))
+
+
+def refusal(name: str | Path, *ranks: int) -> str:
+    with pytest.raises(JobError) as refused:
+        meant(name, *ranks)
+    return str(refused.value)
+
+
+def test_a_job_is_named_by_its_logs_its_directory_or_a_pid(job: OwnJob, other: OwnJob, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(job.logs)
+    for name in (job.logs, job.work, link, job.ranks[0].pid):
+        (process,) = meant(str(name), 1)
+        assert process.identity == job.identities()[1]
+    (relative,) = meant("logs", 0, here=job.work)
+    assert relative.identity == job.identities()[0]
+
+
+def test_a_directory_above_the_job_does_not_name_it(job: OwnJob, tmp_path: Path) -> None:
+    assert "no job on this host logs or works in that directory" in refusal(tmp_path, 1)
+    assert "no job on this host" in refusal("/", 1)
+
+
+def test_between_the_logs_and_the_working_directory_is_the_job_too(tmp_path: Path) -> None:
+    with own_job(tmp_path / "work", logs="output/msrun_log", ranks=1) as job:
+        (process,) = meant(tmp_path / "work" / "output", 0)
+        assert process.pid == job.ranks[0].pid
+
+
+def test_two_jobs_in_the_directory_are_refused_with_a_list(tmp_path: Path) -> None:
+    with own_job(tmp_path, logs="a", ranks=1) as job, own_job(tmp_path, logs="b", ranks=1) as other:
+        text = refusal(tmp_path, 0)
+        assert "2 jobs run there" in text
+        assert f"--job {job.ranks[0].pid} names it" in text and f"--job {other.ranks[0].pid} names it" in text
+        (process,) = meant(tmp_path / "b", 0)
+        assert process.pid == other.ranks[0].pid
+
+
+def test_a_rank_that_runs_twice_is_refused_unless_its_own_pid_is_given(job: OwnJob) -> None:
+    first, second = job.ranks[1], job.start(1)
+    text = refusal(job.logs, 1)
+    assert "the same rank runs twice" in text and f"PID {first.pid}" in text and f"PID {second.pid}" in text
+    assert "the same rank runs twice" in refusal(job.logs, 0)  # which launch is meant is not clear
+    (process,) = meant(str(first.pid), 1)
+    assert process.pid == first.pid
+
+
+def test_a_rank_of_another_node_is_refused(job: OwnJob) -> None:
+    assert "not among the ranks of that job on this host (0, 1 of 2)" in refusal(job.logs, 7)
+
+
+def test_a_process_of_no_job_is_refused(job: OwnJob) -> None:
+    assert f"process {os.getppid()} is not of a job that has ranks" in refusal(str(os.getppid()), 0)
+    assert f"started from it:\n  the job with ranks 0, 1 that logs in {job.logs}" in refusal(str(os.getpid()), 0)
+    assert "there is no process 4194999" in refusal("4194999", 0)
+    assert "there is no such directory" in refusal("/nowhere", 0)
+
+
+def test_a_job_of_chaos_run_is_refused(tmp_path: Path) -> None:
+    with own_job(tmp_path / "work", ranks=0) as job:
+        job.start(0, CHAOS_RUN="kill-rank-1")
+        assert "`chaos run` has started this job (run kill-rank-1)" in refusal(job.logs, 0)

@@ -1,0 +1,167 @@
+"""Jobs that chaos has not started are found by what msrun gives their processes, each launch apart from every other."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from chaos.platforms.adopted import AdoptedJob
+from chaos.platforms.running import RunningJob, Survey, survey
+from chaos.run.wait import wait_for
+from tests.unit.platforms.fake_proc import FakeProc
+
+CONTAINER = "3f" * 32
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> FakeProc:
+    (tmp_path / "proc").mkdir()
+    return FakeProc(tmp_path / "proc")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def variables(rank: int, role: str = "MS_WORKER", port: int = 8118) -> dict[str, str]:
+    """What msrun of MindSpore 2.10 gives a rank."""
+    return {
+        "MS_ROLE": role,
+        "MS_NODE_ID": str(rank),
+        "RANK_ID": str(rank),
+        "RANK_SIZE": "2",
+        "MS_WORKER_NUM": "2",
+        "MS_SCHED_HOST": "127.0.0.1",
+        "MS_SCHED_PORT": str(port),
+    }
+
+
+SCHEDULER = {name: value for name, value in variables(0, "MS_SCHED").items() if name != "MS_NODE_ID"}
+
+
+def add_msrun(proc: FakeProc, base: int, work: Path, logs: str = "logs", launcher: bool = True) -> None:
+    """What msrun starts, as it was seen: PIDs from ``base`` on; without its launcher its children are init's."""
+    parent = base if launcher else 1
+    if launcher:
+        proc.add(base, 1, "python", "/venv/bin/msrun", "--log_dir=logs", "train.py", variables={}, cwd=work)
+    proc.add(
+        base + 1, parent, "python", "train.py", session=base, variables=SCHEDULER, cwd=work, log=work / logs / "s.log"
+    )
+    for rank in range(2):
+        log = work / logs / f"worker_{rank}.log"
+        own = variables(rank)
+        proc.add(base + 10 * (rank + 1), parent, "python", "train.py", variables=own, cwd=work, log=log)
+        if launcher:
+            tail = ("/usr/bin/tail", "-f", str(log))
+            proc.add(base + 10 * (rank + 1) + 1, parent, *tail, session=base, variables=own, cwd=work)
+
+
+def found(job: RunningJob) -> list[tuple[str, int | None, int]]:
+    return [(process.role, process.rank, process.pid) for process in job.processes]
+
+
+def look(proc: FakeProc) -> Survey:
+    return survey(proc.root)
+
+
+def test_launcher_scheduler_and_ranks_are_told_apart_from_their_helpers(proc: FakeProc, work: Path) -> None:
+    add_msrun(proc, 100, work)
+    proc.add(112, 110, "python", "train.py", session=110, variables=variables(0), cwd=work)  # a data loader
+    (job,) = look(proc).jobs
+    assert found(job) == [("launcher", None, 100), ("scheduler", None, 101), ("rank", 0, 110), ("rank", 1, 120)]
+    assert (job.scheduler, job.size) == ("127.0.0.1:8118", 2)
+    assert {112, 111, 121} <= job.members
+
+
+def test_two_jobs_side_by_side_are_two_even_with_the_same_address(proc: FakeProc, work: Path) -> None:
+    add_msrun(proc, 100, work, "a")
+    add_msrun(proc, 200, work, "b")
+    assert [[process.pid for process in job.ranks] for job in look(proc).jobs] == [[110, 120], [210, 220]]
+
+
+def test_what_an_earlier_launch_has_left_is_no_rank_of_the_new_one(proc: FakeProc, work: Path) -> None:
+    """SIGKILL of msrun leaves its ranks alive; the next launch has the same address, port and directory."""
+    add_msrun(proc, 100, work, launcher=False)
+    add_msrun(proc, 200, work)
+    assert [[process.pid for process in job.ranks] for job in look(proc).jobs] == [[110, 120], [210, 220]]
+
+
+def test_without_a_launcher_the_directory_of_the_logs_tells_jobs_apart(proc: FakeProc, work: Path) -> None:
+    """``msrun --join=False`` ends as soon as it has started the ranks."""
+    add_msrun(proc, 100, work, "a", launcher=False)
+    add_msrun(proc, 200, work, "b", launcher=False)
+    assert [found(job)[0] for job in look(proc).jobs] == [("scheduler", None, 101), ("scheduler", None, 201)]
+
+
+def test_ranks_that_a_shell_started_each_in_its_own_directory_are_one_job(proc: FakeProc, work: Path) -> None:
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank in range(2):
+        directory = work / f"device{rank}"
+        own = {"RANK_ID": str(rank), "RANK_SIZE": "2"}
+        proc.add(110 + rank, 100, "python", session=100, variables=own, cwd=directory, log=directory / "train.log")
+    (job,) = look(proc).jobs
+    assert [(process.rank, process.pid) for process in job.ranks] == [(0, 110), (1, 111)]
+
+
+def test_a_shell_that_only_runs_the_program_is_not_the_rank(proc: FakeProc, work: Path) -> None:
+    proc.add(110, 1, "bash", "run.sh", comm="bash", variables=variables(0), cwd=work)
+    proc.add(111, 110, "python", "train.py", comm="python", session=110, variables=variables(0), cwd=work)
+    (job,) = look(proc).jobs
+    assert [process.pid for process in job.ranks] == [111]
+
+
+def test_a_rank_id_alone_makes_no_rank(proc: FakeProc, work: Path) -> None:
+    proc.add(110, 1, "python", "-m", "http.server", variables={"RANK_ID": "0"}, cwd=work)
+    assert look(proc).jobs == ()
+
+
+def test_a_container_is_told_by_its_cgroup_and_the_pid_in_it(proc: FakeProc, work: Path) -> None:
+    cgroup = f"0::/system.slice/docker-{CONTAINER}.scope\n"
+    proc.add(110, 1, "python", "train.py", variables=variables(0), cwd=work, cgroup=cgroup, inner_pid=7)
+    pod = f"5:cpu:/kubepods/burstable/pod1b2c/{'ab' * 32}\n"
+    proc.add(120, 1, "python", "train.py", variables=variables(1), cwd=work, cgroup=pod)
+    (job,) = look(proc).jobs
+    assert [str(process.container) for process in job.ranks] == [
+        f"{CONTAINER[:12]} (PID 7 in it)",
+        "abababababab (PID 120 in it)",
+    ]
+
+
+def test_python_programs_that_may_not_be_looked_into_are_told(proc: FakeProc, work: Path) -> None:
+    proc.add(110, 1, "/usr/bin/python3", "train.py", variables=None)
+    proc.add(111, 1, "nginx", variables=None)
+    proc.add(112, 2, variables=None)  # of the kernel's
+    (hidden,) = look(proc).hidden
+    assert (hidden.pid, hidden.uid, hidden.cmdline) == (110, proc.root.stat().st_uid, ("/usr/bin/python3", "train.py"))
+
+
+def test_a_rank_in_a_container_of_this_host_is_found_and_hit_from_outside(tmp_path: Path) -> None:
+    """A PID and a mount namespace of its own stand in for the container."""
+    inside = ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a PID namespace of one's own needs unshare(1) and CAP_SYS_ADMIN")
+    given = [f"{name}={value}" for name, value in variables(1, port=8119).items()]
+    log = tmp_path / "worker_1.log"
+    with log.open("wb") as output:
+        outer = subprocess.Popen([*inside, "env", *given, "sleep", "1000"], cwd=tmp_path, stdout=output)
+    try:
+        job = wait_for("the rank", lambda: next(iter(here(survey(), log.parent)), None), seconds=20)
+        (rank,) = job.ranks
+        assert rank.pid != outer.pid
+        assert rank.container is not None and rank.container.pid == 1
+        assert rank.directories.logs == str(tmp_path)
+        with AdoptedJob([rank.identity]) as held:
+            held.signal(rank.identity, signal.SIGKILL)
+            wait_for("its end", lambda: held.exit_status(rank.identity), seconds=20)
+    finally:
+        outer.kill()
+        outer.wait()
+
+
+def here(found: Survey, logs: Path) -> list[RunningJob]:
+    return [job for job in found.jobs if job.processes[0].directories.logs == str(logs)]

@@ -1,0 +1,73 @@
+"""Jobs that run already and that chaos has not started: cheap processes with the environment that msrun gives them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.platforms.process import ProcessIdentity, identify
+from chaos.platforms.procfs import environment
+from chaos.run.wait import wait_for
+
+
+@dataclass
+class OwnJob:
+    """A job of one's own, without a launcher as after ``msrun --join=False``; ``ranks`` are processes by rank."""
+
+    work: Path
+    logs: Path
+    port: int = 8118
+    ranks: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, rank: int, *argv: str, **more: str) -> subprocess.Popen[bytes]:
+        """Start a rank as msrun does: in a session of its own, with its output in its log."""
+        variables = {
+            "PATH": os.environ["PATH"],
+            "MS_ROLE": "MS_WORKER",
+            "MS_NODE_ID": str(rank),
+            "RANK_ID": str(rank),
+            "DEVICE_ID": str(rank),
+            "RANK_SIZE": "2",
+            "MS_WORKER_NUM": "2",
+            "MS_SCHED_HOST": "127.0.0.1",
+            "MS_SCHED_PORT": str(self.port),
+            **more,
+        }
+        with (self.logs / f"worker_{rank}.log").open("wb") as log:
+            process = subprocess.Popen(
+                argv or ("sleep", "1000"),
+                env=variables,
+                cwd=self.work,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.started.append(process)
+        wait_for("exec", lambda: "MS_NODE_ID" in (environment(process.pid) or {}), seconds=20)
+        self.ranks[rank] = process
+        return process
+
+    def identities(self) -> dict[int, ProcessIdentity]:
+        """Who its ranks are now."""
+        return {rank: identify(process.pid) for rank, process in self.ranks.items()}
+
+
+@contextmanager
+def own_job(work: Path, *, logs: str = "logs", ranks: int = 2) -> Iterator[OwnJob]:
+    """Start a job that works in one directory and logs in another below it, and end what is left of it."""
+    job = OwnJob(work, work / logs)
+    job.logs.mkdir(parents=True)
+    try:
+        for rank in range(ranks):
+            job.start(rank)
+        yield job
+    finally:
+        for process in job.started:
+            process.kill()
+            process.wait()
