@@ -43,10 +43,10 @@ class Source:
         return Problem(self.file, line, column, message, printable(text[:_WINDOW]), hint, excerpt, at - start)
 
 
-def read_source(path: Path, what: str = "a scenario file") -> Source:
-    """Read a scenario file, or another YAML file; ``what`` is what messages call it.
+def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES) -> Source:
+    """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
 
-    Raises ScenarioError if it cannot be read, is larger than MAX_BYTES, is not UTF-8 or holds a character that YAML
+    Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML
     does not allow.
     """
     file = printable(str(path))
@@ -58,13 +58,13 @@ def read_source(path: Path, what: str = "a scenario file") -> Source:
         if not path.is_file():
             raise unreadable("is not a file" if path.exists() else "there is no such file")
         with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+            raw = stream.read(most + 1)
     except OSError as error:
         raise unreadable(f"cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise unreadable("is not a usable file name") from None
-    if len(raw) > MAX_BYTES:
-        raise unreadable(f"is larger than {MAX_BYTES // 1024} KiB, the limit for {what}")
+    if len(raw) > most:
+        raise unreadable(f"is larger than {most // 1024} KiB, the limit for {what}")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

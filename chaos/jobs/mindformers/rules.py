@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chaos.jobs.mindformers.keys import MONITOR, saving_of, watch_of
+from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.plan.mechanism import DOCUMENT, NEEDS
@@ -165,6 +166,21 @@ def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
         )
 
 
+def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
+    """In the legacy layout a rollback looks for files of ``load_ckpt_format``, whatever the job saves."""
+    saving = saving_of(case.typed)
+    if "TRE" not in case.on or saving is None or not saving.legacy:
+        return
+    saved, form = saved_format(case.typed.configuration), case.typed.text("load_ckpt_format") or "ckpt"
+    if saved != form:
+        yield case.absent(
+            "load_ckpt_format",
+            f"TRE ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
+            f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
+            f"set load_ckpt_format: {saved}",
+        )
+
+
 def saves_in_the_run(case: Case) -> Iterator[Problem]:
     """The run gives the job an output directory of its own; a directory that is written out would be shared."""
     saving = saving_of(case.typed)
@@ -186,9 +202,8 @@ def names_of_checkpoints(case: Case) -> Iterator[Problem]:
     if prefix is not None and isinstance(prefix.data, str) and "rank" in prefix.data:
         message = "MindFormers ends with 'The prefix for saving checkpoint is not allowed to contain 'rank'.'"
         yield prefix.problem(f"{message} (trainer/trainer.py, 1.8 and 2.1)", "choose another prefix")
-    spare, form = saving.value("remove_redundancy"), saving.value("checkpoint_format")
-    in_ckpt = form is None or form.data == "ckpt"
-    if saving.legacy and in_ckpt and spare is not None and spare.data is True:
+    spare = saving.value("remove_redundancy")
+    if saving.legacy and saved_format(case.typed.configuration) == "ckpt" and spare is not None and spare.data is True:
         yield spare.problem(
             "a checkpoint of the format ckpt, which is the default, is never without redundancy: MindFormers ends with "
             "'The format of checkpoint is ckpt which is not support remove redundancy.' "
@@ -234,6 +249,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     on_ascend,
     watched,
     begins_at_the_first_step,
+    goes_back_to_what_is_saved,
     saves_in_the_run,
     names_of_checkpoints,
     replicas_of_experts,

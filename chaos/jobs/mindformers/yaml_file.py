@@ -22,7 +22,12 @@ from chaos.scenario.yaml_nodes import MAX_DEPTH, explain
 MAX_VALUES = 100_000
 """Most values of one file, each alias counted with everything that it stands for."""
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_BYTES = 256 * 1024
+"""Largest configuration: those of MindFormers have 17 KiB at most, and what is written in Python parses slowly."""
+
+_Loader: Any = yaml.SafeLoader
+"""As MindFormers reads: the loader that is written in C takes some tabs that this one refuses."""
+
 _CORE = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_CORE + name for name in ("str", "int", "float", "bool", "null", "timestamp"))
 _MERGE = object()
@@ -77,7 +82,7 @@ class Value:
 
 def read_yaml(path: Path) -> Value:
     """The mapping that a file holds. Raises ScenarioError, with the place, on anything that MindFormers cannot read."""
-    source = read_source(path, "a configuration")
+    source = read_source(path, "a configuration", MAX_BYTES)
     builder = _Builder(source)
     loader = None
     try:
@@ -131,6 +136,8 @@ class _Builder:
             if isinstance(event, yaml.StreamEndEvent):
                 return
             line, column = event.start_mark.line + 1, event.start_mark.column + 1
+            if not isinstance(event, yaml.AliasEvent) and getattr(event, "anchor", None) in self._anchors:
+                raise self.error(line, column, f"there is an anchor '&{event.anchor}' before this one")
             if isinstance(event, yaml.ScalarEvent):
                 self._add(self._scalar(event, line, column), event.anchor)
             elif isinstance(event, yaml.AliasEvent):

@@ -139,6 +139,20 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # MindFormers then begins anew
     ),
     (
+        "job.yaml",
+        "TRE (scenario.yaml:7) goes back to a checkpoint of load_ckpt_format, which is ckpt, but the job saves",
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("    prefix", "    checkpoint_format: safetensors\n    prefix"),
+            ("callbacks:", f"{WATCH}callbacks:"),
+        ],
+        [
+            (PROTECTION, "protection: [TTP, TRE]"),
+            ("    prefix", "    checkpoint_format: safetensors\n    prefix"),
+            ("callbacks:", f"{WATCH}load_ckpt_format: safetensors\ncallbacks:"),
+        ],
+    ),
+    (
         "job.yaml:20:5",
         "checkpoints go to '/data/ckpt', which two runs would share",
         [("    prefix", "    directory: /data/ckpt\n    prefix")],
