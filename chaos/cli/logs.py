@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _KEEP = 100_000
+_LONGEST = 1000
 
 
 @click.command("logs", short_help="Typed events of any log, and the lines nobody knows.")
@@ -49,7 +50,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     readers = registered_readers()
     code = codes.PASS
     for path in _files(paths):
-        scan = LogScan(keep=_KEEP if unknown else 0)
+        scan = LogScan(keep=_KEEP if unknown else 0, width=_LONGEST)
         counts: Counter[str] = Counter()
         try:
             for event in read_log(path, readers, scan=scan):

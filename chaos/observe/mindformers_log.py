@@ -63,6 +63,41 @@ _TABLE = (
     known("checkpoint.failed", "Error saving checkpoint", r"^Error saving checkpoint: (?P<why_text>.{0,1000})"),
     known("checkpoint.load_begin", "Start Load Checkpoint", r"^\.+Start Load Checkpoint\.+$"),
     known("checkpoint.load_begin", "Loading checkpoint from", r"^Loading checkpoint from: (?P<path_text>\S.{0,4000})"),
+    known(
+        "checkpoint.load_begin",
+        "Start load checkpoint from",
+        r"^\.+Start load checkpoint from (?P<format>ckpt|safetensors)\.+$",
+    ),
+    known("checkpoint.load_begin", "Begin to load ckpt", r"^Begin to load ckpt$"),
+    known("checkpoint.load_end", "End to load ckpt", r"^End to load ckpt, param_dict\.size=(?P<parameters>\d{1,18})"),
+    known(
+        "checkpoint.reads", "heckpoint f", r"^(?:load checkpoint file:|Load checkpoint from) (?P<path_text>\S.{0,4000})"
+    ),
+    known("checkpoint.reads", "Get checkpoint: ", r"^Get checkpoint: (?P<path_text>\S.{0,4000})"),
+    known("checkpoint.reads", "Loading common info", r"^Loading common info from '(?P<path_text>[^']{1,4000})'"),
+    known(
+        "checkpoint.parameters",
+        "are loaded.",
+        r"^All (?P<what>Network|Checkpoint|Optimizer) (?:parameters|weights) are (?P<state>loaded)\.$",
+    ),
+    known(
+        "checkpoint.parameters",
+        "are not loaded",
+        r"^(?P<what>Network|Optimizer) parameters are (?P<state>not loaded): (?P<names_text>.{0,4000})",
+    ),
+    known("checkpoint.part_begin", "Start saving ", r"^\.+ Start saving (?P<what_text>[\w. ]{1,100}?) \.+$"),
+    known(
+        "checkpoint.part_begin",
+        "Saving common info",
+        r"^Saving (?P<what_text>common info) to '(?P<path_text>[^']{1,4000})'",
+    ),
+    known("checkpoint.no_metadata", "No need to save metadata", r"^No need to save metadata\.json for single card"),
+    known("checkpoint.finalised", "execute finalize func", r"^Rank_(?P<rank>\d{1,9}) execute finalize func"),
+    known(
+        "checkpoint.root",
+        "root path of saved",
+        r"^The root path of saved checkpoints is: '(?P<path_text>[^']{1,4000})'",
+    ),
     known("checkpoint.load_end", "Checkpoint Finished", r"^\.+Loading (?:Hugging Face )?Checkpoint Finished\.+$"),
     known("checkpoint.cost", "Save checkpoint cost time", r"Save checkpoint cost time: (?P<seconds>[\d.]{1,30})s"),
     known("checkpoint.loaded", "Loading Time Cost", r"Loading Time Cost: (?P<seconds>[\d.]{1,30}) s"),
@@ -76,6 +111,27 @@ _TABLE = (
     ),
     known("resume.asked", "Specify resume checkpoint", r"Specify resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
     known("resume.candidates", "resume-able checkpoints", r"Find resume-able checkpoints as follow"),
+    known("resume.candidate", "/", r"^(?P<path_text>/\S{1,4000}-\d{1,9}_\d{1,9}\.(?:ckpt|safetensors))$"),
+    known("resume.step", "Set global_step", r"^Set global_step from (?P<before>\d{1,18}) to: (?P<step>\d{1,18})"),
+    known(
+        "resume.batch_changed",
+        "global batch size is changed",
+        r"^Detect global batch size is changed from (?P<before>\d{1,18}) to (?P<after>\d{1,18}), "
+        r"scale: (?P<scale>[\d.]{1,30})",
+    ),
+    known("tft.off", "tft is not valid", r"^tft is not valid$"),
+    known(
+        "train.phase",
+        "...",
+        r"^\.{6,20}(?P<what>Build (?:Dataset|Net|Optimizer|Running Wrapper From Config|Callbacks) For Train"
+        r"|Init (?:Config|Model)|Starting Init Train Model|Model Compiling|Starting Training Model|Training Over)",
+    ),
+    known("train.dataset", "dataset finish", r"^Create training dataset finish, dataset size:(?P<batches>\d{1,18})"),
+    known(
+        "train.epochs",
+        "Will be Training",
+        r"^Will be Training epochs:(?P<epochs>\d{1,18}), sink_size:(?P<sink>-?\d{1,18})",
+    ),
     known("resume.no_meta", "No meta.json available", r"^No meta\.json available"),
     known("resume.begin", "Start ", r"^\.+Start (?:load resume context|resume training) from (?P<source>[\w.]+?)\.+$"),
     known("resume.from", "initial epoch", r"^initial epoch: (?P<epoch>\d{1,18})$"),

@@ -21,7 +21,6 @@ from chaos.plain_files import open_plain
 
 CHUNK = 1 << 20
 _HEAD_LINES = 50
-_SAMPLE_LENGTH = 200
 _PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
 
 
@@ -45,7 +44,8 @@ class LogScan:
 
     ``reader`` is the name of the reader that recognised the content, None when none did. ``unknown`` counts the lines
     that no reader knows, blank ones not included; the first ``keep`` of them are in ``samples`` with their line
-    numbers. ``cut`` counts lines over the limit. ``torn``: the file ends inside a line, which was not read.
+    numbers, up to ``width`` characters of each. ``cut`` counts lines over the limit. ``torn``: the file ends inside a
+    line, which was not read.
     """
 
     lines: int = 0
@@ -55,6 +55,7 @@ class LogScan:
     torn: bool = False
     reader: str | None = None
     keep: int = 20
+    width: int = 200
     samples: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -119,5 +120,5 @@ def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogSc
     if line.strip():
         scan.unknown += 1
         if len(scan.samples) < scan.keep:
-            scan.samples.append((number, line[:_SAMPLE_LENGTH]))
+            scan.samples.append((number, line[: scan.width]))
     return None

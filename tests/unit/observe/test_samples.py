@@ -15,6 +15,9 @@ READERS = built_in_readers(timezone.utc)
 FILES = {
     "train-2-epochs.log": ("mindformers", 92, 12),
     "tre-spike.log": ("mindformers", 89, 43),
+    "resume-iterations.log": ("mindformers", 106, 38),
+    "resume-legacy.log": ("mindformers", 77, 28),
+    "trainer-tre.log": ("mindformers", 96, 16),
     "arf-ttp_log.log.7790": ("ttp", 187, 30),
     "arf-ttp_log.log.7820": ("ttp", 45, 5),
     "hcce-ttp_log.log.1609": ("ttp", 124, 14),
@@ -22,14 +25,18 @@ FILES = {
     "uce-ttp_log.log.1306": ("ttp", 140, 30),
     "uce-ttp_log.log.1309": ("ttp", 47, 5),
 }
-"""Reader, lines, and lines that no reader knows."""
+"""Reader, lines, and lines that no reader knows.
+
+Of the logs of MindFormers' whole Trainer only what Trainer, callbacks and checkpoints say was kept, not the thousand
+lines of configuration.
+"""
 
 MARKS = {
     "train.step": r"\{ Epoch:\[",
     "train.progress": "samples/s/p",
     "train.loss": ", loss is ",
     "train.epoch_time": "Train epoch time",
-    "checkpoint.begin": r"\.{6}Saving ckpt",
+    "checkpoint.begin": r"\.{6}Saving ckpt|Start to save checkpoint",
     "checkpoint.saved": "Finish saving ckpt",
     "tre.thrown": "is greater equal than threshold",
     "ttp.state": "nextState: STATE_OP_",
@@ -50,6 +57,15 @@ SAYS_NOTHING = (
     r"\[ACC [^]]+\] Assert link_",
     r"^\[WARNING\] (?:ME|RUNTIME_FRAMEWORK)\(.*(?:deprecated|may not be supp|bind core policy|BindCore)",
     r" - WARNING - (?:Import PyNative|Model Flops)",
+    # the Trainer about its settings, and the steps of a load whose beginning and end are events
+    r"trainer/(?:base_trainer|utils)\.py:\S+ - \w+ - (?:host_name|Now Running|Input model|See the list|Since the)",
+    r"trainer/(?:base_trainer|utils)\.py:\S+ - \w+ - (?:`full_batch`|The Lazy|The current par|global_batch_size =)",
+    r"trainer/(?:base_trainer|utils)\.py:\S+ - \w+ - (?:Create train|Param|Network Par|warmup_|Recommend|step scale)",
+    r"trainer/(?:base_trainer|utils)\.py:\S+ - \w+ - (?:Sink mode|\.+(?:train network|optimizer) delay)",
+    r"callback\.py:\d+\] - INFO - Full model flops",
+    r"checkpoint/(?:metadata|sharded_tensor|reshard|utils)\.py:\d+\] - ",
+    r"checkpoint/checkpoint\.py:\d+\] - INFO - (?:'common\.json' successfully loaded|\.+(?:Get Meta|Loading State))",
+    r"load_checkpoint_utils\.py:\d+\] - [A-Z]+ - (?:\.{6}(?!Start load checkpoint from)|no metadata info)",
     r"^\[ERROR\] ME.*CPU device is not supported",  # a rehearsal's CPU, named by MindSpore
     r"^Traceback|^  File |^    |^During handling|^-+$|^- C\+\+ Call Stack|^mindspore/ccsrc/",  # a traceback
     r"^RuntimeError: Clean tdt channel is not supported",
@@ -86,3 +102,39 @@ def test_ranks_and_steps_of_a_recovery_are_those_of_the_log(data: Path) -> None:
     assert [event.step for event in events if event.kind == "ttp.prelocked"] == [10]
     assert [event.fields["repair"] for event in events if event.kind == "ttp.agent_chose"] == ["ARF"]
     assert all(event.wall_ns for event in events)
+
+
+def test_a_rollback_inside_the_whole_trainer_can_be_followed(data: Path) -> None:
+    events = list(read_log(data / "samples" / "trainer-tre.log", READERS))
+    told = [event.kind for event in events if event.kind.startswith(("tre.", "tft."))]
+    begin = ["tre.thrown", "tre.barrier", "tre.synchronised", "tre.restore_begin", "tre.channel_cleaned"]
+    assert told == [
+        *begin,
+        "tre.load",
+        "tre.not_loaded",
+        "tre.not_loaded",
+        "tre.restore_end",
+        "tft.resumed",
+        "tft.continued",
+    ]
+    (resumed,) = [event for event in events if event.kind == "tft.resumed"]
+    steps = [event.step or 0 for event in events if event.kind == "train.step"]
+    again = [event.step or 0 for event in events if event.kind == "train.step" and event.line > resumed.line]
+    assert resumed.step is not None and again[0] == resumed.step + 1
+    assert steps == [*range(1, steps[len(steps) - len(again) - 1] + 1), *again]
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("resume-legacy.log", "/job/output/checkpoint/rank_0/qwen3_rank_0-1_6.safetensors"),
+        ("resume-iterations.log", "/job/output/checkpoint/iteration_00000006"),
+    ],
+)
+def test_a_resume_of_either_layout_tells_what_it_reads_and_where_it_goes_on(data: Path, name: str, reads: str) -> None:
+    events = list(read_log(data / "samples" / name, READERS))
+    assert any(
+        str(event.fields.get("path_text")).startswith(reads) for event in events if event.kind == "checkpoint.reads"
+    )
+    assert [event.fields["steps"] for event in events if event.kind == "resume.data_skipped"] == [6]
+    assert [event.step for event in events if event.kind == "train.step"] == [7, 8, 9, 10, 11, 12]
