@@ -33,10 +33,11 @@ def device_violations(scenario: Scenario, traits: JobTraits) -> Iterator[Violati
         return
     if job.protection and job.device == "CPU":
         yield Violation(
-            "job.protection",
-            f"on a CPU MindSpore has no fault tolerance ({_ASCEND_ONLY}), and {kind} puts nothing in its place",
-            text=job.protection[0],
-            hint="leave protection empty, set job.device: Ascend, or use the job kind rehearsal",
+            "job.device",
+            f"on a CPU MindSpore has no fault tolerance ({_ASCEND_ONLY}), {kind} puts nothing in its place, and "
+            f"{', '.join(job.protection)} is on",
+            text=job.device,
+            hint="leave job.protection empty, set job.device: Ascend, or use the job kind rehearsal",
         )
     if job.controller != "rank 0":
         yield Violation(

@@ -53,7 +53,7 @@ class Problems:
         if (origin := self._origin(path)) is not None:
             message = f"{path}, which {origin.file} decides ({origin.key}): {message}"
             hint = f"{hint}; job.overrides can change {origin.key}" if hint else ""
-            self._found.append(Problem(origin.file, origin.line, origin.column, printable(message), hint=hint))
+            self._found.append(origin.problem(message, hint))
             return
         line, column = self._lines.nearest(path) or (0, 0)
         self._found.append(Problem(self._source, line, column, message, text=printable(str(text)), hint=hint))

@@ -20,7 +20,7 @@ class Origin:
     """Where a value stands that a job's own file says.
 
     ``key`` is its name there and ``value`` its text. ``line`` and ``column`` count from 1; line 0 means that the file
-    leaves the key out and that this is what the job then takes.
+    leaves the key out and that this is what the job then takes. ``excerpt`` and ``caret`` are those of a problem.
     """
 
     file: str
@@ -28,6 +28,13 @@ class Origin:
     column: int
     key: str
     value: str
+    excerpt: str = ""
+    caret: int = -1
+
+    def problem(self, message: str, hint: str = "") -> Problem:
+        """A problem with the value, which quotes its line."""
+        text = self.key.rpartition(".")[2]
+        return Problem(self.file, self.line, self.column, printable(message), text, hint, self.excerpt, self.caret)
 
     def __str__(self) -> str:
         if self.line:

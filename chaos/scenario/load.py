@@ -253,7 +253,7 @@ class _Cells:
         if place.broken or (path and path[0] in LITERAL_SECTIONS):
             return
         if (origin := self._origins.get(".".join(map(str, path)))) is not None:
-            self._note(Problem(origin.file, origin.line, origin.column, f"{origin.key}: {message}", origin.value, hint))
+            self._note(origin.problem(f"{origin.key}: {message}", hint))
             return
         line, column, text = place.line, place.column, _last_key(path) if place.exact else ""
         node = place.node

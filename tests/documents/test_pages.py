@@ -66,6 +66,8 @@ def test_scenarios_and_other_yaml_of_a_page_are_sound(page: Path, place: Path) -
                 load_scenario(path, names=None if foreign else known_names())
         elif block.language == "yaml":
             assert yaml.safe_load(block.text), block.where
+            if block.file is not None and "/" not in block.file:
+                (place / block.file).write_text(block.text)  # a scenario may name it
 
 
 def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> None:

@@ -47,7 +47,8 @@ class Configuration:
         """Where a value stands, for plans and messages; with ``default`` for one that the configuration leaves out."""
         if value is None:
             return Origin(shown_path(self.file), 0, 0, key, str(default))
-        return Origin(value.file, value.line, value.column, key, value.shown)
+        quoted = value.problem("")
+        return Origin(value.file, value.line, value.column, key, value.shown, quoted.excerpt, quoted.caret)
 
     def plain(self) -> dict[str, Any]:
         """The merged configuration as plain data."""

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 _COPIES = {False: "mindformers.yaml", True: "mindformers-resume.yaml"}
 """The configurations in the job's directory that its launches train from; the user's own stays as it is."""
 
+_BY_CONFIGURATION = {
+    "job.graph": "is compiled as context.mode of its configuration says",
+    "job.compile_cache": "is told by job.environment (MS_COMPILER_CACHE_ENABLE)",
+    "job.storage.memory": "keeps no checkpoint in memory",
+}
+"""Keys that neither kind of MindFormers job heeds."""
+
 
 class MindFormersJob:
     """Trains with MindFormers' own Trainer and callbacks."""
@@ -40,8 +47,15 @@ class MindFormersJob:
         storage=CHECKPOINTS,
         restarts=True,
         devices=frozenset({"CPU", "Ascend"}),
+        genuine=True,
         watches_slices=True,
-        lacks={"job.script": "trains what job.config says, and runs no script"},
+        lacks={
+            "job.script": "trains what job.config says, and runs no script",
+            "job.agent": "starts no cluster agent: on a cluster MindCluster does",
+            "job.hccl": "has MindSpore's own collectives: set HCCL_EXEC_TIMEOUT in job.environment",
+            "job.storage.mb_per_second": "holds no storage back",
+            **_BY_CONFIGURATION,
+        },
     )
     needs: tuple[str, ...] = ("mindspore", "mindformers", "msrun")
     ports = 1

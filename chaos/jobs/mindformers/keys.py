@@ -7,7 +7,7 @@ for the defaults, mindformers/trainer/utils.py (2.1) for the new layout of check
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaos.jobs.mindformers.configuration import Configuration, callbacks
 from chaos.jobs.mindformers.switches import SWITCHES, mechanisms
@@ -128,9 +128,7 @@ def _layout(typed: Typed, saving: Saving) -> Origin:
     if section is not None and section.data:
         return Origin(section.file, section.line, section.column, "checkpoint", words)
     found = typed.origin("use_legacy_format", words)
-    return Origin(
-        found.file, found.line, found.column, found.key, words if not found.line else f"{found.value} ({words})"
-    )
+    return _named(found, words) if found.line else found
 
 
 def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
@@ -163,9 +161,7 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     ranks = data * model * stages * context
     section = typed.configuration.get("parallel_config")
     origin = typed.configuration.origin("parallel_config", section, "one rank")
-    yield Filled(
-        ("cluster", "ranks"), ranks, Origin(origin.file, origin.line, origin.column, origin.key, f"{ranks} ranks")
-    )
+    yield Filled(("cluster", "ranks"), ranks, replace(origin, value=f"{ranks} ranks"))
     sharded = typed.flag("parallel.enable_parallel_optimizer")
     key = "enable_parallel_optimizer"
     yield Filled((*parallel, key), bool(sharded), typed.origin(f"parallel.{key}", "False"))
@@ -178,7 +174,7 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 
 def _named(origin: Origin, words: str) -> Origin:
-    return Origin(origin.file, origin.line, origin.column, origin.key, f"{origin.value} ({words})")
+    return replace(origin, value=f"{origin.value} ({words})")
 
 
 def _watch(typed: Typed) -> Iterator[Filled]:

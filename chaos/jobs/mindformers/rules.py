@@ -127,18 +127,6 @@ def compiled_step_by_step(case: Case) -> Iterator[Problem]:
         )
 
 
-def on_ascend(case: Case) -> Iterator[Problem]:
-    """MindIO TFT is for Ascend; elsewhere a job that switches it on ends at its start."""
-    mechanism = case.first_of(tuple(NEEDS["MindIO"]))
-    device = case.value("context.device_target")
-    if mechanism is not None and device is not None and device.data != "Ascend" and not case.rehearsed:
-        yield device.problem(
-            f"{mechanism} ({case.written}) needs MindIO TFT, and MindSpore ends with 'MindIO adapter only support on "
-            f"Ascend device but got device {device.shown}!' (2.10, train/callback/_train_fault_tolerance.py)",
-            "train on Ascend, or rehearse the scenario with the kind rehearsal",
-        )
-
-
 def watched(case: Case) -> Iterator[Problem]:
     """TRE acts on an error that only TrainingStateMonitor throws, which must be there and look at the global norm."""
     if "TRE" not in case.on or watch_of(case.typed) is not None:
@@ -246,7 +234,6 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     saves_checkpoints,
     sink_of_steps,
     compiled_step_by_step,
-    on_ascend,
     watched,
     begins_at_the_first_step,
     goes_back_to_what_is_saved,

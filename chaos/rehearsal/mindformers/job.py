@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _CONFIGS = Path(__file__).parent / "configs"
 _DATA = "data/train.jsonl"
 
+_REHEARSED = frozenset({"job.agent", "job.hccl", "job.storage.mb_per_second"})
+"""What the genuine kind lacks and the device layer has."""
+
 
 class MindFormersRehearsal(MindFormersJob):
     """Trains a tiny model. ``job.config`` may also be the name of one of this kind's own configurations."""
@@ -55,6 +58,8 @@ class MindFormersRehearsal(MindFormersJob):
                 "checkpoint.load",
             }
         ),
+        genuine=False,
+        lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
         most_stages=1,
         slices=frozenset({1}),
         shards=frozenset({1}),

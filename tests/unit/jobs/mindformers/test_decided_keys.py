@@ -51,10 +51,10 @@ def test_in_pure_data_parallelism_the_scenario_may_say_how_many_ranks_there_are(
 
 
 def test_ranks_of_the_scenario_must_be_those_of_the_configuration(room: Room) -> None:
-    room.change_scenario("name: example", "name: example\ncluster: {ranks: 8, nodes: 2}")
+    room.change_scenario("name: example", "name: example\ncluster: {ranks: 8}")
     assert "cluster.ranks is 8 here, but job.yaml:13: parallel_config: 4 ranks" in room.refused()
     room.change_scenario("ranks: 8", "ranks: 4")
-    assert room.plan().nodes == 2
+    assert room.plan().ranks == 4
 
 
 def test_checkpoints_of_the_legacy_layout_are_named_by_the_callback(room: Room) -> None:

@@ -62,9 +62,8 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [("  device_target", "  jit_level: O1\n  device_target"), (PROTECTION, "protection: [UCE]")],
     ),
     (
-        "job.yaml:23:3",
-        "TTP (scenario.yaml:7) needs MindIO TFT, and MindSpore ends with 'MindIO adapter only support on Ascend "
-        "device but got device CPU!'",
+        "job.yaml:23:3: job.device, which job.yaml decides (context.device_target)",
+        "on a CPU MindSpore has no fault tolerance (MindIO adapter only support on Ascend device but got device CPU!)",
         [("device_target: Ascend", "device_target: CPU")],
         [("device_target: Ascend", "device_target: CPU"), (PROTECTION, "protection: []")],
     ),
@@ -226,21 +225,25 @@ def test_what_is_forbidden_is_refused_at_its_line_and_its_neighbour_passes(
     apply(room, neighbour).plan()
 
 
-def test_a_problem_quotes_the_line_of_the_configuration(room: Room) -> None:
-    room.change("device_target: Ascend", "device_target: CPU")
-    lines = room.refused().splitlines()
-    assert lines[1:3] == ["      device_target: CPU", "      ^^^^^^^^^^^^^"]
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [("run_mode: train", "run_mode: eval", "run_mode"), ("data_parallel: 4", "data_parallel: 1", "data_parallel")],
+)
+def test_a_problem_quotes_the_line_of_the_configuration(room: Room, old: str, new: str, key: str) -> None:
+    told = room.change(old, new).change_scenario("rank: 1", "rank: 0").refused()
+    indent = "    " if key == "run_mode" else "      "
+    assert f"\n{indent}{new}\n{indent}{'^' * len(key)}\n" in told
 
 
 def test_a_problem_that_an_override_makes_quotes_the_scenario(room: Room) -> None:
-    room.change_scenario("steps: 12", "steps: 12\n  overrides:\n    context.device_target: CPU")
+    room.change_scenario("steps: 12", "steps: 12\n  overrides:\n    context.mode: 1")
     lines = room.refused().splitlines()
-    assert lines[0].startswith("scenario.yaml:8:5: TTP (scenario.yaml:9) needs MindIO TFT")
-    assert lines[1] == "        context.device_target: CPU"
+    assert lines[0].startswith("scenario.yaml:8:5: TTP (scenario.yaml:9) works in graph mode only")
+    assert lines[1] == "        context.mode: 1"
 
 
-def test_a_rehearsal_needs_no_ascend_device(room: Room) -> None:
-    room.change("device_target: Ascend", "device_target: CPU")
+def test_a_rehearsal_takes_what_only_a_genuine_job_lacks(room: Room) -> None:
+    room.change("  device_target", "  mode: 1\n  device_target")
     cell = room.cell()
     assert examine(cell, Path("scenario.yaml"), KIND.traits).problems
     assert not examine(cell, Path("scenario.yaml"), KIND.traits, rehearsed=True).problems
