@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "Two runs side by side: which phase shrank.",
     "logs": "Typed events of any log, and the lines nobody knows.",
     "inject": "Make one fault in a job that runs already.",
+    "watch": "Follow a job that runs already.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }

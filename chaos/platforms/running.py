@@ -159,7 +159,7 @@ def _key(pid: int, claimed: dict[int, _Seen], stats: dict[int, Stat], proc_root:
 
 def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
     """The job of processes with one key; None when none of them has a role of its own."""
-    owners = _owners(claimed)
+    owners = _owners(claimed, proc_root)
     if not owners:
         return None
     processes = []
@@ -183,15 +183,15 @@ def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root
     )
 
 
-def _owners(claimed: dict[int, _Seen]) -> list[int]:
+def _owners(claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
     """Those that have their role themselves, and not from a parent or from what msrun had just started.
 
-    A shell that has nothing to do but to run one program with its own role is not the rank: that program is.
+    A shell that runs one Python program with its own role is not the rank: that program is.
     """
     tops = [pid for pid in claimed if not _inherits(pid, claimed)]
     if any(claimed[pid].claim[0] == "rank" and claimed[pid].stat.session == pid for pid in tops):
         tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid]
-    return [_through_shells(pid, claimed) for pid in tops]
+    return [_through_shells(pid, claimed, proc_root) for pid in tops]
 
 
 def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
@@ -205,11 +205,13 @@ def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
     return False
 
 
-def _through_shells(pid: int, claimed: dict[int, _Seen]) -> int:
+def _through_shells(pid: int, claimed: dict[int, _Seen], proc_root: Path) -> int:
     while claimed[pid].stat.comm in _SHELLS:
         children = [one for one, seen in claimed.items() if seen.stat.ppid == pid]
         if len(children) != 1 or claimed[children[0]].claim != claimed[pid].claim:
             break
+        if claimed[children[0]].stat.comm not in _SHELLS and not _is_python(command_line(children[0], proc_root)):
+            break  # what a script calls on its way
         pid = children[0]
     return pid
 
@@ -257,13 +259,17 @@ def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
 def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
     """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
     cmdline = command_line(stat.pid, proc_root)
-    if not cmdline or not any("python" in PurePath(one).name or PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
+    if not _is_python(cmdline) and not any(PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
         return ()
     try:
         uid = (proc_root / str(stat.pid)).stat().st_uid
     except OSError:
         return ()
     return (Hidden(stat.pid, stat.ppid, uid, cmdline),)
+
+
+def _is_python(cmdline: tuple[str, ...]) -> bool:
+    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def _link(path: Path) -> str:

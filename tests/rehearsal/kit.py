@@ -146,7 +146,12 @@ class Harness:
     def end(self) -> Done:
         """Wait for its end."""
         code = self.process.wait(WAIT_SECONDS)
-        return Done(code, self._output.read_text("utf-8"), self.errors)
+        return Done(code, self.output, self.errors)
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self._output.read_text("utf-8")
 
     @property
     def errors(self) -> str:

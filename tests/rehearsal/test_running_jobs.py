@@ -5,6 +5,7 @@ The ranks train with MindSpore, each by itself: what a job with collectives make
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -119,6 +120,8 @@ def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun:
     with own_job(tmp_path / "bystander") as bystander:
         before = bystander.identities()
         logs = msrun.work / "logs"
+        watch = fresh.start("watch", "--job", logs, "--json")
+        watch.until("its first look", lambda: "rank.found" in watch.output)
 
         done = fresh("inject", "suspend", "--rank", "2", "--job", logs, "--for", "1s", "--json", *at(fresh))
         assert (done.code, done.json["outcome"], done.json["undone"]) == (0, "landed", True), done.errors
@@ -145,6 +148,13 @@ def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun:
         (msrun.work / "enough").touch()
         for rank in (0, 2):
             assert end_of(msrun.ranks[rank]) == ExitStatus(code=0), msrun.lines(rank)[-5:]
+        seen = [json.loads(line) for line in watch.end().output.splitlines()]
+        assert {one["rank"] for one in seen if one["event"] == "rank.stopped"} >= {0}
+        ends = [(one["rank"], one["signal"]) for one in seen if one["event"] == "rank.exit"]
+        assert ends[0] == (1, 9)
+        losses = [one["fields"]["loss"] for one in seen if one.get("kind") == "train.loss"]
+        assert losses and all(isinstance(loss, float) for loss in losses)
+        assert seen[-1]["event"] == "job.end"
         assert bystander.identities() == before
         assert {state(identity) for identity in before.values()} == {"alive"}
 

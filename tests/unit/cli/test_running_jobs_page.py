@@ -25,8 +25,13 @@ def test_every_command_of_the_page_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     listed = commands(PAGE.read_text("utf-8"))
-    assert {command[1] for command in listed} == {"inject", "heal"}
-    with own_job(tmp_path, logs="output/msrun_log"):
+    assert {command[1] for command in listed} == {"inject", "watch", "heal"}
+    with own_job(tmp_path, logs="output/msrun_log") as job:
         for program, *arguments in listed:
+            if arguments[0] == "watch":  # it ends with the job
+                for process in job.started:
+                    process.kill()
+                    process.wait()
+                job.start(0, "sleep", "1")
             ended = chaos(*arguments)
             assert (program, ended.code) == ("chaos", 0), f"{arguments}: {ended.err}"

@@ -115,6 +115,13 @@ def test_a_shell_that_only_runs_the_program_is_not_the_rank(proc: FakeProc, work
     assert [process.pid for process in job.ranks] == [111]
 
 
+def test_what_a_shell_calls_on_its_way_is_not_the_rank(proc: FakeProc, work: Path) -> None:
+    proc.add(110, 1, "bash", "run.sh", comm="bash", variables=variables(0), cwd=work)
+    proc.add(111, 110, "mkdir", "-p", "output", comm="mkdir", session=110, variables=variables(0), cwd=work)
+    (job,) = look(proc).jobs
+    assert [process.pid for process in job.ranks] == [110]
+
+
 def test_a_rank_id_alone_makes_no_rank(proc: FakeProc, work: Path) -> None:
     proc.add(110, 1, "python", "-m", "http.server", variables={"RANK_ID": "0"}, cwd=work)
     assert look(proc).jobs == ()

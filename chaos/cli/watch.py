@@ -1,0 +1,96 @@
+"""``chaos watch``: follow a job that runs already."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.options import job_option
+
+if TYPE_CHECKING:
+    from chaos.history.writer import HistoryWriter
+    from chaos.run.watching import Happened
+
+_LOOK_SECONDS = 1.0
+
+
+@click.command("watch", short_help="Follow a job that runs already.")
+@job_option
+@click.option("--checkpoints", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where it saves.")
+@click.option("--record", metavar="DIR", type=click.Path(path_type=Path), help="Record what is seen in DIR/history.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each thing that happens.")
+@debug_option
+def command(name: str, checkpoints: Path | None, record: Path | None, as_json: bool) -> int:
+    """Follow a job that runs already on this host, until no rank of it is left or until Ctrl-C.
+
+    Shown are its ranks and their states, the steps and losses of their logs, deaths and new processes of a rank, what
+    MindSpore, MindIO TFT and msrun log of a recovery, and checkpoints that appear. The job is left as it is; nothing is
+    written but what --record asks for. On a terminal it is a table, elsewhere lines.
+
+    \b
+    Examples:
+      chaos watch --job output/msrun_log
+      chaos watch --job 4711 --json
+      chaos watch --job output/msrun_log --record seen/
+
+    \b
+    Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended well is not judged.
+    """
+    from chaos.checks.text import readable
+    from chaos.cli.watch_view import open_view
+    from chaos.history.clock import SYSTEM_CLOCK
+    from chaos.jobs.kind import JobError
+    from chaos.observe.registered import registered_readers
+    from chaos.run.watching import Watch
+
+    try:
+        watch = Watch(name, here=Path.cwd(), readers=registered_readers(), checkpoints=checkpoints)
+    except JobError as error:
+        raise click.UsageError(readable(str(error))) from error
+    try:
+        with _recorded(record) as history, open_view(watch, sys.stdout, as_json=as_json) as view:
+            while not watch.ended:
+                for one in watch.look():
+                    view.show(one)
+                    _record(history, one)
+                view.looked()
+                if not watch.ended:
+                    SYSTEM_CLOCK.sleep(_LOOK_SECONDS)
+    finally:
+        watch.close()
+    return codes.PASS
+
+
+@contextmanager
+def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
+    """The history of what is seen, in its own directory."""
+    if directory is None:
+        yield None
+        return
+    from chaos.history.clock import SYSTEM_CLOCK
+    from chaos.history.writer import HistoryWriteError, HistoryWriter
+
+    try:
+        (directory / "history").mkdir(parents=True, exist_ok=True)
+        history = HistoryWriter(
+            directory / "history" / "watch.jsonl", writer="watch", run=directory.name, clock=SYSTEM_CLOCK
+        )
+    except (OSError, HistoryWriteError) as error:
+        raise click.UsageError(f"--record {directory}: {error}") from error
+    with history:
+        yield history
+
+
+def _record(history: HistoryWriter | None, one: Happened) -> None:
+    from chaos.cli.watch_view import finite
+
+    if history is not None:
+        about = {"seen_wall": one.wall_ns, "before": one.before}
+        history.record(one.event, attempt="watched", rank=one.rank, pid=one.pid, **about, **finite(one.data))

@@ -1,0 +1,195 @@
+"""Shows a watched job: a live table on a terminal, plain lines anywhere else, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from chaos.checks.text import readable
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+    from chaos.run.watching import Happened, Watch
+
+_SUMMARY_LOOKS = 10
+"""Looks between two lines about steps and losses."""
+
+_QUIET = frozenset(
+    {"train.step", "train.loss", "train.progress", "train.epoch_time", "cluster.alive", "cluster.waiting"}
+)
+"""Log events that are too many for a line each; steps and losses are in the table and the summary."""
+
+_ROWS = 32
+_LONGEST = 160
+
+
+class View(Protocol):
+    """Shows what happens, one thing after the other."""
+
+    def show(self, one: Happened) -> None:
+        """Something has happened."""
+
+    def looked(self) -> None:
+        """A look at the job is over."""
+
+
+@contextmanager
+def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
+    """The view that fits the stream."""
+    if as_json:
+        yield JsonView(stream)
+    elif not stream.isatty():
+        yield PlainView(watch, stream)
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        table = TableView(watch)
+        with Live(console=Console(file=stream), refresh_per_second=2, get_renderable=table.table) as live:
+            table.attach(live)
+            yield table
+
+
+def headline(one: Happened) -> str | None:
+    """One line about it, None for what a watcher does not want a line for."""
+    data, who = one.data, f"rank {one.rank}"
+    match one.event:
+        case "launcher.found":
+            return f"{data.get('role')}: PID {one.pid}"
+        case "rank.found":
+            return f"{who}: PID {one.pid}"
+        case "rank.restarted":
+            return f"{who}: started again, PID {one.pid} in the place of {data.get('instead_of')}"
+        case "rank.stopped":
+            return f"{who}: stopped (SIGSTOP)"
+        case "rank.continued":
+            return f"{who}: goes on"
+        case "rank.exit":
+            named = who if one.rank is not None else f"PID {one.pid}"
+            return f"{named}: ended with {data.get('how') or _how(data)}"
+        case "checkpoint":
+            return f"{who}: checkpoint of step {data.get('step')}, {data.get('path')}"
+        case "checkpoints.not_searched":
+            return (
+                f"more than {data.get('limit')} files below {data.get('directory')}: not searched for checkpoints; "
+                "name a smaller directory by --checkpoints"
+            )
+        case "job.end":
+            return "the job has ended: no rank of it is left"
+        case "log" if data.get("kind") not in _QUIET and not one.before:
+            about = [f"step {data['step']}"] if data.get("step") is not None else []
+            about += [f"{name}={value}" for name, value in data.get("fields", {}).items()]
+            place = who if one.rank is not None else f"PID {one.pid}"
+            return f"{place}: {data.get('kind')} {' '.join(about)}".rstrip()
+    return None
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN: such a number becomes its text."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class JsonView:
+    """One JSON object a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, one: Happened) -> None:
+        """Print it."""
+        about = {"event": one.event, "wall_ns": one.wall_ns, "rank": one.rank, "pid": one.pid, "before": one.before}
+        print(json.dumps(about | finite(one.data)), file=self._stream, flush=True)
+
+    def looked(self) -> None:
+        """Nothing more."""
+
+
+class PlainView:
+    """A line for each thing that matters, and now and then one about steps and losses."""
+
+    def __init__(self, watch: Watch, stream: TextIO) -> None:
+        self._watch = watch
+        self._stream = stream
+        self._looks = 0
+        self._last = ""
+
+    def show(self, one: Happened) -> None:
+        """Print it if it matters."""
+        if one.event == "job.end":
+            self._summary()
+        if (text := headline(one)) is not None:
+            self._print(text)
+
+    def looked(self) -> None:
+        """Print how far the ranks have come, when they have."""
+        if self._looks % _SUMMARY_LOOKS == 0:
+            self._summary()
+        self._looks += 1
+
+    def _summary(self) -> None:
+        parts = [
+            f"rank {rank} at {view.step}{f' loss {view.loss}' if view.loss else ''}"
+            for rank, view in sorted(self._watch.ranks.items())
+            if view.step
+        ]
+        text = ", ".join(parts[:_ROWS])
+        if text and text != self._last:
+            self._last = text
+            self._print(f"steps: {text}")
+
+    def _print(self, text: str) -> None:
+        print(_line(text), file=self._stream, flush=True)
+
+
+class TableView:
+    """A row for each rank, and what has happened above it."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._live: Live | None = None
+
+    def attach(self, live: Live) -> None:
+        """Show headlines above the table of this display."""
+        self._live = live
+
+    def show(self, one: Happened) -> None:
+        """Print it above the table if it matters."""
+        if self._live is not None and (text := headline(one)) is not None:
+            self._live.console.print(_line(text), markup=False, highlight=False)
+
+    def looked(self) -> None:
+        """The table is made again by itself."""
+
+    def table(self) -> Table:
+        """The table as it is now."""
+        from rich.table import Table
+
+        table = Table("rank", "PID", "state", "step", "loss", "starts", "container", box=None)
+        rows = sorted(self._watch.ranks.items())
+        for rank, view in rows[:_ROWS]:
+            container = "" if view.process.container is None else str(view.process.container)
+            told = (view.state, view.step, view.loss, str(view.starts), container)
+            table.add_row(str(rank), str(view.process.pid), *map(readable, told))
+        if len(rows) > _ROWS:
+            table.add_row("…", "", f"{len(rows) - _ROWS} more ranks")
+        return table
+
+
+def _how(data: dict[str, Any]) -> str:
+    if data.get("signal") is not None:
+        return f"signal {data['signal']}"
+    return "an unknown status" if data.get("code") is None else f"exit code {data['code']}"
+
+
+def _line(text: str) -> str:
+    plain = " ".join(readable(text).split())
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"

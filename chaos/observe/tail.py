@@ -1,0 +1,69 @@
+"""The events of a log that is being written: what stands in it, and then what is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from chaos.observe.lines import LineSplitter
+from chaos.observe.log_event import LogEvent
+from chaos.observe.reader import LogReader, choose_reader
+
+BACK = 256 << 10
+"""Bytes at the end of a log that are read when its following begins: enough for the last steps of any rank."""
+
+_CHUNK = 1 << 20
+_HEAD = 64 << 10
+_HEAD_LINES = 50
+
+
+class LogTail:
+    """One log, held open: it is followed to its end whatever becomes of its name.
+
+    A log that is emptied and begun again, as that of a rank that is started again, is read from its beginning.
+    """
+
+    def __init__(self, stream: BinaryIO, readers: Sequence[LogReader], *, file: str, back: int = BACK) -> None:
+        """``file`` is what the events give as their file."""
+        self._stream = stream
+        self._readers = list(readers)
+        self._file = file
+        self._chosen = False
+        size = stream.seek(0, 2)
+        self._offset = max(0, size - back)
+        self._inside = self._offset > 0  # the first line is the end of one
+        self._splitter = LineSplitter()
+
+    def new_events(self) -> Iterator[LogEvent]:
+        """What has been added since the last call; by the first one, the events at the end of what stands there."""
+        if self._stream.seek(0, 2) < self._offset:
+            self._offset, self._inside, self._splitter = 0, False, LineSplitter()
+        self._choose()
+        while True:
+            self._stream.seek(self._offset)
+            chunk = self._stream.read(_CHUNK)
+            if not chunk:
+                return
+            self._offset += len(chunk)
+            for line in self._splitter.feed(chunk):
+                if self._inside:
+                    self._inside = False
+                    continue
+                event = next((found for reader in self._readers if (found := reader.read(line)) is not None), None)
+                if event is not None:
+                    yield replace(event, file=self._file)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._stream.close()
+
+    def _choose(self) -> None:
+        """Ask the reader first that recognises the content, as soon as there is some."""
+        if self._chosen:
+            return
+        self._stream.seek(0)
+        first = choose_reader(LineSplitter().feed(self._stream.read(_HEAD))[:_HEAD_LINES], self._readers)
+        if first is not None:
+            self._readers = [first, *(reader for reader in self._readers if reader is not first)]
+            self._chosen = True

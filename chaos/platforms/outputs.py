@@ -1,0 +1,65 @@
+"""The logs that a process writes, by the files that it has open: no name has to be guessed, no directory searched."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from chaos.platforms.directories import FileKey
+from chaos.platforms.procfs import PROC, read_text
+
+_LOG = re.compile(r"\.log(\.\d{1,10})?$")
+_OUTPUTS = ("1", "2")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A plain file that a process writes. ``path`` is as the process sees it, ``link`` leads to it while it has it."""
+
+    key: FileKey
+    path: str
+    link: Path
+
+    def open(self) -> BinaryIO:
+        """Open it for reading, without an effect on who writes it. Raises OSError once the process has ended."""
+        descriptor = os.open(self.link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        stream = os.fdopen(descriptor, "rb")
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or (found.st_dev, found.st_ino) != self.key:
+            stream.close()
+            raise FileNotFoundError(f"{self.path}: the process has another file open by now")
+        return stream
+
+
+def outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """Standard output and error of a process where they are plain files, and its files named ``*.log``, ``*.log.N``
+    that it has open for writing. Empty when they cannot be read."""
+    place = proc_root / str(pid) / "fd"
+    try:
+        numbers = sorted(os.listdir(place))  # noqa: PTH208 - names are wanted
+    except OSError:
+        return []
+    found: dict[FileKey, Output] = {}
+    for number in numbers:
+        link = place / number
+        try:
+            path, seen = str(link.readlink()), link.stat()
+        except OSError:
+            continue
+        named = number in _OUTPUTS or _LOG.search(PurePath(path).name) is not None
+        if named and stat.S_ISREG(seen.st_mode) and _writes(pid, number, proc_root):
+            key = (seen.st_dev, seen.st_ino)
+            found.setdefault(key, Output(key, path, link))
+    return list(found.values())
+
+
+def _writes(pid: int, number: str, proc_root: Path) -> bool:
+    """Whether that descriptor is open for writing, by /proc/PID/fdinfo (proc(5): flags in octal)."""
+    for line in (read_text(pid, f"fdinfo/{number}", proc_root) or "").splitlines():
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    return False

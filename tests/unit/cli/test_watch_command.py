@@ -1,0 +1,88 @@
+"""``chaos watch`` ends with the job, tells in lines, JSON or a history what has happened, and judges nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.history.reader import read_history
+from chaos.run.wait import wait_for
+from tests.unit.cli.kit import Ended
+from tests.unit.running_jobs import OwnJob, own_job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[OwnJob]:
+    """Rank 1 ends by itself once it has logged a step, rank 0 when the file ``enough`` is there."""
+    with own_job(tmp_path / "job", ranks=0) as job:
+        job.start(0, "sh", "-c", "until test -e enough; do sleep 0.05; done")
+        job.start(
+            1, "sh", "-c", "echo 'epoch: 1 step: 7, loss is nan'; until test -e enough; do sleep 0.05; done; exit 3"
+        )
+        yield job
+
+
+def watch(job: OwnJob, *options: str) -> tuple[int, list[str]]:
+    """Watch the job, let it end once its ranks have been seen, and return the exit code and what was printed."""
+    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.logs), *options]
+    with subprocess.Popen(command, cwd=job.work, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in job.ranks]
+        (job.work / "enough").touch()
+        lines += process.stdout.readlines()
+        return process.wait(), [line.rstrip("\n") for line in lines]
+
+
+def test_lines_tell_ranks_steps_and_ends(job: OwnJob) -> None:
+    code, lines = watch(job)
+    assert code == 0
+    assert f"rank 1: PID {job.ranks[1].pid}" in lines
+    assert "steps: rank 1 at 1:7 loss nan" in lines
+    assert "rank 1: ended with exit code 3" in lines  # the test has not collected it yet
+    assert lines[-1] == "the job has ended: no rank of it is left"
+
+
+def test_json_and_the_history_tell_the_same(job: OwnJob, tmp_path: Path) -> None:
+    _, lines = watch(job, "--json", "--record", str(tmp_path / "seen"))
+    printed = [json.loads(line) for line in lines]
+    history = read_history(tmp_path / "seen" / "history")
+    assert history.problems == ()
+    assert [one["event"] for one in printed] == [one.event for one in history.events if one.event != "writer.start"]
+    (exited,) = history.select("rank.exit", rank=1)
+    assert exited.data["code"] == 3
+    (loss,) = history.select("log", rank=1)
+    assert loss.data["fields"]["loss"] == "nan"  # JSON has no NaN
+
+
+def test_a_place_that_has_been_recorded_in_is_refused(chaos: Callable[..., Ended], job: OwnJob, tmp_path: Path) -> None:
+    (tmp_path / "seen" / "history").mkdir(parents=True)
+    (tmp_path / "seen" / "history" / "watch.jsonl").touch()
+    ended = chaos("watch", "--job", str(job.logs), "--record", str(tmp_path / "seen"))
+    assert (ended.code, "a history file has one writer" in ended.err) == (64, True)
+
+
+def test_a_terminal_gets_a_table(job: OwnJob) -> None:
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.logs)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    process = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment)
+    os.close(there)
+    shown = bytearray()
+
+    def has(text: str) -> bool:
+        shown.extend(os.read(here, 1000))
+        return text.encode() in shown
+
+    wait_for("the table", lambda: has("1:7"), seconds=60)
+    (job.work / "enough").touch()
+    wait_for("the end", lambda: has("no rank of it is left"), seconds=60)
+    assert process.wait(60) == 0
+    os.close(here)
+    assert b"container" in shown

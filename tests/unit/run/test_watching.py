@@ -1,0 +1,152 @@
+"""Watching a running job tells its deaths, restarts, stops, steps and checkpoints, and changes nothing of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import Clock
+from chaos.jobs.kind import JobError
+from chaos.observe.reader import built_in_readers
+from chaos.platforms.process import state
+from chaos.run import watching
+from chaos.run.wait import wait_for
+from chaos.run.watching import Happened, Watch
+from tests.unit.running_jobs import OwnJob, own_job
+
+Watching = Callable[..., Watch]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[OwnJob]:
+    with own_job(tmp_path / "job") as job:
+        yield job
+
+
+@pytest.fixture
+def watching_job(job: OwnJob, clock: Clock) -> Iterator[Watch]:
+    """Watched from its beginning: its first look is over. A sleep of the clock is all that time needs to pass."""
+    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), checkpoints=job.work, clock=clock)
+    assert told(watch.look(), "rank.found") == [(0, job.ranks[0].pid), (1, job.ranks[1].pid)]
+    yield watch
+    watch.close()
+
+
+def told(happened: list[Happened], event: str) -> list[tuple[int | None, int | None]]:
+    return [(one.rank, one.pid) for one in happened if one.event == event]
+
+
+def log(job: OwnJob, rank: int, text: str) -> None:
+    with (job.logs / f"worker_{rank}.log").open("a") as file:
+        file.write(text)
+
+
+def test_a_death_is_told_with_the_kernels_word(job: OwnJob, watching_job: Watch) -> None:
+    job.ranks[1].kill()
+    wait_for("its end", lambda: state(watching_job.ranks[1].process.identity) == "zombie", seconds=20)
+    (exited,) = [one for one in watching_job.look() if one.event == "rank.exit"]
+    assert (exited.rank, exited.pid, exited.data["signal"]) == (1, job.ranks[1].pid, 9)
+    assert watching_job.ranks[1].state == "ended, signal 9"
+    assert not watching_job.ended
+    assert told(watching_job.look(), "rank.exit") == []
+
+
+def test_a_new_process_of_a_rank_is_a_restart(job: OwnJob, watching_job: Watch) -> None:
+    before = job.ranks[1]
+    before.kill()
+    before.wait()
+    job.start(1)
+    (again,) = [one for one in watching_job.look() if one.event == "rank.restarted"]
+    assert (again.rank, again.pid, again.data["instead_of"]) == (1, job.ranks[1].pid, before.pid)
+    assert (watching_job.ranks[1].state, watching_job.ranks[1].starts) == ("running", 2)
+
+
+def test_a_stop_and_its_end_are_told(job: OwnJob, watching_job: Watch) -> None:
+    identity = watching_job.ranks[0].process.identity
+    for number, now, event in (
+        (signal.SIGSTOP, "stopped", "rank.stopped"),
+        (signal.SIGCONT, "alive", "rank.continued"),
+    ):
+        job.ranks[0].send_signal(number)
+        wait_for(now, lambda now=now: state(identity) == now, seconds=20)  # type: ignore[misc]
+        assert told(watching_job.look(), event) == [(0, job.ranks[0].pid)]
+
+
+def test_steps_losses_and_recoveries_are_read_from_the_logs_that_the_ranks_have_open(
+    job: OwnJob, watching_job: Watch
+) -> None:
+    log(job, 0, "epoch: 1 step: 7, loss is 0.25\n")
+    log(job, 1, "Enter _tft_stop_callback device_id: 1\n")
+    seen = [(one.rank, one.data["kind"]) for one in watching_job.look() if one.event == "log"]
+    assert seen == [(0, "train.loss"), (1, "tft.handler_begin")]
+    assert (watching_job.ranks[0].step, watching_job.ranks[0].loss) == ("1:7", "0.25")
+
+
+def test_the_log_of_the_sdk_is_followed_because_a_rank_writes_it(job: OwnJob, tmp_path: Path, clock: Clock) -> None:
+    elsewhere = tmp_path / "elsewhere" / "ttp_log.log.77"
+    elsewhere.parent.mkdir()
+    line = "2026-11-21 01:32:19.903248 30710 warning [30710][TTP controller.cpp:2518] nextState: STATE_OP_DUMP\n"
+    job.start(3, "sh", "-c", f'exec 7>>"{elsewhere}"; printf "%s" "$LINE" >&7; exec sleep 1000', LINE=line)
+    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), checkpoints=job.work, clock=clock)
+    try:
+        happened = wait_for("the line", lambda: [one for one in watch.look() if one.event == "log"], seconds=20)
+        assert [(one.rank, one.data["kind"]) for one in happened] == [(3, "ttp.state")]
+    finally:
+        watch.close()
+
+
+def test_a_checkpoint_that_appears_is_told_once_and_those_from_before_are_not(
+    job: OwnJob, watching_job: Watch, clock: Clock
+) -> None:
+    place = job.work / "checkpoints" / "rank_1"
+    place.mkdir(parents=True)
+    (place / "mlp-1_5.tmp").touch()
+    clock.sleep(6)
+    assert told(watching_job.look(), "checkpoint") == []
+    (place / "mlp-1_5.tmp").rename(place / "mlp-1_5.ckpt")
+    clock.sleep(6)
+    assert [(one.rank, one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"] == [(1, 5)]
+    clock.sleep(6)
+    assert told(watching_job.look(), "checkpoint") == []
+
+
+def test_a_directory_with_too_many_files_is_not_searched_again_and_again(
+    job: OwnJob, watching_job: Watch, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MAX_FILES", 1)
+    clock.sleep(6)
+    assert len(told(watching_job.look(), "checkpoints.not_searched")) == 1
+    clock.sleep(6)
+    assert told(watching_job.look(), "checkpoints.not_searched") == []
+
+
+def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(job: OwnJob, watching_job: Watch) -> None:
+    log(job, 0, "epoch: 1 step: 9, loss is 0.125\n")
+    for process in job.ranks.values():
+        process.kill()
+        process.wait()
+    happened = watching_job.look()
+    assert [one.event for one in happened][-1] == "job.end"
+    assert watching_job.ended and watching_job.ranks[0].step == "1:9"
+
+
+def test_watching_leaves_the_job_as_it_was(job: OwnJob, watching_job: Watch) -> None:
+    def files() -> list[tuple[str, int]]:
+        return sorted((str(path), path.stat().st_size) for path in job.work.rglob("*"))
+
+    before, identities = files(), job.identities()
+    for _ in range(3):
+        assert watching_job.look() == []
+    assert (files(), job.identities()) == (before, identities)
+    assert {state(identity) for identity in identities.values()} == {"alive"}
+
+
+def test_a_directory_without_a_job_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="no job on this host"):
+        Watch(str(tmp_path), here=Path("/"), readers=[])
+    with pytest.raises(JobError, match="is not of a job that has ranks"):
+        Watch(str(os.getppid()), here=Path("/"), readers=[])
