@@ -179,6 +179,7 @@ class MindFormersLogReader:
     """
 
     name = "mindformers"
+    own_rank = True
 
     def __init__(self, tz: tzinfo | None = None) -> None:
         self._wall = WallTime(tz)

@@ -158,6 +158,7 @@ class MindSporeLogReader:
     """
 
     name = "mindspore"
+    own_rank = True
 
     def __init__(self, tz: tzinfo | None = None) -> None:
         self._wall = WallTime(tz)

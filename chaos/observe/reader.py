@@ -22,10 +22,16 @@ from chaos.plain_files import open_plain
 CHUNK = 1 << 20
 _HEAD_LINES = 50
 _PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
+_RANK_NAME = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log")
+_RANK_DIRECTORY = re.compile(r"rank_(\d{1,9})")
 
 
 class LogReader(Protocol):
-    """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``."""
+    """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``.
+
+    One that reads what a rank says of itself may have ``own_rank = True``: then an event that names no rank gets that
+    of the file, if its name tells one.
+    """
 
     @property
     def name(self) -> str:
@@ -88,12 +94,14 @@ def read_log(
 
     The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
     with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
-    events give as their file, by default the path. ``line_limit`` is in bytes. A ``.log.<pid>`` at the end of the name
-    is the process of all lines that do not name theirs. Raises OSError when the file cannot be read.
+    events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
+    not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun) and ``rank_3/`` (MindFormers' own
+    files) is the rank that writes. Raises OSError when the file cannot be read.
     """
     scan = LogScan() if scan is None else scan
     suffix = _PID_SUFFIX.search(path.name)
     pid = int(suffix[1]) if suffix else None
+    rank = _rank_of(path)
     file = str(path) if name is None else name
     splitter = LineSplitter(line_limit)
     with open_plain(path) as stream:
@@ -104,18 +112,28 @@ def read_log(
         while chunk:
             begin = splitter.lines + 1
             for number, line in enumerate(splitter.feed(chunk), begin):
-                event = _read_line(ordered, line, number, scan)
+                event = _read_line(ordered, line, number, scan, rank)
                 if event is not None:
                     yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid)
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read(CHUNK)
 
 
-def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogScan) -> LogEvent | None:
+def _rank_of(path: Path) -> int | None:
+    """The rank that writes this file, as far as the name tells."""
+    match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(path.parent.name)
+    return int(match[1]) if match else None
+
+
+def _read_line(
+    readers: Sequence[LogReader], line: str, number: int, scan: LogScan, rank: int | None
+) -> LogEvent | None:
     for reader in readers:
         event = reader.read(line)
         if event is not None:
             scan.events += 1
+            if event.rank is None and rank is not None and getattr(reader, "own_rank", False):
+                return replace(event, rank=rank)
             return event
     if line.strip():
         scan.unknown += 1

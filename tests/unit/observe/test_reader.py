@@ -44,6 +44,21 @@ def test_lines_of_the_sdk_inside_a_workers_log_are_read_too(data: Path, tmp_path
     assert "cluster.ready" in kinds
 
 
+@pytest.mark.parametrize(
+    ("name", "rank"), [("worker_3.log", 3), ("worker_3.before-1.log", 3), ("rank_5/info.log", 5), ("a.log", None)]
+)
+def test_what_a_rank_says_of_itself_has_its_rank_and_what_the_sdk_says_of_others_has_theirs(
+    tmp_path: Path, name: str, rank: int | None
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    lost = b"[ERROR] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] The node: 1 is timed out. \n"
+    path.write_bytes(b"epoch: 1 step: 1, loss is 0.5\n" + RENAMED + lost)
+    events = {event.kind: event for event in read_log(path, READERS)}
+    assert (events["train.loss"].rank, events["ttp.renamed"].rank) == (rank, 1)
+    assert (events["cluster.node_lost"].rank, events["cluster.node_lost"].fields["node"]) == (None, 1)
+
+
 def test_a_reader_of_another_package_is_used_like_the_built_in_ones(tmp_path: Path) -> None:
     class Mine:
         name = "mine"
