@@ -1,0 +1,26 @@
+"""What ``npu-smi info`` prints. Documented: UnreadableOutput."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.platforms.ascend.table import read_table
+from chaos.platforms.ascend.unreadable import UnreadableOutput
+from tests.fuzz.mutate import mutate_lines
+from tests.fuzz.target import Target
+
+
+def check(content: bytes, folder: Path) -> None:
+    """Read it."""
+    del folder
+    try:
+        table = read_table(content.decode("utf-8", "replace"))
+    except UnreadableOutput as error:
+        assert "npu-smi info" in str(error) and len(str(error)) < 2000
+        return
+    places = {(one.npu, one.chip) for one in table.chips}
+    assert len(places) == len(table.chips) > 0
+    assert all((one.npu, one.chip) in places for one in table.processes)
+
+
+TARGET = Target("npu_smi_table", mutate_lines, check)
