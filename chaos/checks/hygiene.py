@@ -11,6 +11,8 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.lost_files import LOST_FILES
+from chaos.checks.on_device import TAKE_RANKS
+from chaos.checks.quarantine import judge_quarantine
 from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
@@ -39,6 +41,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         found.settle("every process of the resumed job exits with 0", "they did")
     _judge_healed(plan, history, artifacts, found)
     _judge_left(plan, history, artifacts, found)
+    judge_quarantine(plan, history, found)
     return found.findings()
 
 
@@ -103,6 +106,11 @@ def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Call
         return "any status", lambda signal, code: True
     if fault == "kill":
         return "SIGKILL", lambda signal, code: signal == SIGKILL
+    if fault in TAKE_RANKS:
+        return (
+            "an exit status that tells of the failure",
+            lambda signal, code: signal is not None or code not in (0, None),
+        )
     if plan.mechanism == TTP:
         # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
         return "exit code 1", lambda signal, code: signal is None and code == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaos.checks import on_device
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import (
@@ -105,6 +106,7 @@ def _judge(case: _Case) -> None:
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
     own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
+    own |= on_device.PROOFS
     proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
     evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
@@ -165,6 +167,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     for doubt, where in (
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
+        *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
         *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.docs.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.docs.shipped import shipped_scenarios, some
-from chaos.faults.kind import Lasting, Preparing
+from chaos.faults.kind import Hazardous, Lasting, Preparing
 
 _HEAD = """\
 # Faults
@@ -54,8 +54,9 @@ def _section(point: EntryPoint, scenarios: list[str]) -> str:
         rows.append(("lasts", doc_of(kind, "lasts")))
     if needs := getattr(kind, "needs", ()):
         rows.append(("needs", f"{', '.join(f'`{need}`' for need in needs)} (`chaos doctor` tells whether it is there)"))
-    if risk := getattr(kind, "risk", None):
-        rows.append(("risk", cell(str(risk))))
+    if isinstance(kind, Hazardous):
+        words = f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone}). Allowed by name only (`allow`)"
+        rows.append(("risk", cell(words)))
     rows.append(("scenarios", some(scenarios) or "none is shipped"))
     lines = [f"## {point.name}", "", module_doc(point), "", markdown(type(kind).__doc__), "", "| | |", "|---|---|"]
     return "\n".join([*lines, *(f"| {name} | {text} |" for name, text in rows), ""])

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
+from chaos.scenario.model import Scenario
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,23 @@ class FaultKind(Protocol):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
+
+
+@runtime_checkable
+class Hazardous(Protocol):
+    """A kind of fault that may disturb more than its job. A scenario must allow it by name."""
+
+    @property
+    def hazard(self) -> Hazard:
+        """What it may do, and how that is put back."""
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A kind of fault whose effect depends on where the job lives."""
+
+    def effect_in(self, scenario: Scenario) -> str:
+        """Its effect on the job of this scenario."""
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.budgets import plan_budget
@@ -13,6 +14,7 @@ from chaos.plan.describe import sentence
 from chaos.plan.device import device_violations
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
+from chaos.plan.hazard import Hazard, check_allowed, hazard_reasons
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.mechanisms.tre import check_abnormal
@@ -34,6 +36,8 @@ from chaos.topology.errors import TopologyError
 from chaos.topology.layout import Layout, layout_of, replica_groups
 from chaos.topology.survive import survive
 
+NO_HAZARDS: Mapping[str, Hazard] = MappingProxyType({})
+
 
 def build_plan(
     scenario: Scenario,
@@ -44,6 +48,7 @@ def build_plan(
     traits: JobTraits,
     effects: Mapping[str, str],
     draw_seed: Callable[[], int],
+    hazards: Mapping[str, Hazard] = NO_HAZARDS,
     origins: Mapping[str, Origin] | None = None,
     facts: Mapping[str, Origin] | None = None,
     found: Iterable[Problem] = (),
@@ -58,6 +63,7 @@ def build_plan(
         traits: what this kind of job can observe and how it saves.
         effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error",
             "termination", "storage full", "storage read-only", "abnormal result" or "none".
+        hazards: hazard of every fault kind that has one.
         draw_seed: gives a fresh seed; called for each random target that has none.
         origins: where in the job's own files the values stand that the scenario leaves out, by dotted path.
         facts: what else these files say, by the names that the plan gives it.
@@ -84,6 +90,7 @@ def build_plan(
     violations = layout_violations(scenario, layout, switched_on(scenario.job.protection))
     for violation in (*violations, *job_violations(scenario, layout, traits), *device_violations(scenario, traits)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
+    check_allowed(scenario, faults, hazards, problems)
     check_errors(scenario, faults, problems)
     check_storage(scenario, faults, traits, problems)
     check_pauses(scenario, layout.ranks, faults, problems)
@@ -146,6 +153,7 @@ def build_plan(
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
             *map(sentence, spike_reasons(scenario, spikes)),
+            *hazard_reasons(faults, hazards),
         ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

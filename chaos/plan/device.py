@@ -23,6 +23,13 @@ def device_violations(scenario: Scenario, traits: JobTraits) -> Iterator[Violati
             hint=f"use {' or '.join(sorted(traits.devices))}, or the job kind mindspore",
         )
         return
+    if job.timings == "hardware" and job.device != "Ascend":
+        yield Violation(
+            "job.timings",
+            f"the budgets of hardware are for jobs on Ascend, but the job trains on {job.device}",
+            text=job.timings,
+            hint="use fast or vendor, or set job.device: Ascend",
+        )
     if job.resume_arguments and not traits.resumes_periodic:
         yield Violation(
             "job.resume_arguments",

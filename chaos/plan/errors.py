@@ -16,8 +16,9 @@ EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
 
 _UPDATE = "optimizer.update"
 
-LINK = "link"
-"""The fault kind that breaks a link and leaves it to timeout or watchdog to find that out."""
+LINK, DEVICE_LINK = "link", "npu-link-down"
+"""The fault kinds that break a link, in the device layer and on the device, and leave it to timeout or watchdog to find
+that out."""
 
 FIRST_REPAIRABLE = 2
 """First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
@@ -35,7 +36,7 @@ def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Prob
     for fault in raised:
         _check_trigger(fault, problems)
         _check_promise(scenario, fault, problems)
-        if fault.fault.kind == LINK:
+        if fault.fault.kind in (LINK, DEVICE_LINK):
             _check_link(scenario, fault, problems)
         _check_chooser(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
@@ -94,7 +95,7 @@ def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
 
 def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
     """A link that is down is planned for a job that is started again: then it does not matter which ranks give up."""
-    if scenario.job.hccl is None:
+    if scenario.job.hccl is None and fault.fault.kind == LINK:
         problems.add(
             f"{fault.path}.kind",
             "without job.hccl nothing says when a collective over the broken link gives up",

@@ -19,7 +19,7 @@ MAX_OUTPUT = 1 << 20
 SECONDS = 30.0
 """How long a tool may take. A tool of the driver answers within a second, unless the driver hangs."""
 
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH")
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "HOME", "KUBECONFIG")
 _QUOTED = 300
 
 PLACES: Mapping[str, tuple[str, ...]] = {

@@ -18,6 +18,7 @@ from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
 from chaos.platforms.base import Platform
 from chaos.platforms.children import subreaper
+from chaos.platforms.commands import SystemCommands
 from chaos.platforms.leases import Leases
 from chaos.registry import registry
 from chaos.report.analyze import analyze
@@ -29,6 +30,7 @@ from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
+from chaos.run.quarantine import watching_quarantine
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session
 from chaos.run.versions import choose_sdk, versions, with_timings_of
@@ -238,6 +240,7 @@ class _Runner:
         job.mkdir()
         launches = Launches(self._kind, self._traits, self._platform, self._sdk, self._clock, self._digest_steps)
         with (
+            watching_quarantine(plan, history, self._progress, SystemCommands()),
             self._leases.take_ports(self._kind.ports) as ports,
             open_session(
                 scenario,

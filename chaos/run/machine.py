@@ -13,11 +13,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
+from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
+from chaos.platforms.commands import PLACES, Commands, SystemCommands
 from chaos.platforms.mounts import may_mount
 from chaos.run.interface.fit import disagreements
 from chaos.run.interface.offered import offered_by
@@ -82,6 +84,12 @@ class Machine:
     cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
     memory: Callable[[], int] = _available_memory
     shared_memory: Path = Path("/dev/shm")
+    user: Callable[[], int] = os.geteuid
+    commands: Commands = field(default_factory=SystemCommands)
+
+    def tool(self, name: str) -> str | None:
+        """Where a tool of the vendor is: on the PATH, or where its package puts it."""
+        return self.which(name) or next((one for one in PLACES[name] if os.access(one, os.X_OK)), None)
 
 
 def _python(machine: Machine) -> Probe:
@@ -180,8 +188,34 @@ def _mindformers(machine: Machine) -> Probe:
 
 
 def _npu(machine: Machine) -> Probe:
-    found = machine.which("npu-smi")
+    found = machine.tool("npu-smi")
     return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
+
+
+def _hccn_tool(machine: Machine) -> Probe:
+    found = machine.tool("hccn_tool")
+    advice = "" if found else "it comes with the NPU driver; faults of a device need it"
+    return Probe("hccn_tool", bool(found), found or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
+
+
+def _root(machine: Machine) -> Probe:
+    user = machine.user()
+    advice = "" if user == 0 else "hccn_tool and npu-smi change a device for root only; chaos itself changes no user"
+    return Probe("root", user == 0, "yes" if user == 0 else f"user {user}", advice)
+
+
+def _quarantine(machine: Machine) -> Probe:
+    if machine.tool("npu-smi") is None:
+        return Probe("quarantine", False, "no NPU", "there is no card that the cluster could quarantine")
+    if machine.which("kubectl") is None:
+        advice = "whether the cluster has quarantined a card of this machine is seen with kubectl only"
+        return Probe("quarantine", False, "not known: no kubectl", advice)
+    found = quarantined(node_name(os.environ), machine.commands)
+    if not found.known:
+        return Probe("quarantine", False, f"not known: {found.how}", "give kubectl the right to read ConfigMaps")
+    if found.cards:
+        return Probe("quarantine", False, f"ManuallySeparateNPU: {', '.join(found.cards)}", what_to_do(found.node))
+    return Probe("quarantine", True, f"no card of {found.node} in ManuallySeparateNPU")
 
 
 def _shared_memory(machine: Machine) -> Probe:
@@ -248,6 +282,9 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "own agent": _own_agent,
     "mindformers": _mindformers,
     "npu": _npu,
+    "hccn_tool": _hccn_tool,
+    "root": _root,
+    "quarantine": _quarantine,
     "mounts": _mounts,
     "docker": _later("docker"),
     "ssh": _later("ssh"),

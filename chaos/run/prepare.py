@@ -6,6 +6,7 @@ import secrets
 from itertools import count
 from typing import TYPE_CHECKING
 
+from chaos.faults.kind import FaultKind, Hazardous, Placed
 from chaos.jobs.kind import Configured, Examined
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
@@ -68,18 +69,24 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) 
     scenario = cell.scenario
     faults = registry("faults")
     examined = examine(loaded, cell)
+    kinds = sorted({fault.kind for fault in scenario.faults})
     return build_plan(
         scenario,
         cell.lines,
         source=str(loaded.path),
         cell=cell.name,
         traits=examined.traits,
-        effects={kind: faults.load(kind).effect for kind in {fault.kind for fault in scenario.faults}},
+        effects={kind: _effect(faults.load(kind), scenario) for kind in kinds},
+        hazards={kind: one.hazard for kind in kinds if isinstance(one := faults.load(kind), Hazardous)},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,
         found=examined.problems,
     )
+
+
+def _effect(kind: FaultKind, scenario: Scenario) -> str:
+    return kind.effect_in(scenario) if isinstance(kind, Placed) else kind.effect
 
 
 def fresh_seed() -> int:
@@ -89,8 +96,12 @@ def fresh_seed() -> int:
 
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
-    return needs_of(
-        registry("jobs").load(scenario.job.kind),
-        registry("platforms").load(scenario.cluster.platform),
-        *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
+    device = ("npu",) if scenario.job.device == "Ascend" else ()
+    return (
+        *needs_of(
+            registry("jobs").load(scenario.job.kind),
+            registry("platforms").load(scenario.cluster.platform),
+            *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
+        ),
+        *device,
     )

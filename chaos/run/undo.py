@@ -22,13 +22,14 @@ from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
+from chaos.run.undo_device import recover_link, see_chip
 from chaos.run.undo_storage import unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
 
 _CONTINUE_SECONDS = 10.0
 
-AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage"})
-"""What takes away a directory that living processes of the job write in: done when they have ended."""
+AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage", "see-chip"})
+"""What takes away a directory that living processes of the job write in, or needs a chip that they have left."""
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
@@ -191,6 +192,8 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "remove-directory": remove_directory,
     "unmount-storage": unmount_storage,
     "note-kept": note_kept,
+    "recover-link": recover_link,
+    "see-chip": see_chip,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
 

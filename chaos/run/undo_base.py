@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
+from chaos.platforms.commands import Commands, SystemCommands
 
 
 class CannotUndo(RuntimeError):
@@ -15,14 +16,16 @@ class CannotUndo(RuntimeError):
 
 @dataclass(frozen=True)
 class UndoContext:
-    """What an action may work on: the run with the identity ``token``, nothing else.
+    """What an action may work on: the run with the identity ``token``, and the cards that its ledger names.
 
     ``adopted``: the run has made its faults in a job that was running already. No process of such a job is ever ended.
+    ``commands`` runs the tools of the machine.
     """
 
     token: str
     clock: Clock
     adopted: bool = False
+    commands: Commands = field(default_factory=SystemCommands)
 
 
 UndoAction = Callable[[UndoStep, UndoContext], str]

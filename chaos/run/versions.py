@@ -33,8 +33,8 @@ def choose_sdk(wanted: str) -> str:
 
 def with_timings_of(sdk: str, cell: Cell) -> Cell:
     """The cell with the timings that this SDK has: the vendor's package has its own, whatever the scenario says."""
-    if sdk != "vendor":
-        return cell
     scenario = cell.scenario
+    if sdk != "vendor" or scenario.job.timings == "hardware":
+        return cell
     job = scenario.job.model_copy(update={"timings": "vendor"})
     return replace(cell, scenario=scenario.model_copy(update={"job": job}))

@@ -158,7 +158,11 @@ class Job(Model):
     restart_limit: int = Field(
         3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
     )
-    timings: Literal["fast", "vendor"] = Field("fast", description="Timing profile of the SDK stand-in.")
+    timings: Literal["fast", "vendor", "hardware"] = Field(
+        "fast",
+        description="Timing profile: fast and vendor are those of the SDK stand-in, hardware is the budgets that the "
+        "vendor states, and the default with device: Ascend.",
+    )
     hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
     storage: Storage = Field(Storage(), description="Where checkpoints go, and how fast.")
     graph: bool = Field(False, description="Compile forward and backward into a graph. Default: PyNative.")
@@ -173,6 +177,8 @@ class Job(Model):
     @classmethod
     def _fill_in_for_agent(cls, data: Any) -> Any:
         """With an agent, the controller is in it, and of strategies and mechanisms one follows from the other."""
+        if isinstance(data, dict) and data.get("device") == "Ascend":
+            data = {"timings": "hardware", **data}
         if not isinstance(data, dict) or data.get("agent") is not True:
             return data
         filled = {"controller": "outside", **data}

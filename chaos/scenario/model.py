@@ -115,6 +115,12 @@ class Scenario(Model):
     cluster: Cluster = Field(description="Platform, nodes, ranks and parallel sizes.")
     job: Job = Field(description="What is trained, and the mechanisms that protect it.")
     faults: tuple[Fault, ...] = Field((), strict=False, max_length=MAX_FAULTS, description="The fault schedule.")
+    allow: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Fault kinds that may disturb more than the job, allowed by name: npu-link-down, device-reset, "
+        "node-reboot.",
+    )
     expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
     compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")

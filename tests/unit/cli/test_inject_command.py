@@ -258,7 +258,9 @@ def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they
         assert ended.code == 64 and "chaos run SCENARIO" in ended.err
         assert f"In a job that runs: {', '.join(KINDS)}" in ended.err
         by_agent = "by the agent inside the rank" in ended.err
-        assert by_agent is (kind not in ("disk-full", "read-only", "lose-checkpoint")), kind
+        hazardous = kind in ("device-reset", "node-reboot", "npu-link-down")
+        assert hazardous is ("allow it by name" in ended.err)
+        assert by_agent is (kind not in ("disk-full", "read-only", "lose-checkpoint") and not hazardous), kind
         assert by_agent is ("PYTHONPATH=" in ended.err)
     assert not reports.exists()
 

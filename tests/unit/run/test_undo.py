@@ -277,6 +277,9 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "end-job",
         "remove-directory",
         "unmount-storage",
+        "resume-adopted",
+        "recover-link",
+        "see-chip",
     }
 
 

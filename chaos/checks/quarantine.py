@@ -1,0 +1,32 @@
+"""Part of check ``hygiene``: a run with faults of a device leaves no card quarantined by the cluster."""
+
+from __future__ import annotations
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import text_list
+from chaos.checks.on_device import PROOFS
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"
+
+
+def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
+    """Judge what was seen before and after. Nothing for a run without faults of a device."""
+    if not any(fault.kind in PROOFS for fault in plan.faults):
+        return
+    events = history.select("quarantine")
+    if not events:
+        found.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
+    for event in events:
+        before, after, node = event.data.get("before"), event.data.get("after"), str(event.data.get("node"))
+        if not isinstance(before, list) or not isinstance(after, list):
+            found.unknown(EXPECTED, "the quarantine event names no cards", event.source)
+            continue
+        left = sorted({str(card) for card in after} - {str(card) for card in before})
+        if left:
+            seen = f"left quarantined: {text_list(left)} on {node}; {event.data.get('advice')}"
+            found.fail(EXPECTED, seen, event.source)
+        elif event.data.get("known") is not True:
+            found.unknown(EXPECTED, f"the cluster could not be asked: {event.data.get('how')}", event.source)
+    found.settle(EXPECTED, "none is that was not before")

@@ -1,0 +1,71 @@
+"""``node-reboot``: the machine that a rank runs on is rebooted, with everything on it.
+
+The platform must be able to reboot its nodes and to tell one boot from the next. The platform local is not: the harness
+runs on the same machine (refused by the plan).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_device import NEEDS_SCENARIO
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+
+
+@runtime_checkable
+class RebootsNodes(Protocol):
+    """What a job of a platform with several hosts can do besides. All raise PlatformError."""
+
+    def reboot_node(self, rank: int) -> None:
+        """Order the reboot of the node that this rank runs on."""
+
+    def boot_of_node(self, rank: int) -> str | None:
+        """The kernel's boot ID of that node; None while it does not answer."""
+
+
+class NodeReboot:
+    """Reboots a node. On Ascend: ``reboot``, after which the cluster starts the pod anew.
+
+    A target ``node: N`` hits all of its ranks; the node is rebooted once for them.
+    """
+
+    name = "node-reboot"
+    effect = "death"
+    signal: int | None = None
+    needs_from_start = NEEDS_SCENARIO
+    hazard = Hazard(
+        "severe",
+        "reboots the machine, with everything that runs on it",
+        "it comes back by itself, or not at all",
+        whole_host=True,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a reboot cannot be put back. That the node has come back is part of the evidence."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Reboot the node, unless it is another boot already than the one that the rank began in."""
+        nodes = _nodes(job)
+        if nodes.boot_of_node(victim.rank) == victim.identity.boot:
+            nodes.reboot_node(victim.rank)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node answers again, in another boot than the one that the rank's process belonged to."""
+        boot = _nodes(job).boot_of_node(victim.rank)
+        if boot is None or boot == victim.identity.boot:
+            return None
+        return {"signal": None, "boot": {"before": victim.identity.boot, "after": boot}}
+
+
+def _nodes(job: Job) -> RebootsNodes:
+    if not isinstance(job, RebootsNodes):
+        raise FaultMissed("the platform that the job lives on cannot reboot a node")
+    return job
+
+
+KIND = NodeReboot()

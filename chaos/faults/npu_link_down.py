@@ -1,0 +1,76 @@
+"""``npu-link-down``: the link of a rank's card is taken down, by the vendor's documented tool.
+
+It stays down until it is recovered, so that is in the ledger before. Source: MindCluster, constructing a fault.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, told
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.plan.mechanism import COMMUNICATION
+from chaos.platforms.ascend.hccn import FAULT, SUCCESS
+from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
+from chaos.platforms.base import Job
+from chaos.scenario.model import Scenario
+
+
+class NpuLinkDown:
+    """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
+
+    name = "npu-link-down"
+    effect = COMMUNICATION
+    signal: int | None = None
+    needs = NEEDS
+    needs_from_start = NEEDS_SCENARIO
+    hazard = Hazard(
+        "high",
+        "takes down the network link of a card, for everything that uses it, until it is recovered",
+        "undone by hccn_tool -i ID -cfg recovery",
+    )
+
+    def __init__(self, tools: AscendTools | None = None, cards: Cards | None = None) -> None:
+        self._tools = tools or AscendTools()
+        self._cards = cards or Cards(self._tools)
+
+    def effect_in(self, scenario: Scenario) -> str:
+        """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
+        return self.effect if scenario.cluster.nodes > 1 else "none"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Recover the network of each card, and see that it is healthy. Raises FaultMissed where a card is not known.
+
+        A card that is not healthy before is left alone: its state could not be put back to what it was.
+        """
+        steps = {}
+        for victim in victims:
+            card = self._cards.of(victim).card
+            with told():
+                before = self._tools.net_health(card)
+            if before != SUCCESS:
+                raise FaultMissed(f"the network of card {card} is {before!r} before the fault, not {SUCCESS!r}")
+            note = f"{' '.join(recovery(card))}, until {' '.join(health_command(card))} says {SUCCESS}"
+            steps[card] = UndoStep(f"{fault}-card-{card}", fault, "recover-link", {"card": card}, note)
+        return list(steps.values())
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take the link of the rank's card down. Raises FaultMissed in the tool's words."""
+        del job
+        with told():
+            self._tools.take_link_down(self._cards.of(victim).card)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo)."""
+        del job
+        device = self._cards.of(victim)
+        with told():
+            after = self._tools.net_health(device.card)
+        if after != FAULT:
+            return None
+        return {"signal": None, "device": device.to_json(), "net_health": {"before": SUCCESS, "after": after}}
+
+
+KIND = NpuLinkDown()

@@ -1,0 +1,47 @@
+"""What faults of a device have in common: the card of each rank, and errors of the tools as a missed fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.platforms.ascend.device import Device, NoDevice, device_of
+from chaos.platforms.ascend.tools import AscendTools
+from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.platforms.commands import CommandError
+from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.procfs import environment
+
+NEEDS = ("npu", "hccn_tool", "root")
+"""Probes that must succeed: the tools, and the right to use them."""
+
+NEEDS_SCENARIO = "may disturb more than the job, so a scenario has to allow it by name"
+"""Why such a fault is not made in a job that runs already."""
+
+
+@dataclass
+class Cards:
+    """The cards of ranks, each looked up once: when it is hit, npu-smi may not list its process any more."""
+
+    tools: AscendTools
+    environment: Callable[[int], Mapping[str, str] | None] = environment
+    _known: dict[ProcessIdentity, Device] = field(default_factory=dict)
+
+    def of(self, victim: Victim) -> Device:
+        """The card that this rank trains on. Raises FaultMissed where that cannot be proven."""
+        if victim.identity not in self._known:
+            pid = victim.identity.pid
+            with told():
+                self._known[victim.identity] = device_of(victim.rank, pid, self.environment(pid), self.tools)
+        return self._known[victim.identity]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Let the fault be missed, in the tool's own words, where a tool fails or says what nobody knows."""
+    try:
+        yield
+    except (CommandError, UnreadableOutput, NoDevice) as error:
+        raise FaultMissed(str(error)) from error

@@ -1,0 +1,44 @@
+"""Looking, before and after a run with faults of a device, for cards that the cluster has quarantined."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chaos.faults.kind import Hazardous
+from chaos.history.writer import HistoryWriter
+from chaos.plan.model import Plan
+from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
+from chaos.platforms.commands import Commands
+from chaos.registry import registry
+from chaos.run.interrupts import uninterrupted
+from chaos.run.progress import Progress
+
+
+@contextmanager
+def watching_quarantine(plan: Plan, history: HistoryWriter, progress: Progress, commands: Commands) -> Iterator[None]:
+    """Record the event ``quarantine`` when what is inside has ended. Nothing where no fault can disturb a card."""
+    if not any(isinstance(registry("faults").load(fault.kind), Hazardous) for fault in plan.faults):
+        yield
+        return
+    node = node_name(os.environ)
+    before = quarantined(node, commands)
+    try:
+        yield
+    finally:
+        with uninterrupted():
+            after = quarantined(node, commands)
+            history.record(
+                "quarantine",
+                node=node,
+                known=before.known and after.known,
+                before=list(before.cards),
+                after=list(after.cards),
+                how=after.how if before.known else before.how,
+                advice=what_to_do(node),
+            )
+            if left := sorted({*after.cards} - {*before.cards}):
+                progress.note(f"left quarantined: {', '.join(left)} on {node}; {what_to_do(node)}")
+            elif not (before.known and after.known):
+                progress.note(f"whether a card is left quarantined is not known: {after.how}")

@@ -1,0 +1,64 @@
+"""Undoing faults of a device: its network is recovered, or it is seen to be healthy, and nothing is believed unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaos.history.ledger import UndoStep
+from chaos.platforms.ascend.hccn import SUCCESS
+from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
+from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.platforms.commands import CommandError
+from chaos.run.undo_base import CannotUndo, UndoContext
+from chaos.run.wait import DeadlineExpired, wait_for
+
+LINK_SECONDS = 120.0
+CHIP_SECONDS = 300.0
+MAX_CARD = 1023
+"""Largest number of a card that a ledger may name."""
+
+
+def recover_link(step: UndoStep, context: UndoContext) -> str:
+    """Recover the network of a card and wait until it is healthy. Arguments: card."""
+    card = _number(step, "card")
+    tools = AscendTools(context.commands)
+    by_hand = f"by hand, as root: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
+    try:
+        tools.recover(card)
+        _wait("link", lambda: tools.net_health(card), SUCCESS, LINK_SECONDS, context)
+    except (CommandError, UnreadableOutput, DeadlineExpired) as error:
+        raise CannotUndo(f"the link of card {card} is down or not known to be up: {error}; {by_hand}") from error
+    return f"recovered the network of card {card}: net health {SUCCESS}"
+
+
+def see_chip(step: UndoStep, context: UndoContext) -> str:
+    """Wait until npu-smi lists a chip as OK. Arguments: npu, chip."""
+    npu, chip = _number(step, "npu"), _number(step, "chip")
+    tools = AscendTools(context.commands)
+
+    def health() -> str:
+        return next((one.health for one in tools.table().chips if (one.npu, one.chip) == (npu, chip)), "not listed")
+
+    try:
+        _wait("chip", health, "OK", CHIP_SECONDS, context)
+    except (CommandError, UnreadableOutput, DeadlineExpired) as error:
+        by_hand = "look at it with npu-smi info, and reset it or reboot the machine"
+        raise CannotUndo(f"NPU {npu} chip {chip} is not known to be healthy: {error}; {by_hand}") from error
+    return f"NPU {npu} chip {chip} is OK"
+
+
+def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:
+    seen = ["nothing"]
+
+    def reached() -> bool:
+        seen[0] = look()
+        return seen[0] == wanted
+
+    wait_for(name, reached, seconds=seconds, clock=context.clock, detail=lambda: f"it says {seen[0]}")
+
+
+def _number(step: UndoStep, name: str) -> int:
+    value = step.arguments.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_CARD:
+        raise CannotUndo(f"step {step.id} does not name a {name}: {step.arguments}")
+    return value

@@ -1,0 +1,97 @@
+"""Faults of a device count with the tool's own words alone, and a card that is left quarantined is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chaos.checks.collect import Collector
+from chaos.checks.on_device import device_doubts
+from chaos.checks.quarantine import judge_quarantine
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+from tests.unit.good_run import a_plan
+
+DEVICE = {"npu": 1, "chip": 0, "logic": 1, "card": 1}
+HEALTH = {"before": "Success", "after": "Fault"}
+
+
+def event(name: str, mono: int = 10, **data: Any) -> Event:
+    frame: dict[str, Any] = {"attempt": "train", "rank": 1, "pid": 101}
+    return Event(event=name, mono=mono, wall=mono, seq=mono, writer="harness", data=data, **frame)
+
+
+def history(*events: Event) -> History:
+    return History(events=events, problems=())
+
+
+def doubts(kind: str, evidence: dict[str, Any], *events: Event) -> list[str]:
+    fault = PlannedFault("down", kind, (1,), {"step": 5}, {}, None, 1)
+    found = device_doubts(history(*events), fault, event("fault.landed", 20), {"rank": 1, **evidence}, event("x"))
+    return [text for text, _ in found]
+
+
+def test_a_link_is_down_when_the_vendors_tool_says_so() -> None:
+    assert doubts("npu-link-down", {"device": DEVICE, "net_health": HEALTH}) == []
+    assert doubts("kill", {}) == []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [{}, {"device": DEVICE}, {"net_health": HEALTH}, {"device": DEVICE, "net_health": {**HEALTH, "after": "Success"}}],
+)
+def test_anything_else_proves_no_link(evidence: dict[str, Any]) -> None:
+    assert doubts("npu-link-down", evidence)
+
+
+def test_a_reset_is_proven_by_the_end_of_the_process() -> None:
+    assert doubts("device-reset", {"device": DEVICE}, event("rank.exit", 15, signal=None, code=1)) == []
+    for exits in ([], [event("rank.exit", 15, signal=None, code=0)], [event("rank.exit", 5, signal=9, code=None)]):
+        assert doubts("device-reset", {"device": DEVICE}, *exits)
+
+
+def test_a_reboot_is_proven_by_another_boot() -> None:
+    assert doubts("node-reboot", {"boot": {"before": "a", "after": "b"}}) == []
+    for boot in (None, {"before": "a", "after": "a"}, {"before": "a"}):
+        assert doubts("node-reboot", {"boot": boot})
+
+
+def quarantine(kind: str, *events: Event) -> list[tuple[str, str]]:
+    plan = a_plan()
+    found = Collector("hygiene")
+    judge_quarantine(replace(plan, faults=(replace(plan.faults[0], kind=kind),)), history(*events), found)
+    return [(one.verdict, one.seen) for one in found.findings()]
+
+
+def seen(known: bool, before: list[str], after: list[str]) -> Event:
+    return event(
+        "quarantine",
+        node="worker-1",
+        known=known,
+        before=before,
+        after=after,
+        how="no kubectl",
+        advice="kubectl edit cm",
+    )
+
+
+def test_a_card_that_the_run_leaves_quarantined_is_told_with_what_to_do() -> None:
+    ((verdict, text),) = quarantine("npu-link-down", seen(True, ["Ascend910-3"], ["Ascend910-0", "Ascend910-3"]))
+    assert verdict == "fail"
+    assert "left quarantined: Ascend910-0 on worker-1" in text and "kubectl edit cm" in text
+
+
+def test_one_that_was_before_is_not_the_runs() -> None:
+    assert [one for one, _ in quarantine("npu-link-down", seen(True, ["Ascend910-3"], ["Ascend910-3"]))] == ["pass"]
+
+
+def test_nobody_who_could_be_asked_is_unknown() -> None:
+    assert quarantine("npu-link-down", seen(False, [], []))[0][0] == "unknown"
+    assert quarantine("npu-link-down")[0][0] == "unknown"
+
+
+def test_other_faults_quarantine_nothing() -> None:
+    assert quarantine("kill") == []

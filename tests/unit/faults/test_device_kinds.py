@@ -1,0 +1,224 @@
+"""Faults of a device, driven by the vendor's tools as recorded: evidence, undo on disk before, and no guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.faults import device_reset, node_reboot, npu_link_down
+from chaos.faults.device_reset import DeviceReset
+from chaos.faults.kind import FaultKind, FaultMissed, Hazardous, Placed, Victim, needed_from_start
+from chaos.faults.node_reboot import NodeReboot, RebootsNodes
+from chaos.faults.npu_link_down import NpuLinkDown
+from chaos.faults.on_device import Cards
+from chaos.history.clock import Clock
+from chaos.history.ledger import Ledger
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.plan.schedule import EFFECTS
+from chaos.platforms.ascend.tools import AscendTools
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.commands import Done
+from chaos.registry import registry
+from chaos.run.injection import Injection
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
+from chaos.run.wait import Patience
+from chaos.scenario.model import Scenario
+from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
+from tests.unit.run.fakes import FakeJob, identity, planned
+
+MAP = ("npu-smi info -m", recorded("npu_smi_mapping", "910b3"))
+TABLE = recorded("npu_smi_table", "910b2c-25.0.rc1.2").replace("33777 ", "101   ").replace("33776 ", "100   ")
+INFO = ("npu-smi info", TABLE)
+HEALTH = "hccn_tool -i 1 -net_health -g"
+DOWN = "hccn_tool -i 1 -link -s down"
+RECOVER = "hccn_tool -i 1 -cfg recovery"
+RESET = "npu-smi set -t reset -i 1 -c 0"
+ROOT_ONLY = Done(("hccn_tool",), 1, "", "permission denied: only root user is allowed")
+
+
+def tools_and_cards(commands: Recorded) -> tuple[AscendTools, Cards]:
+    tools = AscendTools(commands)
+    return tools, Cards(tools, lambda pid: {"DEVICE_ID": str(pid - 100)})
+
+
+def victim(rank: int = 1) -> Victim:
+    return Victim(rank, identity(rank), Path("record"), fault="down")
+
+
+class Driven:
+    """One fault, driven as a run drives it: injected, told in the history, and undone from the ledger."""
+
+    def __init__(self, kind: FaultKind, commands: Recorded, folder: Path, clock: Clock) -> None:
+        self.ledger, self.folder, self.clock, self.commands = Ledger(folder / "undo.jsonl"), folder, clock, commands
+        self.job = FakeJob()
+        (folder / "history").mkdir()
+        fault = planned(1, id="down", kind=kind.name, trigger={"elapsed": 0.0})
+        with HistoryWriter(folder / "history" / "harness.jsonl", writer="harness", run="r", clock=clock) as history:
+            injection = Injection(
+                (fault,),
+                {kind.name: kind},
+                history=history,
+                ledger=self.ledger,
+                attempt="train",
+                patience=Patience(30, clock),
+                records=folder,
+            )
+            injection.known.elapsed = 1.0
+            injection.inject_due(self.job, {1: identity(1)})
+
+    def events(self) -> dict[str, dict[str, Any]]:
+        return {event.event: event.data for event in read_history(self.folder / "history").events}
+
+    def undone(self, commands: Recorded | None = None) -> list[tuple[bool, str]]:
+        context = UndoContext("token", self.clock, commands=commands or self.commands)
+        return [(one.ok, one.how) for one in undo_open_steps(self.ledger, UNDO_ACTIONS, context)]
+
+
+@pytest.mark.parametrize("kind", [npu_link_down.KIND, device_reset.KIND, node_reboot.KIND], ids=lambda kind: kind.name)
+def test_a_kind_is_registered_with_its_hazard(kind: FaultKind) -> None:
+    assert registry("faults").load(kind.name) is kind
+    assert kind.effect in EFFECTS
+    assert "a scenario has to allow it by name" in str(needed_from_start(kind))
+    assert isinstance(kind, Hazardous) and kind.hazard.disturbs and kind.hazard.undone
+
+
+def test_a_link_goes_down_with_the_vendors_word_before_and_after_and_comes_up_again(
+    tmp_path: Path, clock: Clock
+) -> None:
+    before = [MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, HEALTHY), (HEALTH, FAULTY)]
+    commands = Recorded([*before, (RECOVER, ""), (HEALTH, FAULTY), (HEALTH, HEALTHY)])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    (evidence,) = run.events()["fault.landed"]["evidence"]
+    assert evidence["net_health"] == {"before": "Success", "after": "Fault"}
+    assert evidence["device"] == {"npu": 1, "chip": 0, "logic": 1, "card": 1}
+    (step,) = run.ledger.open_steps()
+    assert (step.action, step.arguments) == ("recover-link", {"card": 1})
+    assert run.undone() == [(True, "recovered the network of card 1: net health Success")]
+    assert (run.ledger.open_steps(), commands.left) == ([], [])
+
+
+def test_the_undo_is_on_disk_before_the_link_goes_down(tmp_path: Path, clock: Clock) -> None:
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ROOT_ONLY)])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    assert "only root user is allowed" in run.events()["fault.missed"]["reason"]
+    assert [step.action for step in run.ledger.open_steps()] == ["recover-link"]
+
+
+def test_a_card_that_is_not_healthy_before_is_left_alone(tmp_path: Path, clock: Clock) -> None:
+    commands = Recorded([MAP, INFO, (HEALTH, "net health status: Receive timeout\n")])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    assert "is 'Receive timeout' before the fault" in run.events()["fault.missed"]["reason"]
+    assert run.ledger.open_steps() == []
+    assert "fault.injecting" not in run.events()
+
+
+def test_an_answer_that_nobody_knows_is_quoted_and_the_link_recovered_all_the_same(
+    tmp_path: Path, clock: Clock
+) -> None:
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, "Segmentation fault\n")])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    assert "'Segmentation fault'; nothing is guessed" in run.events()["fault.missed"]["reason"]
+    assert run.undone(Recorded([(RECOVER, ""), (HEALTH, HEALTHY)]))[0][0]
+
+
+def test_a_link_that_stays_down_is_told_with_what_to_do_by_hand(tmp_path: Path, clock: Clock) -> None:
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, FAULTY)])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    calls = [(RECOVER, ""), *[(HEALTH, FAULTY)] * 5000]
+    ((ok, how),) = run.undone(Recorded(calls))
+    assert not ok
+    assert "it says Fault" in how
+    assert f"by hand, as root: {RECOVER}; then {HEALTH} must say Success" in how
+    assert run.ledger.open_steps() != []
+    ((ok, how),) = run.undone(Recorded([(RECOVER, ROOT_ONLY)]))
+    assert not ok and "only root user" in how and RECOVER in how
+
+
+def test_a_process_on_no_card_is_missed_before_anything_is_done(tmp_path: Path, clock: Clock) -> None:
+    commands = Recorded([MAP, ("npu-smi info", recorded("npu_smi_table", "910b2c-25.0.rc1.2"))])
+    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    assert "lists process 101 of rank 1 on no chip" in run.events()["fault.missed"]["reason"]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"card": "1"}, {"card": True}, {"card": -1}, {"card": 10**9}])
+def test_a_ledger_that_names_no_card_runs_no_tool(tmp_path: Path, clock: Clock, arguments: dict[str, Any]) -> None:
+    from chaos.history.ledger import UndoStep
+
+    ledger = Ledger(tmp_path / "undo.jsonl")
+    ledger.record(UndoStep("x", "down", "recover-link", arguments))
+    ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=Recorded([])))
+    assert not undone.ok and "does not name a card" in undone.how
+
+
+def test_within_one_server_a_link_that_is_down_does_not_affect_the_job() -> None:
+    def at(nodes: int) -> str:
+        cluster = {"ranks": 4, "nodes": nodes}
+        scenario = Scenario.model_validate({"chaos": 1, "name": "x", "cluster": cluster, "job": {"steps": 3}})
+        assert isinstance(npu_link_down.KIND, Placed)
+        return npu_link_down.KIND.effect_in(scenario)
+
+    assert (at(1), at(2)) == ("none", "communication error")
+
+
+def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_until_the_chip_is_well(
+    tmp_path: Path, clock: Clock
+) -> None:
+    sick = TABLE.replace("1     910B2C              | OK   ", "1     910B2C              | Alarm")
+    commands = Recorded([MAP, INFO, (RESET, ""), ("npu-smi info", sick), INFO])
+    kind = DeviceReset(*tools_and_cards(commands))
+    (step,) = kind.undo_steps("reset", [victim()])
+    job = FakeJob()
+    kind.inject(job, victim())
+    assert commands.answered[-1] == "y\n"
+    assert kind.evidence(job, victim()) is None
+    job.statuses[identity(1)] = ExitStatus(code=1)
+    shown = kind.evidence(job, victim())
+    assert shown is not None and (shown["command"], shown["exit"]) == (RESET, "exit code 1")
+    ledger = Ledger(tmp_path / "undo.jsonl")
+    ledger.record(step)
+    ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=commands))
+    assert (undone.ok, undone.how) == (True, "NPU 1 chip 0 is OK")
+
+
+def test_a_reset_that_is_refused_or_that_nobody_felt_is_missed() -> None:
+    refused = Recorded([MAP, INFO, (RESET, Done(("npu-smi",), 1, "Failed to reset server"))])
+    with pytest.raises(FaultMissed, match="Failed to reset server"):
+        DeviceReset(*tools_and_cards(refused)).inject(FakeJob(), victim())
+    kind = DeviceReset(*tools_and_cards(Recorded([MAP, INFO])))
+    with pytest.raises(FaultMissed, match="exit code 0"):
+        kind.evidence(FakeJob(statuses={identity(1): ExitStatus(code=0)}), victim())
+
+
+class Nodes(FakeJob):
+    """A job whose platform can reboot its nodes."""
+
+    boots: list[str | None]
+    rebooted: list[int]
+
+    def reboot_node(self, rank: int) -> None:
+        self.rebooted.append(rank)
+        self.boots.pop(0)
+
+    def boot_of_node(self, rank: int) -> str | None:
+        return self.boots[0]
+
+
+def test_a_node_is_rebooted_once_and_another_boot_is_the_proof() -> None:
+    job = Nodes()
+    job.boots, job.rebooted = ["boot", None, "next"], []
+    assert isinstance(job, RebootsNodes)
+    kind = NodeReboot()
+    for rank in (0, 1):
+        kind.inject(job, victim(rank))
+    assert job.rebooted == [0]
+    assert kind.evidence(job, victim()) is None  # it does not answer yet
+    job.boots.pop(0)
+    assert kind.evidence(job, victim()) == {"signal": None, "boot": {"before": "boot", "after": "next"}}
+
+
+def test_a_platform_that_cannot_reboot_is_missed_in_words() -> None:
+    with pytest.raises(FaultMissed, match="cannot reboot a node"):
+        NodeReboot().inject(FakeJob(), victim())

@@ -1,0 +1,104 @@
+"""Faults that may disturb more than the job are refused unless the scenario allows them by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaos.run.prepare import known_names, needs_of_scenario, plan_cell
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import Cell, LoadedScenario, load_scenario
+
+SCENARIO = """\
+chaos: 1
+name: x
+cluster: {ranks: 2}
+job: {kind: mindspore, device: Ascend, script: train.py, steps: 12}
+allow: []
+faults:
+  - id: one
+    kind: npu-link-down
+    target: {rank: 1}
+    trigger: {step: 6}
+"""
+ALLOWED = SCENARIO.replace("allow: []", "allow: [npu-link-down]")
+
+
+def loaded(tmp_path: Path, text: str) -> tuple[LoadedScenario, Cell]:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    scenario = load_scenario(path, names=known_names())
+    return scenario, scenario.cells[0]
+
+
+def refusal(tmp_path: Path, text: str) -> str:
+    with pytest.raises(ScenarioError) as refused:
+        plan_cell(*loaded(tmp_path, text))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "risk"), [("npu-link-down", "high"), ("device-reset", "high"), ("node-reboot", "severe")]
+)
+def test_what_is_not_allowed_is_refused_with_its_line_and_risk(tmp_path: Path, kind: str, risk: str) -> None:
+    said = refusal(tmp_path, SCENARIO.replace("npu-link-down", kind))
+    assert "x.yaml:8:" in said
+    assert f"is of {risk} risk: {kind}" in said
+    assert f"allow: [{kind}]" in said
+
+
+def test_another_name_does_not_allow_it(tmp_path: Path) -> None:
+    assert "is of high risk" in refusal(tmp_path, SCENARIO.replace("allow: []", "allow: [device-reset]"))
+
+
+def test_a_link_that_is_down_within_one_server_needs_no_mechanism(tmp_path: Path) -> None:
+    plan = plan_cell(*loaded(tmp_path, ALLOWED))
+    assert plan.mechanism is None
+    assert plan.timings == "hardware"
+    reasons = " ".join(plan.reasons)
+    assert "is of high risk and allowed by name" in reasons
+    assert "80E01801" in reasons and "more than once" not in reasons
+
+
+def test_a_card_that_is_hit_twice_is_warned_of(tmp_path: Path) -> None:
+    again = "  - {id: two, kind: npu-link-down, target: {rank: 1}, trigger: {step: 9}}\n"
+    plan = plan_cell(*loaded(tmp_path, ALLOWED + again))
+    assert "hits the card of rank 1 more than once" in " ".join(plan.reasons)
+
+
+def test_a_reset_is_planned_as_the_loss_of_the_rank(tmp_path: Path) -> None:
+    text = ALLOWED.replace("npu-link-down", "device-reset").replace("steps: 12", "steps: 12, protection: [TTP]")
+    plan = plan_cell(*loaded(tmp_path, text))
+    assert plan.mechanism == "TTP"
+    assert plan.checkpoint is not None and plan.checkpoint.step == 5
+
+
+def test_a_machine_is_not_rebooted_under_the_harness(tmp_path: Path) -> None:
+    assert "the harness runs on the same one" in refusal(tmp_path, ALLOWED.replace("npu-link-down", "node-reboot"))
+
+
+def test_a_job_on_the_cpu_has_no_device_to_hit(tmp_path: Path) -> None:
+    assert "the job trains on CPU" in refusal(tmp_path, ALLOWED.replace("device: Ascend, ", ""))
+
+
+def test_the_tools_and_the_right_to_use_them_are_needed(tmp_path: Path) -> None:
+    _, cell = loaded(tmp_path, ALLOWED)
+    assert {"npu", "hccn_tool", "root"} <= set(needs_of_scenario(cell.scenario))
+    bare = replace(cell, scenario=cell.scenario.model_copy(update={"faults": ()}))
+    assert "hccn_tool" not in needs_of_scenario(bare.scenario)
+    assert "npu" in needs_of_scenario(bare.scenario)
+
+
+@pytest.mark.parametrize(
+    ("job", "total"),
+    [("protection: [UCE]", 30.0), ("protection: [TTP]", 600.0), ("protection: [TTP], resume: false", 600.0)],
+)
+def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, job: str, total: float) -> None:
+    kind = "uce" if "UCE" in job else "kill"
+    text = SCENARIO.replace("npu-link-down", kind).replace("steps: 12", f"steps: 12, {job}")
+    plan = plan_cell(*loaded(tmp_path, text))
+    assert (plan.timings, plan.budget.total, plan.budget.phases) == ("hardware", total, {})
+    written = plan_cell(*loaded(tmp_path, text + "expect: {recovery: {phases: {detection: 9s}}}\n"))
+    assert written.budget.phases == {"detection": 9.0}

@@ -1,0 +1,175 @@
+"""A whole run with a fault of a device: real processes, and tools that answer with the vendor's documented words."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from chaos.history.reader import History, read_history
+from chaos.platforms.leases import Leases
+from chaos.registry import NOUNS, Registry
+from chaos.report.analyze import analyze
+from chaos.run.driver import RunOptions, run_cell
+from chaos.run.heal import heal_run
+from chaos.run.machine import PROBES, Machine, Probe
+from chaos.run.prepare import known_names
+from chaos.run.refusal import Refused
+from chaos.scenario.load import load_scenario
+from tests.unit.fake_job import kind
+from tests.unit.recorded import SEEDS
+from tests.unit.run.fakes import Watcher
+
+SCENARIO = """\
+chaos: 1
+name: device
+cluster: {ranks: 2}
+job: {kind: fake, device: Ascend, steps: 8}
+allow: [npu-link-down]
+faults: [{id: down, kind: npu-link-down, target: {rank: 1}, trigger: {step: 4}}]
+deadlines: {start: 60s, fault: 60s, land: 20s, end: 60s, stop: 5s}
+"""
+
+NPU_SMI = """
+import sys
+from pathlib import Path
+if "-m" in sys.argv:
+    print(Path(SEEDS, "npu_smi_mapping", "910b3.txt").read_text(), end="")
+    raise SystemExit
+pids = {}
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        variables = dict(one.split("=", 1) for one in (process / "environ").read_text().split("\\0") if "=" in one)
+        if (process / "cwd").resolve().is_relative_to(FOLDER) and "MS_NODE_ID" in variables:
+            pids[variables["MS_NODE_ID"]] = process.name
+    except OSError:
+        continue
+table = Path(SEEDS, "npu_smi_table", "910b2c-25.0.rc1.2.txt").read_text()
+for rank, old in (("0", "33776"), ("1", "33777")):
+    table = table.replace(old, pids.get(rank, old))
+print(table, end="")
+"""
+
+HCCN_TOOL = """
+import sys
+from pathlib import Path
+down, said = Path(FOLDER, "down"), " ".join(sys.argv[1:])
+if said == "-i 1 -link -s down":
+    down.touch()
+elif said == "-i 1 -cfg recovery":
+    if not Path(FOLDER, "broken").exists():
+        down.unlink(missing_ok=True)
+elif said == "-i 1 -net_health -g":
+    print("net health status:", "Fault" if down.exists() else "Success")
+else:
+    raise SystemExit(f"no such call: {said}")
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose tools are the machine's, and the fake job, on a device."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("npu-smi", NPU_SMI), ("hccn_tool", HCCN_TOOL), ("kubectl", "raise SystemExit('refused')")):
+        path = tools / name
+        path.write_text(f"#!{sys.executable}\nSEEDS, FOLDER = {str(SEEDS)!r}, {str(tmp_path)!r}\n{text}")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setattr(kind.FakeJobKind, "traits", replace(kind.KIND.traits, devices=frozenset({"Ascend"})))
+    monkeypatch.setitem(PROBES, "root", lambda machine: Probe("root", True, "as if"))
+    known = {
+        "chaos.jobs": [EntryPoint("fake", f"{kind.__name__}:KIND", "chaos.jobs")],
+        "chaos.faults": [EntryPoint("npu-link-down", "chaos.faults.npu_link_down:KIND", "chaos.faults")],
+        "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],
+    }
+
+    def registry(group: str) -> Registry:
+        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
+
+    for module in ("driver", "prepare", "quarantine", "launches"):
+        monkeypatch.setattr(f"chaos.run.{module}.registry", registry)
+    monkeypatch.setattr("chaos.run.driver.Leases", lambda: Leases(tmp_path / "leases"))
+    return tmp_path
+
+
+def run(machine: Path, text: str = SCENARIO) -> Path:
+    path = machine / "device.yaml"
+    path.write_text(text)
+    loaded = load_scenario(path, settings={}, names=known_names())
+    options = RunOptions(machine / "reports", 1, "none", "standin")
+    return run_cell(loaded, loaded.cells[0], options, Watcher()).run_dir
+
+
+def history_of(run_dir: Path) -> History:
+    return read_history(run_dir / "history")
+
+
+def verdict(run_dir: Path, check: str) -> str:
+    said = {one.verdict for one in analyze(run_dir).checks if one.name == check}
+    return next(worst for worst in ("fail", "unknown", "pass") if worst in said)
+
+
+def test_the_link_goes_down_under_the_job_and_is_up_again_afterwards(machine: Path) -> None:
+    run_dir = run(machine)
+    history = history_of(run_dir)
+    (landed,) = history.select("fault.landed")
+    (evidence,) = landed.data["evidence"]
+    assert evidence["net_health"] == {"before": "Success", "after": "Fault"}
+    assert evidence["device"]["card"] == 1
+    (healed,) = history.select("fault.healed")
+    assert healed.data["how"] == "recovered the network of card 1: net health Success"
+    assert not (machine / "down").exists()
+    assert verdict(run_dir, "injection") == "pass"
+    (quarantine,) = history.select("quarantine")
+    assert quarantine.data["known"] is False and "'refused'" in quarantine.data["how"]
+    assert verdict(run_dir, "hygiene") == "unknown"
+
+
+def test_a_link_that_cannot_be_recovered_is_a_failure_that_heal_mends_later(machine: Path) -> None:
+    from chaos.run import undo_device
+
+    (machine / "broken").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(undo_device, "LINK_SECONDS", 1.0)
+        run_dir = run(machine)
+        failed = history_of(run_dir).select("undo.failed")
+    assert failed and "by hand, as root: hccn_tool -i 1 -cfg recovery" in failed[-1].data["why"]
+    assert verdict(run_dir, "hygiene") == "fail"
+    (machine / "broken").unlink()
+    report = heal_run(run_dir)
+    assert any("recovered the network of card 1" in done for done in report.done)
+    assert not (machine / "down").exists()
+
+
+def test_without_the_tool_the_run_is_refused_before_it_starts(machine: Path) -> None:
+    (machine / "tools" / "hccn_tool").unlink()
+    with pytest.raises(Refused, match="hccn_tool: neither on the PATH"):
+        run(machine)
+    assert not (machine / "reports").exists()
+
+
+def test_a_card_that_the_cluster_quarantines_meanwhile_is_told(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_NAME", "worker-1")
+    kubectl = machine / "tools" / "kubectl"
+    kubectl.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
+        f"name = 'manual' if 'clusterd-manual-info-cm' in sys.argv else 'plugin'\n"
+        f"text = Path({str(SEEDS)!r}, 'quarantine', name + '.json').read_text()\n"
+        f"asked = Path({str(machine)!r}, 'asked-' + name)\n"
+        "print(text if asked.exists() else text.replace('worker-1', 'other').replace('Ascend910-0', ''))\n"
+        "asked.touch()\n"
+    )
+    kubectl.chmod(0o755)
+    run_dir = run(machine)
+    assert verdict(run_dir, "hygiene") == "fail"
+    (quarantine,) = history_of(run_dir).select("quarantine")
+    assert quarantine.data["after"] == ["Ascend910-0", "Ascend910-2"]
+    assert (quarantine.data["known"], quarantine.data["before"]) == (True, [])
+
+
+def test_the_probe_finds_the_tools_where_the_path_has_them(machine: Path) -> None:
+    assert PROBES["hccn_tool"](Machine()).ok and PROBES["npu"](Machine()).ok
