@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from chaos.history.clock import boot_id
@@ -36,15 +36,11 @@ class JobProcess:
     cmdline: tuple[str, ...]
     directories: Directories
     container: Container | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    run: str | None = None
 
     @property
     def pid(self) -> int:
         return self.identity.pid
-
-    @property
-    def run(self) -> str | None:
-        return self.variables.get(RUN_VARIABLE)
 
     def __str__(self) -> str:
         what = f"rank {self.rank}" if self.role == "rank" else self.role
@@ -238,7 +234,7 @@ def _describe(
         command_line(stat.pid, proc_root),
         directories_of(stat.pid, proc_root),
         container_of(stat.pid, proc_root),
-        variables,
+        variables.get(RUN_VARIABLE),
     )
 
 

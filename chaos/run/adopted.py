@@ -174,8 +174,9 @@ class _Injection:
         return None
 
     def _own(self, step: UndoStep, process: JobProcess) -> UndoStep:
-        """The kind's step, for a process without the run's identity."""
-        assert process.rank is not None and step.action == "resume-process", step
+        """The kind's step, for a process that does not carry the run's identity."""
+        if step.action != "resume-process" or process.rank is None:
+            return replace(step, fault=self._fault)
         note = f"{step.note} (kill -CONT {process.pid} does it by hand)"
         return adopted_step(replace(step, fault=self._fault, note=note), process.rank)
 

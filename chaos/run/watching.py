@@ -16,9 +16,10 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.observe.tail import LogTail
 from chaos.platforms.adopted import AdoptedJob
+from chaos.platforms.children import collect
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.outputs import outputs_of
-from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
 
 _OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
@@ -76,7 +77,7 @@ class Watch:
         self._clock = clock
         self._readers = readers
         self._key: FileKey | None = None if name.isdecimal() else key_of(here / name)
-        self._held: dict[ProcessIdentity, AdoptedJob] = {}
+        self._held: dict[ProcessIdentity, AdoptedJob | None] = {}
         self._known: set[ProcessIdentity] = set()
         self._tails: dict[FileKey, tuple[LogTail, JobProcess]] = {}
         self._first = True
@@ -104,7 +105,7 @@ class Watch:
 
     def close(self) -> None:
         """Let go of the job's processes and logs."""
-        for held in self._held.values():
+        for held in filter(None, self._held.values()):
             held.close()
         for tail, _ in self._tails.values():
             tail.close()
@@ -141,35 +142,40 @@ class Watch:
                     was = earlier.process.pid
                     yield self._now("rank.restarted", process, instead_of=was, starts=view.starts)
             view = self.ranks[process.rank]
-            state = self._held[process.identity].state(process.identity)
-            now = {"stopped": "stopped", "alive": "running"}.get(state, view.state)
+            now = {"stopped": "stopped", "alive": "running"}.get(state(process.identity), view.state)
             if view.process.identity == process.identity and now != view.state:
                 view.state = now
                 yield self._now("rank.stopped" if now == "stopped" else "rank.continued", process)
 
     def _hold(self, process: JobProcess) -> bool:
+        """Keep a descriptor of the process, by which its exit status is known for longer; False when it has ended.
+
+        Where there can be none (Linux before 5.3, no right to signal it) it is watched without.
+        """
         try:
             self._held[process.identity] = AdoptedJob([process.identity])
-        except (LookupError, ValueError, OSError):  # ended just now, or one that this process descends from
+        except LookupError:
             return False
+        except (ValueError, OSError):
+            self._held[process.identity] = None
         return True
 
     def _ended(self, alive: set[ProcessIdentity]) -> Iterator[Happened]:
         for identity in [one for one in self._held if one not in alive]:
-            held = self._held[identity]
-            if held.state(identity) in ("alive", "stopped"):
+            if state(identity) in ("alive", "stopped"):
                 continue
-            status = held.exit_status(identity)
+            held = self._held[identity]
+            status = collect(identity) if held is None else held.exit_status(identity)
             if status is None:
                 continue
-            process = next((view.process for view in self.ranks.values() if view.process.identity == identity), None)
-            told_by = held.told_by[identity]
-            held.close()
+            told_by = "" if held is None else held.told_by[identity]
+            if held is not None:
+                held.close()
             del self._held[identity]
-            if process is None:  # its rank has been started again
+            process = next((view.process for view in self.ranks.values() if view.process.identity == identity), None)
+            if process is None or process.rank is None:  # its rank has been started again
                 yield Happened("rank.exit", self._clock.wall(), None, identity.pid, {"how": str(status)})
                 continue
-            assert process.rank is not None
             self.ranks[process.rank].state = f"ended, {status}"
             yield self._now("rank.exit", process, signal=status.signal, code=status.code, told_by=told_by)
 

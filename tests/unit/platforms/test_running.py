@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,37 @@ def test_a_rank_in_a_container_of_this_host_is_found_and_hit_from_outside(tmp_pa
 
 def here(found: Survey, logs: Path) -> list[RunningJob]:
     return [job for job in found.jobs if job.processes[0].directories.logs == str(logs)]
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from chaos.jobs.adopt import named_job
+from chaos.jobs.kind import JobError
+from chaos.platforms.running import survey
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+for name in sys.argv[1:]:
+    try:
+        named_job(survey(), name, here=Path("/"))
+    except JobError as error:
+        print(error)
+"""
+
+
+def test_the_job_of_another_user_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user for a moment")
+    rank = subprocess.Popen([sys.executable, "-c", "input()"], cwd=tmp_path, env=variables(0), stdin=subprocess.PIPE)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, str(rank.pid), "/tmp"], capture_output=True, text=True, check=True
+        )
+    finally:
+        rank.kill()
+        rank.wait()
+    by_pid, by_directory = (text for text in ran.stdout.split("--job ") if text)
+    assert f"Of the user with the number 0 there are Python processes (PID {rank.pid})" in by_pid
+    assert "call chaos as that user (`sudo -u '#0' …`) or as root" in by_pid
+    assert "may not read" in by_directory

@@ -12,6 +12,7 @@ import pytest
 from chaos.history.clock import Clock
 from chaos.jobs.kind import JobError
 from chaos.observe.reader import built_in_readers
+from chaos.platforms.pidfd import PidfdUnsupported
 from chaos.platforms.process import state
 from chaos.run import watching
 from chaos.run.wait import wait_for
@@ -53,6 +54,21 @@ def test_a_death_is_told_with_the_kernels_word(job: OwnJob, watching_job: Watch)
     assert watching_job.ranks[1].state == "ended, signal 9"
     assert not watching_job.ended
     assert told(watching_job.look(), "rank.exit") == []
+
+
+def test_a_kernel_without_process_descriptors_shows_the_same(
+    job: OwnJob, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(identity: object) -> int:
+        raise PidfdUnsupported("needs Linux 5.3")
+
+    monkeypatch.setattr("chaos.platforms.adopted.open_process", unsupported)
+    watch = Watch(str(job.logs), here=Path("/"), readers=[], checkpoints=job.work, clock=clock)
+    assert len(told(watch.look(), "rank.found")) == 2
+    job.ranks[1].kill()
+    job.ranks[1].wait()
+    assert told(watch.look(), "rank.exit") == [(1, job.ranks[1].pid)]
+    assert (watch.ranks[1].state, watch.ended) == ("ended, unknown", False)
 
 
 def test_a_new_process_of_a_rank_is_a_restart(job: OwnJob, watching_job: Watch) -> None:
