@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,32 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def perform(place: Path) -> Perform:
+def running_job(place: Path) -> Iterator[Callable[[], None]]:
+    """Starts a job that the pages about running jobs name: two ranks, as msrun would, that do nothing."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        if started:
+            return
+        logs = place / "output" / "msrun_log"
+        logs.mkdir(parents=True)
+        for rank in range(2):
+            own = {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(rank), "RANK_ID": str(rank), "MS_WORKER_NUM": "2"}
+            own |= {"MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": "1", "PATH": os.environ["PATH"]}
+            with (logs / f"worker_{rank}.log").open("wb") as log:
+                rank_process = subprocess.Popen(
+                    ["sleep", "600"], env=own, cwd=place, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                )
+            started.append(rank_process)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def perform(place: Path, running_job: Callable[[], None]) -> Perform:
     """Put a block's file into the place, or run its commands there as a reader would."""
     environment = {
         **os.environ,
@@ -48,6 +73,8 @@ def perform(place: Path) -> Perform:
             if block.file == "pyproject.toml":
                 _register(place, block.text)
             return
+        if "--job output/msrun_log" in block.text:
+            running_job()
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", block.text],
             cwd=place,
