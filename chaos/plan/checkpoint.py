@@ -32,7 +32,9 @@ def plan_checkpoint(
         savers=savers,
         entitled=dict(zip(savers, allowed, strict=True)),
         directory=None if step is None else directory(step, traits),
-        files={} if step is None else {rank: file_name(rank, step, traits, steps_per_epoch) for rank in savers},
+        files={rank: file_name(rank, step, traits, steps_per_epoch) for rank in savers}
+        if step is not None and traits.file_format is not None
+        else {},
     )
 
 
@@ -47,11 +49,12 @@ def directory(step: int, traits: JobTraits) -> str | None:
 def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int) -> str:
     """Path of a rank's file, relative to the job's checkpoint directory.
 
-    MindSpore numbers epochs and the steps in them from 1. MindFormers at sink size 1 counts every step as an epoch of
-    one step, so ``5_1`` is step 5.
+    MindSpore numbers epochs and the steps in them from 1. MindFormers in sink mode, at sink size 1, counts every step
+    as an epoch of one step, so ``5_1`` is step 5.
     """
     prefix = traits.end_of_life_prefix
-    if traits.checkpoint_form == "mindformers":
-        return f"checkpoint/rank_{rank}/{prefix}_rank_{rank}-{step}_1.ckpt"
     epoch, in_epoch = divmod(step - 1, steps_per_epoch)
+    if traits.checkpoint_form == "mindformers":
+        count = f"{step}_1" if traits.sinks_steps else f"{epoch + 1}_{in_epoch + 1}"
+        return f"checkpoint/rank_{rank}/{prefix}_rank_{rank}-{count}.{traits.file_format}"
     return f"{directory(step, traits)}/rank_{rank}/{prefix}_rank_{rank}-{epoch + 1}_{in_epoch + 1}.ckpt"

@@ -29,7 +29,9 @@ class JobTraits:
     ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
     scenario need not name one. ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps
     keys of a scenario to what the kind does not do, in words that follow its name. ``watches_slices`` says
-    that its watch over the global norm is right for sliced weights too.
+    that its watch over the global norm is right for sliced weights too. ``file_format`` is the suffix of the files of
+    an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that in MindFormers' form each
+    step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5.
     """
 
     observable: frozenset[str]
@@ -49,3 +51,5 @@ class JobTraits:
     mechanisms: frozenset[Mechanism] | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     watches_slices: bool = False
+    file_format: str | None = "ckpt"
+    sinks_steps: bool = True

@@ -117,6 +117,8 @@ def _merge(over: Value, under: Value) -> Value:
     for key, value in over.data.items():
         below = merged.get(key)
         if isinstance(value.data, dict) and below is not None and below.data is not None:
+            if isinstance(below.data, list) and not value.data:
+                continue
             if not isinstance(below.data, dict):
                 message = f"{quote(key)} is a mapping here, but {below.shown} in {below.file}:{below.line}"
                 raise ScenarioError([value.problem(message, "give the whole value")])

@@ -15,7 +15,7 @@ from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import printable
-from chaos.scenario.rules_base import mapped, text
+from chaos.scenario.rules_base import mapped, text, whole
 
 MONITOR = "CheckpointMonitor"
 """The callback that saves periodic checkpoints."""
@@ -44,6 +44,7 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
         yield Filled(("job", "sink_size"), 1 if sink is None else sink, typed.origin("runner_config.sink_size", 1))
     seed = typed.whole("seed")
     yield Filled(("job", "seed"), 1 if seed is None else seed, typed.origin("seed", 1))
+    yield from _epochs(typed, cell)
     saving = saving_of(typed)
     if saving is not None:
         interval = saving.interval(typed)
@@ -57,7 +58,6 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
     """What else the configuration says that a reader of the plan wants to know."""
-    yield "epochs", typed.origin("runner_config.epochs", 1)
     yield "batch size", typed.origin("runner_config.batch_size", 1)
     yield "output directory", _named(typed.origin("output_dir", "./output"), "a run has one of its own")
     saving = saving_of(typed)
@@ -171,6 +171,14 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
         whole = f"{data * context}: all data-parallel ranks"
         shards = data * context if size is None or size < 1 else size
         yield Filled((*parallel, "optimizer_weight_shard_size"), shards, typed.origin(size_key, whole))
+
+
+def _epochs(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
+    """Steps of one epoch, where the scenario says how many there are in all."""
+    steps, epochs = whole(mapped(cell.data.get("job")).get("steps")), typed.whole("runner_config.epochs", least=1) or 1
+    if steps is not None and steps > 0 and steps % epochs == 0:
+        origin = _named(typed.origin("runner_config.epochs", 1), f"{steps // epochs} steps in each")
+        yield Filled(("job", "steps_per_epoch"), steps // epochs, origin)
 
 
 def _named(origin: Origin, words: str) -> Origin:

@@ -11,6 +11,7 @@ from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, saving_of
 from chaos.jobs.mindformers.rules import Case, problems
+from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.version import version_of
@@ -18,7 +19,7 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote
 from chaos.scenario.lines import Lines
-from chaos.scenario.rules_base import mapped, text
+from chaos.scenario.rules_base import mapped, text, whole
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
@@ -66,14 +67,23 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     found = [*_switches(cell, scenario_file), *_arguments(cell, scenario_file), *problems(case)]
     saving = saving_of(typed)
     if saving is not None:
-        traits = replace(traits, end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0])
+        traits = replace(
+            traits,
+            end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0],
+            file_format=saved_format(configuration) if saving.legacy else None,
+            sinks_steps=typed.flag("runner_config.sink_mode") is not False,
+        )
     return Examined(traits, tuple(found))
 
 
 def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[Problem]:
-    """What the configuration leaves open and the scenario does not say either."""
+    """What the configuration leaves open and the scenario does not say either, or not in keeping with it."""
+    epochs, steps = typed.origin("runner_config.epochs", 1), whole(job.get("steps"))
+    in_all = typed.whole("runner_config.epochs", least=1) or 1
+    if steps is not None and steps % in_all:
+        message = f"{steps} steps are no whole number of steps in each epoch: {epochs}"
+        yield _at(cell.file, cell.lines, "job.steps", message, "write the steps of all epochs together")
     if "steps" not in job:
-        epochs = typed.origin("runner_config.epochs", 1)
         message = (
             f"how many steps the job trains is not in its configuration: {epochs}, of a data set whose size only the "
         )

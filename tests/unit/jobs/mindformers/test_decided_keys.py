@@ -105,6 +105,31 @@ def test_the_watch_has_the_threshold_of_the_configuration(room: Room) -> None:
     assert plan.watch is not None and plan.watch.threshold == 9.5
 
 
+def test_steps_are_spread_over_the_epochs(room: Room) -> None:
+    plan = room.plan()
+    assert (plan.last_step, plan.steps_per_epoch) == (12, 6)
+    assert plan.configured["job.steps_per_epoch"] == "job.yaml:9: runner_config.epochs: 2 (6 steps in each)"
+    room.change_scenario("steps: 12", "steps: 13")
+    told = room.refused()
+    assert "scenario.yaml:6:3: 13 steps are no whole number of steps in each epoch: job.yaml:9: runner_config" in told
+
+
+def test_names_of_files_are_those_of_mode_and_format(room: Room) -> None:
+    def named() -> set[str]:
+        plan = room.plan()
+        assert plan.checkpoint is not None
+        return {name.rpartition("/")[2] for name in plan.checkpoint.files.values()}
+
+    room.change_scenario("step: 6", "step: 8")
+    assert named() == {"tiny_rank_0-8_1.ckpt"}
+    room.change("sink_mode: True", "sink_mode: False")
+    assert named() == {"tiny_rank_0-2_2.ckpt"}  # the second step of the second epoch
+    room.change("    prefix", "    checkpoint_format: safetensors\n    prefix")
+    assert named() == {"tiny_rank_0-2_2.safetensors"}
+    room.change("run_mode", "use_legacy_format: False\nrun_mode")
+    assert named() == set()  # the new layout has names of its own
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
