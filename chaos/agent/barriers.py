@@ -36,7 +36,8 @@ class Barriers:
     again where the harness answers ``later``. Without an armed fault it costs one look-up. ``step`` is the step that
     the rank is in, counted from 1 over the whole job.
     ``parameters`` are the network's, by name, once training has begun. ``on_raise`` is told of an error before it is
-    raised, makes its cause true in a rehearsal, and returns what it has done, for the record.
+    raised, and of the ``phase``; it makes its cause true in a rehearsal, and returns what it has done, for the record.
+    Where that is ``answered``, the device tells of the error by what it answers when asked, and nothing is raised.
     """
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
@@ -85,9 +86,10 @@ class Barriers:
                 answer = self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
             if answer is not None and answer.get("message") == "raise":
                 text = str(answer["text"])
-                done = self.on_raise(answer) if self.on_raise is not None else {}
+                done = self.on_raise({**answer, "phase": phase}) if self.on_raise is not None else {}
                 self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **done)
-                raise RuntimeError(text)
+                if not done.get("answered"):
+                    raise RuntimeError(text)
             if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
                 self.actions[answer["action"]]()
                 self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])

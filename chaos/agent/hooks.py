@@ -21,6 +21,9 @@ _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback
 _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
 """What MindSpore writes one parameter of a .ckpt file with."""
 
+_CLEAN = (None, 0, 2)
+"""What the handler ``clean`` answers when all is well: only this one's answer counts (MindIO TFT, clean handler)."""
+
 _HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
 
 
@@ -198,6 +201,9 @@ def _recording_registration(
             except BaseException as error:
                 record.write("handler.exit", name=name, ok=False, error=str(error)[:500])
                 raise
+            if name == "clean" and result not in _CLEAN:
+                record.write("handler.exit", name=name, ok=False, error=f"it answered {str(result)[:100]}")
+                return result
             record.write("handler.exit", name=name, ok=True)
             return result
 

@@ -13,8 +13,11 @@ from typing import Any, Callable
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import array_of
 
-HIGH_LEVEL, LOW_LEVEL = "RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL"
-"""What the device makes of an error: memory in use was lost, or none was (``_get_uce_process_strategy``)."""
+HIGH_LEVEL, LOW_LEVEL, UNKNOWN = "RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL", "RS_NORMAL"
+"""What the device makes of an error (``_get_uce_process_strategy``): memory in use was lost, none was, or it knows of
+no memory that it could give back; then MindSpore's handler ``clean`` answers that it has failed."""
+
+_CLEANING = "handler.clean"
 
 _MEMORY_ERROR = "UCEError"
 _TIME = re.compile(r"time us=(\d+)")
@@ -31,6 +34,7 @@ class Memory:
         self._barriers = barriers
         self._write = write
         self._strategy = HIGH_LEVEL
+        self._broken = False
         self._error_time = 0
         self._update_began = 0
         self._update_ended = 0
@@ -43,6 +47,7 @@ class Memory:
     def update_ends(self) -> None:
         """The optimizer has written all of the step."""
         self._update_ended = monotonic_ns() // 1000
+        self._broken = False
 
     def timestamps(self) -> list[int]:
         """When the error happened, when the optimizer update began and when it ended; 0 where that never was."""
@@ -53,14 +58,18 @@ class Memory:
         return self._strategy
 
     def suffer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Take the error that is about to be raised. ``order``: its ``text``, and its ``strategy`` unless high level.
+        """Take the error that is about to be raised. ``order``: its ``text``, its ``strategy`` unless high level.
 
-        Returns how many ``parameters`` of the network are lost, for the record.
+        Returns how many ``parameters`` of the network are lost, for the record. While the device is cleaned after an
+        error of its memory (``phase``), MindSpore asks it, and another error is in the answer.
         """
         text = str(order["text"])
         if _MEMORY_ERROR not in text:
             return {}
-        self._strategy = str(order.get("strategy", HIGH_LEVEL))
+        if order.get("phase") == _CLEANING and self._broken:
+            self._strategy = UNKNOWN
+            return {"parameters": self._lose(), "answered": True}
+        self._strategy, self._broken = str(order.get("strategy", HIGH_LEVEL)), True
         told = _TIME.search(text)
         if told is not None:
             self._error_time = int(told[1])

@@ -27,7 +27,7 @@ from chaos.run.directory import RunDirectory, create_run, point_latest, update_r
 from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
-from chaos.run.machine import Machine, probe
+from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
@@ -89,7 +89,7 @@ def run_cell(
 
 def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
     # The stand-in is called in the place of a vendor's package that does not fit.
-    needs = set(needs_of_scenario(scenario)) - ({"interface"} if sdk == "standin" else set())
+    needs = set(needs_of_scenario(scenario)) - ({INTERFACE, OWN_AGENT} if sdk == "standin" else set())
     lacking = [seen for seen in probe(needs, Machine()) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)

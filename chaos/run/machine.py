@@ -28,6 +28,9 @@ from chaos.run.interface.wanted import wanted_by
 MINDSPORE = ((2, 7), (2, 11))
 """MindSpore versions that are supported: from the first, up to and without the second."""
 
+INTERFACE, OWN_AGENT = "interface", "own agent"
+"""Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""
+
 _PR_GET_CHILD_SUBREAPER = 37
 _GIB = 1024**3
 _DEEP_SECONDS = 120.0
@@ -152,11 +155,11 @@ def _mindio(machine: Machine) -> Probe:
 
 
 def _interface(machine: Machine) -> Probe:
-    return _fit("interface", machine, own_agent=False)
+    return _fit(INTERFACE, machine, own_agent=False)
 
 
 def _own_agent(machine: Machine) -> Probe:
-    return _fit("own agent", machine, own_agent=True)
+    return _fit(OWN_AGENT, machine, own_agent=True)
 
 
 def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
@@ -175,7 +178,7 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
         return Probe(need, True, f"{pair} agree")
     advice = "install MindSpore and MindIO TFT of one release, or run with --sdk standin"
     if own_agent:
-        advice = "ARF needs the cluster's agent here (job.agent: true): MindSpore's own cannot take its place"
+        advice = "ARF needs the cluster's agent here (job.agent: true), since MindSpore's own cannot take its place"
     return Probe(need, False, f"{pair} disagree: {'; '.join(found)}", advice)
 
 
@@ -278,8 +281,8 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "numpy": _numpy,
     "msrun": _msrun,
     "mindio_ttp": _mindio,
-    "interface": _interface,
-    "own agent": _own_agent,
+    INTERFACE: _interface,
+    OWN_AGENT: _own_agent,
     "mindformers": _mindformers,
     "npu": _npu,
     "hccn_tool": _hccn_tool,

@@ -11,7 +11,7 @@ from chaos.jobs.kind import Configured, Examined
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
-from chaos.run.machine import needs_of
+from chaos.run.machine import INTERFACE, OWN_AGENT, needs_of
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.model import Scenario
@@ -97,7 +97,7 @@ def fresh_seed() -> int:
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
-    return (
+    needs = (
         *needs_of(
             registry("jobs").load(scenario.job.kind),
             registry("platforms").load(scenario.cluster.platform),
@@ -105,3 +105,6 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         ),
         *device,
     )
+    if INTERFACE in needs and "ARF" in scenario.job.protection and not scenario.job.agent:
+        return (*needs, OWN_AGENT)  # MindSpore itself answers the controller then
+    return needs

@@ -15,11 +15,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from chaos.rehearsal.taskd.strategies import PROCESS_FAULT, Situation, choose, offered_after
+from chaos.rehearsal.taskd.strategies import PROCESS_FAULT, RETRY_FAILED, Situation, choose, offered_after
 from tests.conformance.record import Record
 
 ADDRESS = "127.0.0.1"
 POLL_SECONDS = 0.05
+ANSWER_SECONDS = 0.2
 PAUSE_SECONDS, PAUSE_LIMIT_SECONDS = 0.5, 60
 
 
@@ -78,8 +79,12 @@ class Agent:
         self._hear("report_result", code, _by_name(ranks))
         self._stopping = self._pausing = False
         if code:
-            self._faults.update(ranks)
             self._tried.add(self._chosen)
+            if code == RETRY_FAILED:  # who is faulty is asked once more, and strategies are offered anew
+                # Not from within this call: that answer would be lost.
+                threading.Timer(ANSWER_SECONDS, self._tell, ("on_global_rank", {})).start()
+                return 0
+            self._faults.update(ranks)
             self._offered = offered_after(code, self._offered)
             self._choose()
         return 0

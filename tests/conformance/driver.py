@@ -33,6 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "clean": {},
     "raising": {},
     "replace": True,
+    "recount": None,
     "collective_limit": 300,
     "steps": 10,
 }

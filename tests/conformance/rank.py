@@ -127,11 +127,13 @@ class Rank:
         self.links.abort()
 
     def on_clean(self, is_uce: bool, arguments: Any, context: Any) -> int:
-        answer = int(JOB["clean"].get(str(RANK), 0))
+        answer = JOB["clean"].get(str(RANK), 0)
         repair_type = self.call("tft_get_repair_type")
         if repair_type == "retry":
             self.join(str(int(self.generation) + 1))
-        return answer
+        if answer == "raise":
+            raise OSError("the device cannot be cleaned")
+        return int(answer)
 
     def on_rebuild_group(self, lost: Any, arguments: Any, context: Any) -> None:
         self.join(f"arf-{len(list(Path().glob('replaced-*')))}")
@@ -203,11 +205,16 @@ class Rank:
                 self.tell_group()
             self.done = step
             self.act("updated", step)
-            tft.tft_end_updating_os(step)
+            tft.tft_end_updating_os(self.number(step))
             if JOB["pauses"]:
                 tft.tft_pause_train(step)
             self.record.write("step", str(step))
             self.act("end", step)
+
+    def number(self, step: int) -> int:
+        """How the SDK is told of a step: some ranks may count anew after one, as MindSpore does after a rollback."""
+        anew = JOB["recount"]
+        return step - anew["after"] if anew and RANK in anew["ranks"] and step > anew["after"] else step
 
     def tell_group(self) -> None:
         group = next(group for group in JOB["groups"] if RANK in group)

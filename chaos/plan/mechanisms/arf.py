@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from chaos.plan.answer import PROVE_NONE, Answer, Context
 from chaos.plan.constraints import CONTROLLER_RANK
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT, IN_UPDATE
+from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
@@ -115,8 +115,16 @@ def _nodes(context: Context, lost: Sequence[int]) -> int:
 
 
 def _only_unclean(strike: Strike) -> bool:
-    """Whether the online repair has failed for nothing but a device that could not be cleaned (code 405)."""
-    return all(fault.handler == "clean" and not fault.silences for fault in strike.spoilt)
+    """Whether the online repair has failed for nothing but devices that say they could not be cleaned (code 405).
+
+    MindSpore's handler asks the device only of a rank that has a memory error; whatever else goes wrong in it is an
+    exception, after which the SDK lets the job exit (code 499).
+    """
+    asked = {rank for fault in strike.faults if fault.effect in (MEMORY, LOW_LEVEL) for rank in fault.fault.ranks}
+    return all(
+        fault.handler == "clean" and fault.effect in (MEMORY, LOW_LEVEL) and asked.issuperset(fault.fault.ranks)
+        for fault in strike.spoilt
+    )
 
 
 def _too_late(context: Context, strike: Strike, lost: tuple[int, ...], loss: Loss) -> Answer:
@@ -124,8 +132,8 @@ def _too_late(context: Context, strike: Strike, lost: tuple[int, ...], loss: Los
     spoilt = strike.spoilt[0]
     failure = f"{strike.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
     why = (
-        f"{failure}. After a repair that fails ARF replaces only ranks that could not be cleaned; else the SDK lets "
-        "the job exit and saves nothing, since ranks may have changed their state"
+        f"{failure}. After a repair that fails ARF replaces only ranks with a memory error whose device says that it "
+        "cannot be cleaned; else the SDK lets the job exit and saves nothing, since ranks may have changed their state"
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{spoilt.path}.trigger", why, text=spoilt.handler or "", hint=PROVE_NONE)

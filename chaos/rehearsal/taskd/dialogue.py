@@ -7,24 +7,35 @@ processes is handed to the agent's.
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Collection
 from typing import Any, Callable
 
 from chaos.rehearsal.taskd.settings import Settings
-from chaos.rehearsal.taskd.strategies import OK, PROCESS_FAULT, Situation, choose, offered_after
+from chaos.rehearsal.taskd.strategies import OK, PROCESS_FAULT, RETRY_FAILED, Situation, choose, offered_after
 
 RESTARTS = ("recover", "recover-in-place")
+
+Later = Callable[[float, Callable[..., None], Any], None]
+"""Calls a function with one argument after some seconds."""
+
+
+def _later(seconds: float, function: Callable[..., None], argument: Any) -> None:
+    timer = threading.Timer(seconds, function, (argument,))
+    timer.daemon = True
+    timer.start()
 
 
 class Dialogue:
     """Answers the controller. ``orders`` receives the ranks that have to be started again."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, say: Callable[[str], None], later: Later = _later) -> None:
         self.orders: queue.SimpleQueue[tuple[int, ...]] = queue.SimpleQueue()
         self.heard = False
         self._ended = False
         self._settings = settings
         self._say = say
+        self._later = later
         self._faults: dict[int, int] = {}
         self._offered: tuple[str, ...] = ()
         self._tried: set[str] = set()
@@ -67,12 +78,8 @@ class Dialogue:
 
     def report_stop_complete(self, code: int, message: str, faults: dict[int, int], *_: Any) -> int:
         """Training has stopped: say which ranks of the whole job are faulty."""
-        from mindio_ttp import controller_ttp
-
         del code, message
-        self._remember(faults)
-        self._remember(dict.fromkeys(self._moved_along(), PROCESS_FAULT))
-        controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
+        self._say_who_is_faulty(faults)
         return 0
 
     def report_strategies(self, faults: dict[int, int], strategies: list[str], *_: Any) -> int:
@@ -89,11 +96,23 @@ class Dialogue:
             if self._strategy != "dump":  # after a dump the ranks are about to exit, and the agent waits for that
                 self._forget()
             return 0
-        self._remember(faults)
         self._tried.add(self._strategy)
+        if code == RETRY_FAILED:
+            # Who is faulty is asked once more, and then which strategy to follow. The cluster's manager answers later,
+            # as over the network it always does: an answer from within this call is lost (MindIO TFT 26.1, observed).
+            self._later(self._settings.timings.monitor, self._say_who_is_faulty, faults)
+            return 0
+        self._remember(faults)
         self._offered = offered_after(code, self._offered)
         self._follow()
         return 0
+
+    def _say_who_is_faulty(self, faults: dict[int, int]) -> None:
+        from mindio_ttp import controller_ttp
+
+        self._remember(faults)
+        self._remember(dict.fromkeys(self._moved_along(), PROCESS_FAULT))
+        controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
 
     def _follow(self) -> None:
         """Choose, and tell the controller. Lost ranks are started again only now.

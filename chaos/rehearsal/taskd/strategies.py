@@ -38,13 +38,11 @@ def choose(now: Situation) -> str:
 
 
 def offered_after(code: int, offered: Collection[str]) -> tuple[str, ...]:
-    """What is left of the offered strategies after the controller has reported a result that is not ``OK``."""
-    if code == RETRY_FAILED:
-        gone = {"retry"}
-    elif code == ONLY_DUMP:
-        gone = {"retry", "recover"}
-    else:
-        gone = {"retry", "recover", "dump"}
+    """What is left of the offered strategies after the controller has reported a failure.
+
+    After ``RETRY_FAILED`` it offers anew.
+    """
+    gone = {"retry", "recover"} if code == ONLY_DUMP else {"retry", "recover", "dump"}
     return tuple(strategy for strategy in offered if strategy not in gone)
 
 

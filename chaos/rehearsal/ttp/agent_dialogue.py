@@ -67,6 +67,13 @@ class AgentDialogue:
         told = self._ask("on_global_rank", seconds, log, "report_stop_complete", OK, "stop ok", dict(faults))
         return None if told is None else {int(rank): int(kind) for rank, kind in dict(told).items()}
 
+    def report_recoverable(
+        self, code: int, text: str, faults: Mapping[int, int], strategy: str, seconds: float, log: TtpLog
+    ) -> dict[int, int] | None:
+        """Tell that a strategy has failed after which ranks may be replaced. Returns as :meth:`report_stopped` does."""
+        told = self._ask("on_global_rank", seconds, log, "report_result", code, text, dict(faults), strategy)
+        return None if told is None else {int(rank): int(kind) for rank, kind in dict(told).items()}
+
     def report_strategies(
         self, faults: Mapping[int, int], offered: Sequence[str], seconds: float, log: TtpLog
     ) -> str | None:

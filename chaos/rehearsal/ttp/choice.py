@@ -36,21 +36,32 @@ class Choice:
         everywhere = self._agent.report_stopped(faults, self._seconds, self._log)
         if everywhere is None:
             return self._unanswered()
+        return self._offer(faults, everywhere, possible)
+
+    def _offer(self, faults: dict[int, int], everywhere: dict[int, int], possible: Callable[[], Possible]) -> str:
         for rank, kind in everywhere.items():
             faults.setdefault(rank, kind)
         self._told = dict(faults)
-        now = possible()
-        chosen = self._agent.report_strategies(faults, now.offered(), self._seconds, self._log)
+        chosen = self._agent.report_strategies(faults, possible().offered(), self._seconds, self._log)
         return chosen or self._unanswered()
 
-    def next(self, failed: str, text: str, possible: Possible) -> str:
+    def next(
+        self, failed: str, text: str, possible: Possible, faults: dict[int, int], again: Callable[[], Possible]
+    ) -> str:
         """What follows a strategy that has failed, for the reason that ``text`` gives.
 
         The agent is told the faults of the beginning, as by the vendor's SDK: those that came since it must see itself.
+        Only where a replacement may follow, it is told the ``faults`` as they now are, names those of the whole job
+        once more, and is offered what is then possible: ``again``.
         """
         self._log.warning("TTP controller.cpp:1260", f"{failed} failed: {text}")
         if not self.agent:
             return possible.default()
+        if possible.recover:
+            everywhere = self._agent.report_recoverable(possible.code(), text, faults, failed, self._seconds, self._log)
+            if everywhere is None:
+                return self._unanswered()
+            return self._offer(faults, everywhere, again)
         chosen = self._agent.report_failure(
             possible.code(), text, self._told, failed, possible.offered(), self._seconds, self._log
         )

@@ -200,12 +200,14 @@ class Controller:
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {self._step}")
         self._note_faults(bad)
         strategy = self._possible().default() if only_dump else self._choose()
+        tried = ""
         while strategy in ("retry", "recover"):
-            failure = self._retry() if strategy == "retry" else self._recover()
+            failure = self._retry() if strategy == "retry" else self._recover(stopped=tried == "retry")
+            tried = strategy
             if failure is None:
                 return strategy
             possible, text = failure
-            strategy = self._choice.next(strategy, text, possible)
+            strategy = self._choice.next(strategy, text, possible, self._faults, self._possible)
         good = {member.rank for member in self._good(set(self._faults))}
         if strategy == "dump":
             self._enter("STATE_OP_DUMP")
@@ -244,12 +246,12 @@ class Controller:
             return self._possible(dump=False, recover=bool(failed.unclean)), str(failed)
         return None
 
-    def _recover(self) -> tuple[Possible, str] | None:
+    def _recover(self, *, stopped: bool) -> tuple[Possible, str] | None:
         recover = Recover(
             self._roster, self._replicas, self._timings, self._log, enter=self._enter, closing=self._closing
         )
         try:
-            recover.run(set(self._faults), self._step)
+            recover.run(set(self._faults), self._step, stopped=stopped)
         except RecoverFailed as failed:
             self._note_faults(set(failed.lost))
             return self._possible(recover=False), str(failed)
@@ -279,21 +281,26 @@ class Controller:
         return [member for member in self._roster.members() if member.rank not in bad]
 
     def _pre_lock(self, bad: set[int], online: bool) -> int:
-        """Bring all good ranks to the highest step that one of them has finished. -1 when they do not get there.
+        """Bring all good ranks to the highest step that any rank has told of. -1 when they do not get there.
 
-        A rank that dies meanwhile is added to the bad ones.
+        The lost ones' last word counts too: a rank that is behind such a step has its gradients, and only has to
+        finish. Where steps were counted anew since, none ever gets there, and nothing can be saved. A rank that dies
+        meanwhile is added to the bad ones.
         """
         for attempt in range(1, _PRE_LOCK_TRIES + 1):
             good = self._good(bad)
             if not good and online:  # an error of communication on all ranks: none of them has lost anything
                 return self._common_step()
-            step = max((member.step for member in good), default=0)
+            step = max((member.step for member in self._roster.members()), default=0)
             self._log.info("TTP controller.cpp:1552", f"controller:{self._rank} pre lock start.")
             missing = self._roster.ask(good, "pre-lock", self._timings.pre_lock, step=step)
+            self._log.info("TTP controller.cpp:1556", f"controller prelock step: {step} try times: {attempt}")
             if not missing and all(member.step == step and not member.updating for member in good):
-                self._log.info("TTP controller.cpp:1556", f"controller prelock step: {step} try times: {attempt}")
                 self._log.info("TTP controller.cpp:1558", f"controller:{self._rank} pre lock success.")
                 return step
+            if not missing and any(member.step < step and member.status == NORMAL for member in good):
+                self._log.warning("TTP controller.cpp:1561", f"controller:{self._rank} pre lock error.")
+                return -1
             bad |= {member.rank for member in missing if member.link_broken}
         self._log.warning("TTP controller.cpp:1560", f"controller:{self._rank} pre lock failed.")
         return -1

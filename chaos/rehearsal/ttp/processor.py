@@ -13,6 +13,9 @@ from chaos.rehearsal.ttp.status import NORMAL, PREREPAIR_FINISH, UCE, UNKNOWN, i
 from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, Message
 
+_RAISED = 4
+"""How the vendor's SDK counts a clean handler that raised (RET_EXCEPTION)."""
+
 _NAMES = {"stop": "device stop", "clean": "device clean", "rebuild": "pt comm operation"}
 
 _UCE_HIGHLEVEL = 1
@@ -330,11 +333,14 @@ class Processor:
         self._go_on.set()
 
     def _call(self, name: str, *arguments: Any) -> int:
-        """Call a handler. As in the vendor's SDK an exception in it is failure, and only clean's own answer counts."""
+        """Call a handler. As in the vendor's SDK an exception in it is failure, and only clean's own answer counts.
+
+        An exception in clean is worse than clean's answer 1, after which a new process may still help.
+        """
         function, context = self._handlers[name]
         try:
             result = function() if name == "stream_sync" else function(*arguments, context)
         except Exception as error:  # whatever a handler raises is a failed action, said in the log
             self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
-            return 1
+            return _RAISED if name == "clean" else 1
         return int(result or 0) if name == "clean" else 0

@@ -44,16 +44,15 @@ class Recover:
         self._closing = closing
         self._lost: set[int] = set()
 
-    def run(self, lost: Collection[int], step: int) -> None:
-        """Bring the whole job back to ``step``. Raises RecoverFailed."""
+    def run(self, lost: Collection[int], step: int, *, stopped: bool = False) -> None:
+        """Bring the whole job back to ``step``. Raises RecoverFailed.
+
+        ``stopped``: an online repair has stopped and cleaned the survivors already; it is not done again.
+        """
         self._lost = set(lost)
         survivors = self._survivors()
-        self._enter("STATE_OP_ENV_CLEAR")
-        self._log.info("TTP controller.cpp:1177", "start notify all device stop...")
-        self._all(survivors, "stop", "DEVICE_STOP", strategy="recover")
-        self._log.info("TTP controller.cpp:1184", "start notify all device clean...")
-        self._all(survivors, "clean", "DEVICE_CLEAN", broken=[])
-        self._log.info("TTP controller.cpp:1210", "notify all device stop & clean ok!")
+        if not stopped:
+            self._stop(survivors)
         self._enter("STATE_OP_REPAIR")
         self._log.info("TTP controller.cpp:2244", "Start do arf repair")
         new = self._await_new(INIT_FINISH, self._timings.replacement, "no new process")
@@ -71,6 +70,14 @@ class Recover:
         self._roster.ask(everyone, "go on", self._timings.action, step=step)
         for member in new:
             member.reboot = False
+
+    def _stop(self, survivors: list[Member]) -> None:
+        self._enter("STATE_OP_ENV_CLEAR")
+        self._log.info("TTP controller.cpp:1177", "start notify all device stop...")
+        self._all(survivors, "stop", "DEVICE_STOP", strategy="recover")
+        self._log.info("TTP controller.cpp:1184", "start notify all device clean...")
+        self._all(survivors, "clean", "DEVICE_CLEAN", broken=[])
+        self._log.info("TTP controller.cpp:1210", "notify all device stop & clean ok!")
 
     def _survivors(self) -> list[Member]:
         return [member for member in self._roster.members() if member.rank not in self._lost]

@@ -11,8 +11,11 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import RETRY, UCE
 from chaos.rehearsal.ttp.timings import Timings
 
-CLEANED, LOW_LEVEL = 0, 2
-"""What a clean handler answers: the device is clean, or its memory was given back without being lost."""
+CLEANED, UNCLEAN, LOW_LEVEL = 0, 1, 2
+"""What a clean handler answers: the device is clean, is not, or its memory was given back without being lost."""
+
+SILENT = -1
+"""In its place: no answer in time."""
 
 _SEND, _UCE_HIGH, _RECEIVE = 0, 1, 3
 
@@ -20,7 +23,7 @@ _SEND, _UCE_HIGH, _RECEIVE = 0, 1, 3
 class RetryFailed(RuntimeError):
     """The repair cannot go on, and no end-of-life checkpoint may follow: the ranks may have changed their state.
 
-    ``unclean`` are ranks that could not be cleaned; a new process in their place may still repair the job.
+    ``unclean`` are ranks that say they could not be cleaned; a new process in their place may still repair the job.
     """
 
     def __init__(self, text: str, unclean: Collection[int] = ()) -> None:
@@ -64,10 +67,12 @@ class Retry:
     def _clean(self, members: list[Member], broken: Collection[int]) -> dict[int, int]:
         """Clean all devices. Returns what each answered; an answer that is neither clean nor low level ends it."""
         self._ask(members, "clean", "DEVICE_CLEAN", broken=sorted(broken))
-        answers = {member.rank: int(member.replies["clean"]["result"]) for member in members}
+        answers = {one.rank: int(one.replies.get("clean", {}).get("result", SILENT)) for one in members}
         failed = sorted(rank for rank, answer in answers.items() if answer not in (CLEANED, LOW_LEVEL))
         if failed:
-            raise RetryFailed(f"device clean failed, ranks: {failed}", failed)
+            # One that has raised counts as neither: what has become of its device is not known.
+            unclean = [rank for rank in failed if answers[rank] == UNCLEAN]
+            raise RetryFailed(f"device clean failed, ranks: {failed}", unclean)
         return answers
 
     def _repair(self, step: int, broken: dict[int, int], cleaned: dict[int, int]) -> None:

@@ -72,7 +72,7 @@ def raised_again(agent: Agent) -> None:
 
 
 def _raise(barriers: Any, order: Any, phase: str) -> None:
-    done = barriers.on_raise(order)
+    done = barriers.on_raise({**order, "phase": phase})
     barriers._record.write(
         "fault.raised", fault=order["fault"], step=barriers.step, phase=phase, text=order["text"], **done
     )

@@ -255,6 +255,7 @@ SDK = """
 HANDLERS = {}
 def tft_register_save_ckpt_handler(function, context): HANDLERS["save_ckpt"] = (function, context)
 def tft_register_exit_handler(function, context=None): HANDLERS["exit"] = (function, context)
+def tft_register_clean_handler(function, context=None): HANDLERS["clean"] = (function, context)
 """
 
 
@@ -281,8 +282,15 @@ def test_calls_into_handlers_are_recorded_with_how_they_end(
     handler, context = sdk.HANDLERS["exit"]
     with pytest.raises(SystemExit):
         handler(context)
+    answers = {0: True, 2: True, None: True, 1: False}
+    for answer in answers:
+        sdk.tft_register_clean_handler(lambda *_, answer=answer: answer)
+        assert sdk.HANDLERS["clean"][0](True, None, None) == answer
     found = [(event.event, event.data) for event in events() if event.event.startswith("handler")]
-    assert found == [
+    cleaned = [data for event, data in found if event == "handler.exit" and data["name"] == "clean"]
+    assert [data["ok"] for data in cleaned] == list(answers.values())
+    assert cleaned[-1]["error"] == "it answered 1"
+    assert found[:4] == [
         ("handler.enter", {"name": "save_ckpt", "step": 5}),
         ("handler.exit", {"name": "save_ckpt", "ok": True}),
         ("handler.enter", {"name": "exit"}),

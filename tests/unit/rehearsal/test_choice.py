@@ -32,7 +32,7 @@ class Agent:
             return 0
         if action == "report_fault_ranks":
             self.dialogue.notify("stop_train", arguments[0])
-        elif action == "report_stop_complete":
+        elif action == "report_stop_complete" or (action == "report_result" and arguments[0] == 405):
             self.dialogue.notify("on_global_rank", {**arguments[2], **self._more})
         else:
             self.dialogue.notify("change_strategy", self._strategy)
@@ -84,15 +84,33 @@ def test_an_answer_that_nobody_asked_for_is_refused() -> None:
 @pytest.mark.parametrize(
     ("possible", "code", "next_strategy"),
     [
-        (Possible(True, False, True), 405, "recover"),
         (Possible(True, False, False), 406, "dump"),
         (Possible(False, False, False), 499, "exit"),
     ],
 )
 def test_a_failure_is_reported_with_what_is_still_allowed(possible: Possible, code: int, next_strategy: str) -> None:
     agent = Agent(next_strategy)
-    assert choice(agent.dialogue).next("retry", "clean failed", possible) == next_strategy
+    assert choice(agent.dialogue).next("retry", "clean failed", possible, {1: 0}, lambda: ALL) == next_strategy
     assert agent.heard == [("report_result", (code, "clean failed", {}, "retry"))]
+
+
+def test_where_a_replacement_may_follow_the_agent_is_asked_who_is_faulty_and_offered_anew() -> None:
+    agent, faults = Agent("recover"), {1: 1}
+    offered = Possible(True, False, True)
+    following = choice(agent.dialogue).next(
+        "retry", "clean failed", Possible(False, False, True), faults, lambda: offered
+    )
+    assert following == "recover"
+    assert agent.heard == [
+        ("report_result", (405, "clean failed", {1: 1}, "retry")),
+        ("report_strategies", ({1: 1}, ["exit", "dump", "recover"])),
+    ]
+
+
+def test_an_agent_that_does_not_say_again_who_is_faulty_gets_nothing_replaced() -> None:
+    agent = Agent("recover", silent_on="report_result")
+    possible = Possible(False, False, True)
+    assert choice(agent.dialogue).next("retry", "clean failed", possible, {1: 1}, lambda: possible) == "exit"
 
 
 @pytest.mark.parametrize(("saved", "code"), [(True, 0), (False, 499)])
@@ -115,7 +133,7 @@ def test_the_agent_is_told_whether_there_is_a_checkpoint_and_the_faults_of_the_b
 def test_without_an_agent_the_controller_decides_and_replaces_nobody(possible: Possible, strategy: str) -> None:
     alone = choice(AgentDialogue())
     assert alone.first({2: 1}, lambda: possible) == strategy
-    assert alone.next("retry", "", possible) == strategy
+    assert alone.next("retry", "", possible, {2: 1}, lambda: possible) == strategy
 
 
 def test_a_part_of_an_agent_is_none() -> None:

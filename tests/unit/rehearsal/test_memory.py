@@ -50,6 +50,17 @@ def test_a_low_level_error_takes_nothing(barriers: Any) -> None:
     assert memory.strategy() == LOW_LEVEL
 
 
+def test_another_error_while_the_device_is_cleaned_is_in_what_it_answers(barriers: Any) -> None:
+    memory = Memory(barriers, Parameter.set_data)
+    assert "answered" not in memory.suffer({"text": UCE, "phase": "handler.clean"})  # nobody would ask it
+    memory.update_ends()
+    memory.suffer({"text": UCE, "phase": "forward"})
+    assert memory.suffer({"text": UCE, "phase": "handler.clean"}) == {"parameters": 1, "answered": True}
+    assert memory.strategy() == "RS_NORMAL"
+    memory.update_ends()
+    assert "answered" not in memory.suffer({"text": UCE, "phase": "handler.clean"})
+
+
 def test_an_error_of_communication_is_none_of_the_memory(barriers: Any) -> None:
     memory = Memory(barriers, Parameter.set_data)
     assert memory.suffer({"text": "HCCEError error occurs when execute, error_code=507904."}) == {}

@@ -103,6 +103,7 @@ def test_the_state_comes_from_the_next_good_replica_in_the_groups_circle() -> No
         ({1: UCE, 3: UCE}, {}, r"dp:\[1, 3\] has no complete data", set()),
         ({1: UCE}, {2: {"stop": 1}}, r"stop failed, ranks: \[2\]", set()),
         ({1: UCE}, {2: {"clean": 1}}, r"device clean failed, ranks: \[2\]", {2}),
+        ({1: UCE}, {2: {"clean": 4}}, r"device clean failed, ranks: \[2\]", set()),
         ({1: UCE}, {3: {"repair": 1}}, r"repair failed, ranks: \[3\]", set()),
     ],
 )

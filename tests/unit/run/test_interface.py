@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from textwrap import dedent
 
@@ -177,12 +178,23 @@ def test_mindspores_calls_fit_the_stand_in() -> None:
     assert disagreements(wanted, offered_by(standin)) == []
 
 
-def test_only_a_run_on_the_vendors_package_is_refused(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = install(("RS_UCE = 2", "RS_MEMORY = 2"))
+@pytest.mark.parametrize(
+    ("change", "name", "told"),
+    [
+        (("RS_UCE = 2", "RS_MEMORY = 2"), "kill-rank", "ReportState has no RS_UCE"),
+        (("(ranks,))", "(ranks, {}))"), "arf-no-replacement", "report_fault_ranks_func cannot take the 2 arguments"),
+        (("(ranks,))", "(ranks, {}))"), "arf", ""),  # with the cluster's agent
+    ],
+)
+def test_only_a_run_on_the_vendors_package_is_refused(
+    install: Install, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], name: str, told: str
+) -> None:
+    machine = install(change)
+    pair = {"interface", "own agent"}
     monkeypatch.setattr("chaos.run.driver.Machine", lambda: machine)
-    monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & {"interface"}, machine))
-    path = Path(chaos.__file__).parents[1] / "scenarios" / "kill-rank.yaml"
+    monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
+    path = Path(chaos.__file__).parents[1] / "scenarios" / f"{name}.yaml"
     scenario = load_scenario(path, settings={}, names=known_names()).cells[0].scenario
     _refuse_if_lacking(scenario, "standin")
-    with pytest.raises(Refused, match="ReportState has no RS_UCE"):
+    with pytest.raises(Refused, match=told) if told else nullcontext():
         _refuse_if_lacking(scenario, "vendor")
