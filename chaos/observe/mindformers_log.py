@@ -139,7 +139,6 @@ _TABLE = (
     known("resume.data_kept", "ignore dataset skip", r"^ignore dataset skip"),
     known("resume.nothing", "No checkpoint could be resumed", r"No checkpoint could be resumed"),
     known("resume.data_skipped", "dataset skip", r"dataset skip (?P<steps>\d{1,18}) steps"),
-    known("train.nan", "There is nan in loss", r"There is nan in loss with value (?P<loss_text>\S{1,60})"),
     known(
         "train.last_stage_only", "pipeline stages:", r"pipeline stages: (?P<stages>\d{1,9}) > 1, the loss on the last"
     ),

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from chaos.observe import device_log, mindformers_log, mindspore_log, msrun_log, taskd_log, ttp_log
 from chaos.observe.device_log import ACL_ERRORS, DeviceLogReader
 from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
+from chaos.observe.patterns import Known
 from chaos.observe.reader import built_in_readers
 from chaos.observe.taskd_log import TaskdLogReader
 
@@ -40,6 +42,27 @@ def test_the_page_has_rows_for_every_reader() -> None:
     assert {reader for _, reader, _ in ROWS} == set(READERS)
     table_lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     assert len(ROWS) == len(table_lines) > 150
+
+
+def test_the_page_shows_every_form_that_a_reader_knows() -> None:
+    tables: list[tuple[str, Known]] = [("device", one) for one in device_log._TABLE]
+    tables += [("mindformers", one) for one in mindformers_log._TABLE]
+    tables += [("mindspore", one) for one in mindspore_log._TABLE]
+    tables += [("msrun", one) for one in msrun_log._TABLE]
+    tables += [("taskd", one) for one in taskd_log._TABLE]
+    tables += [("ttp", one) for table in ttp_log._TABLES.values() for one in table]
+    missing = [
+        (reader, entry.kind, entry.literal)
+        for reader, entry in tables
+        if not any(is_shown(entry, line) for line, own, kind in ROWS if (own, kind) == (reader, entry.kind))
+    ]
+    assert missing == []
+
+
+def is_shown(entry: Known, line: str) -> bool:
+    """Whether the line is of this form, wherever in it the message begins."""
+    starts = [0, *(match.end() for match in re.finditer(r"[\]:-] |\] {2,8}|\d {4,5}", line))]
+    return entry.literal in line and any(entry.pattern.search(line[start:]) for start in starts)
 
 
 SEARCHED = {
