@@ -168,9 +168,13 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     size_key = "parallel.parallel_optimizer_config.optimizer_weight_shard_size"
     size = typed.whole(size_key, least=-1)
     if sharded:
-        whole = f"{data * context}: all data-parallel ranks"
-        shards = data * context if size is None or size < 1 else size
-        yield Filled((*parallel, "optimizer_weight_shard_size"), shards, typed.origin(size_key, whole))
+        copies = data * context
+        origin = typed.origin(size_key, f"{copies}: all data-parallel ranks")
+        if size is None or size < 1 or copies % size:
+            # MindSpore (set_auto_parallel_context): a size that does not divide the ranks takes no effect.
+            origin = _named(origin, f"all {copies} data-parallel ranks") if size is not None else origin
+            size = copies
+        yield Filled((*parallel, "optimizer_weight_shard_size"), size, origin)
 
 
 def _epochs(typed: Typed, cell: Unfinished) -> Iterator[Filled]:

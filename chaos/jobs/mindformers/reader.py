@@ -65,6 +65,11 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     checkout = None if job.checkout is None else scenario_file.parent / job.checkout
     case = Case(typed, job, job.protection, where, rehearsed, version_of(checkout))
     found = [*_switches(cell, scenario_file), *_arguments(cell, scenario_file), *problems(case)]
+    if job.tre is not None and job.tre.recorded:
+        message = "a run gives the job an output directory of its own, in which there is no record of an earlier run"
+        found.append(
+            _at(scenario_file, cell.lines, "job.tre.recorded", message, "leave it out, or use the kind rehearsal")
+        )
     saving = saving_of(typed)
     if saving is not None:
         traits = replace(

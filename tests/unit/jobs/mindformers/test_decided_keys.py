@@ -35,6 +35,17 @@ def test_optimizer_shards_split_replica_groups(room: Room) -> None:
     assert room.plan().replica_groups == ((0, 2), (1, 3))
 
 
+@pytest.mark.parametrize("size", ["-1", "3", "8"])
+def test_shards_that_do_not_divide_the_ranks_take_no_effect(room: Room, size: str) -> None:
+    shards = f"  parallel_optimizer_config: {{optimizer_weight_shard_size: {size}}}\n"
+    room.change("parallel_config:", f"parallel:\n  enable_parallel_optimizer: True\n{shards}parallel_config:")
+    room.change_scenario("[TTP]", "[]")
+    plan = room.plan()
+    assert len(plan.replica_groups) == 4
+    told = plan.configured["cluster.parallel.optimizer_weight_shard_size"]
+    assert told.endswith(f"optimizer_weight_shard_size: {size} (all 4 data-parallel ranks)")
+
+
 @pytest.mark.parametrize("change", ["use_parallel: False", ""])
 def test_without_parallelism_there_is_one_rank(room: Room, change: str) -> None:
     room.change("use_parallel: True", change or "seed_everything: 1")

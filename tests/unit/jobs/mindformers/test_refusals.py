@@ -194,6 +194,15 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         ],
     ),
     (
+        "scenario.yaml:8:25",
+        "in which there is no record of an earlier run",
+        [
+            (PROTECTION, "protection: [TTP, TRE]\n  tre: {threshold: 44.0, recorded: [5]}"),
+            ("callbacks:", f"{WATCH}callbacks:"),
+        ],
+        [(PROTECTION, "protection: [TTP, TRE]\n  tre: {threshold: 44.0}"), ("callbacks:", f"{WATCH}callbacks:")],
+    ),
+    (
         "scenario.yaml:8:15",
         "argument '--use_parallel' changes the configuration",
         [(PROTECTION, f"{PROTECTION}\n  arguments: [--use_parallel=True]")],
