@@ -30,6 +30,7 @@ class NpuLinkDown:
         "high",
         "takes down the network link of a card, for everything that uses it, until it is recovered",
         "undone by hccn_tool -i ID -cfg recovery",
+        stays=True,
     )
 
     def __init__(self, tools: AscendTools | None = None, cards: Cards | None = None) -> None:

@@ -27,18 +27,21 @@ class Hazard:
     """A hazard of a fault kind, in words that follow its name.
 
     ``disturbs`` says what else is hit, ``undone`` how it is put back. ``whole_host`` takes the machine itself.
+    ``stays`` until the launch has ended, so it cannot be made a second time.
     """
 
     risk: Risk
     disturbs: str
     undone: str
     whole_host: bool = False
+    stays: bool = False
 
 
 def check_allowed(
     scenario: Scenario, faults: Sequence[Scheduled], hazards: Mapping[str, Hazard], problems: Problems
 ) -> None:
     """Note faults that the scenario does not allow by name, and those that nothing here can be hit by."""
+    staying: dict[tuple[str, int], str] = {}
     for fault in faults:
         kind, hazard = fault.fault.kind, hazards.get(fault.fault.kind)
         if hazard is None:
@@ -50,6 +53,17 @@ def check_allowed(
                 text=kind,
                 hint=f"where that may happen, allow it by name: allow: [{', '.join(sorted({*scenario.allow, kind}))}]",
             )
+        for rank in fault.fault.ranks if hazard.stays else ():
+            other = staying.setdefault((kind, rank), fault.fault.id)
+            if other != fault.fault.id:
+                problems.add(
+                    f"{fault.path}.target",
+                    f"fault {fault.fault.id!r} cannot hit rank {rank}: what fault {other!r} has done to its card stays "
+                    "until the launch has ended",
+                    text=f"rank {rank}",
+                    hint="hit another rank, or leave one of the two faults out",
+                )
+                break
         if scenario.job.device != "Ascend":
             problems.add(
                 f"{fault.path}.kind",

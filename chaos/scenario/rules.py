@@ -18,7 +18,7 @@ from chaos.scenario.rules_base import Report, listed, mapped, rank_range, text, 
 from chaos.scenario.rules_faults import check_faults
 from chaos.scenario.terms import MEASURES
 
-SECTIONS = frozenset({"cluster", "job", "faults", "expect", "compare"})
+SECTIONS = frozenset({"cluster", "job", "faults", "allow", "expect", "compare"})
 """Top keys that the rules read."""
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,6 +31,10 @@ def check(data: dict[str, Any], names: KnownNames, report: Report) -> None:
     check_faults(data, names, report)
     _check_expect(data, report)
     _check_compare(data, report)
+    for index, name in enumerate(listed(data.get("allow"))):
+        if names.fault_kinds is not None and text(name) is not None and name not in names.fault_kinds:
+            message, hint = f"allow names no fault kind {quote(name)}", suggest(name, names.fault_kinds, "fault kinds")
+            report(("allow", index), message, hint)
     check_name(("cluster", "platform"), data, names.platforms, "platform", report)
     check_name(("job", "kind"), data, names.job_kinds, "job kind", report)
 

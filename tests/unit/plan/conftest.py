@@ -25,6 +25,7 @@ EFFECTS = {
     "uce": "memory error",
     "hcce": "communication error",
     "link": "communication error",
+    "npu-link-down": "communication error",
     "ecc": "timed memory error",
     "pause": "pause",
     "lose": "lost files",

@@ -63,9 +63,21 @@ def test_a_link_that_is_down_within_one_server_needs_no_mechanism(tmp_path: Path
 
 
 def test_a_card_that_is_hit_twice_is_warned_of(tmp_path: Path) -> None:
-    again = "  - {id: two, kind: npu-link-down, target: {rank: 1}, trigger: {step: 9}}\n"
-    plan = plan_cell(*loaded(tmp_path, ALLOWED + again))
+    again = "  - {id: two, kind: device-reset, target: {rank: 1}, trigger: {step: 9}}\n"
+    text = ALLOWED.replace("[npu-link-down]", "[npu-link-down, device-reset]") + again
+    plan = plan_cell(*loaded(tmp_path, text))
     assert "hits the card of rank 1 more than once" in " ".join(plan.reasons)
+
+
+def test_a_link_that_is_down_does_not_go_down_again(tmp_path: Path) -> None:
+    again = "  - {id: two, kind: npu-link-down, target: {ranks: [0, 1]}, trigger: {step: 9}}\n"
+    said = refusal(tmp_path, ALLOWED + again)
+    assert "fault 'two' cannot hit rank 1: what fault 'one' has done to its card stays" in said
+
+
+def test_a_name_that_is_no_fault_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"x\.yaml:5:\d+: allow names no fault kind 'npu-link'"):
+        loaded(tmp_path, SCENARIO.replace("allow: []", "allow: [npu-link]"))
 
 
 def test_a_reset_is_planned_as_the_loss_of_the_rank(tmp_path: Path) -> None:

@@ -26,6 +26,15 @@ def test_a_link_beside_mechanisms_that_need_an_order_is_refused(plan: Planner, p
     assert "depends on the order in which the ranks give up" in text
 
 
+def test_the_link_of_a_card_is_planned_without_a_timeout_of_the_device_layer(plan: Planner) -> None:
+    """On several nodes, where it matters. HCCL's own timeout is in the job's environment there."""
+    cut = {**LINK, "kind": "npu-link-down"}
+    assert plan(cut, job={"protection": ()}).mechanism == "none"
+    restarted = plan(cut, job={"protection": ("RSC",), "agent": True, "checkpoint_interval": 2})
+    assert [(one.mechanism, one.step) for one in restarted.recoveries] == [("RSC", 4)]
+    assert "depends on the order" in plan.refused(cut, job={"protection": ("HCCE",)})
+
+
 def test_a_link_breaks_in_the_exchange_only(plan: Planner) -> None:
     late = {**LINK, "trigger": {"step": 5, "phase": "step.end"}}
     assert "while the gradients are exchanged" in plan.refused(late, job={"protection": (), "hccl": {}})
