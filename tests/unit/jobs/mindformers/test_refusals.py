@@ -194,7 +194,7 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         ],
     ),
     (
-        "scenario.yaml:8:25",
+        "scenario.yaml:8:26",
         "in which there is no record of an earlier run",
         [
             (PROTECTION, "protection: [TTP, TRE]\n  tre: {threshold: 44.0, recorded: [5]}"),
