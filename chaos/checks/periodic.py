@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
@@ -10,7 +12,8 @@ from chaos.checks.facts import RESUME, text_list
 from chaos.checks.saved import end_of_life, saved_step, stored_step
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.layout import DIGESTED, FoundCheckpoint
+from chaos.observe.mindformers_layout import companion
 from chaos.plan.model import Plan
 
 REFUSAL = "has a file for every rank"
@@ -26,6 +29,17 @@ def periodic(history: History, artifacts: Artifacts) -> list[FoundCheckpoint]:
     return [file for file in artifacts.checkpoints if not file.temporary and file not in others]
 
 
+def by_path(files: Iterable[FoundCheckpoint]) -> dict[Path, FoundCheckpoint]:
+    """The files by the paths that are loaded for them: in MindFormers' new layout also that of the optimizer's state,
+    which is a file beside the model's."""
+    paths: dict[Path, FoundCheckpoint] = {}
+    for file in files:
+        paths[file.path] = file
+        if (beside := companion(file.saved_as)) is not None:
+            paths[beside] = paths[beside.with_name(beside.name + DIGESTED)] = file
+    return paths
+
+
 def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
     """The step after which the job started again went on, by what is stored in the files. None when they disagree.
 
@@ -33,7 +47,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     """
     if plan.restore is None:
         return saved_step(history, artifacts)
-    files = {file.path: file for file in periodic(history, artifacts)}
+    files = by_path(periodic(history, artifacts))
     steps: set[int | None] = set()
     for load in history.select("load.begin", attempt=RESUME):
         path = artifacts.locate(str(load.data.get("path")))

@@ -8,7 +8,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
-from chaos.checks.periodic import periodic
+from chaos.checks.periodic import by_path, periodic
 from chaos.checks.saved import end_of_life, stored_step
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -23,7 +23,7 @@ RESTORED = "each rank goes on with the weights and optimizer state of the file t
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
     """Judge what every rank loaded in attempt resume, and its state before the first step."""
     wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(history, artifacts)
-    files = {file.path: file for file in wanted}
+    files = by_path(wanted)
     chosen: dict[int, FoundCheckpoint] = {}
     for rank in range(plan.ranks):
         loads = history.select("load.begin", attempt=RESUME, rank=rank)

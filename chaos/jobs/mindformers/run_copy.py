@@ -34,7 +34,8 @@ def run_copy(
         own = data.get("checkpoint")
         data["checkpoint"] = {**(own if isinstance(own, dict) else {}), "no_load_optim": False}
         data["checkpoint"]["load_path"] = data["checkpoint"].get("save_path") or checkpoints
-        return data
+        # With `ckpt`, the key's default, the path is read as a file of the legacy layout (MindFormers 2.1).
+        return {**data, "load_ckpt_format": "safetensors"}
     return {
         **data,
         "load_checkpoint": checkpoints,

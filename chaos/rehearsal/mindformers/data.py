@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 LENGTH = 16
 VOCABULARY = 64
 
 
-def write_data(path: Path, *, samples: int, seed: int) -> None:
-    """Write one sample a line, with the columns that MindFormers' models of the new kind take."""
+def write_data(directory: Path, *, samples: int, seed: int) -> None:
+    """Write one sample a line: ``train.jsonl`` with the columns that models of the new kind take, ``tokens.jsonl`` with
+    the tokens alone, for legacy models."""
     draw = random.Random(seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        for _ in range(samples):
-            tokens = [draw.randrange(VOCABULARY) for _ in range(LENGTH + 1)]
-            sample = {
-                "input_ids": tokens[:-1],
-                "labels": tokens[1:],
-                "loss_mask": [1] * LENGTH,
-                "position_ids": list(range(LENGTH)),
-            }
-            file.write(json.dumps(sample) + "\n")
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = [[draw.randrange(VOCABULARY) for _ in range(LENGTH + 1)] for _ in range(samples)]
+    _write(directory / "tokens.jsonl", ({"input_ids": tokens} for tokens in drawn))
+    _write(directory / "train.jsonl", (_columns(tokens) for tokens in drawn))
+
+
+def _columns(tokens: list[int]) -> dict[str, list[int]]:
+    return {
+        "input_ids": tokens[:-1],
+        "labels": tokens[1:],
+        "loss_mask": [1] * LENGTH,
+        "position_ids": list(range(LENGTH)),
+    }
+
+
+def _write(path: Path, samples: Iterable[dict[str, list[int]]]) -> None:
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), "utf-8")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chaos.scenario.load import Cell
 
 _CONFIGS = Path(__file__).parent / "configs"
-_DATA = "data/train.jsonl"
+_DATA = "data"
 
 _REHEARSED = frozenset({"job.agent", "job.hccl", "job.storage.mb_per_second"})
 """What the genuine kind lacks and the device layer has."""

@@ -69,7 +69,7 @@ def test_a_file_beside_the_scenario_comes_before_one_of_its_own(tmp_path: Path) 
 def test_the_training_data_depend_on_the_seed_alone(tmp_path: Path) -> None:
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
         write_data(tmp_path / name, samples=3, seed=seed)
-    one, same, other = ((tmp_path / name).read_text("utf-8") for name in ("one", "same", "other"))
+    one, same, other = ((tmp_path / name / "train.jsonl").read_text("utf-8") for name in ("one", "same", "other"))
     assert one == same != other
     samples = [json.loads(line) for line in one.splitlines()]
     assert len(samples) == 3

@@ -131,5 +131,5 @@ def test_models_of_the_new_kind_are_read_as_safetensors(make: Make, model: str, 
 def test_a_resume_of_the_new_layout_uses_its_own_keys(make: Make, tmp_path: Path, layout: str) -> None:
     copy = trained_from(KIND.command(make(resume=True, more=layout)))
     assert copy["checkpoint"]["load_path"] == str(tmp_path / "run/output/checkpoint")
-    assert copy["checkpoint"]["no_load_optim"] is False
+    assert (copy["checkpoint"]["no_load_optim"], copy["load_ckpt_format"]) == (False, "safetensors")
     assert "resume_training" not in copy
