@@ -41,11 +41,15 @@ class Launch:
 
 @dataclass(frozen=True)
 class Command:
-    """How the launcher is started. ``environment`` is added to the harness's own; ``path`` goes before PYTHONPATH."""
+    """How the launcher is started. ``environment`` is added to the harness's own; ``path`` goes before PYTHONPATH.
+
+    ``agent_by_path``: the agent is on PYTHONPATH too. Otherwise the job loads it by what ``environment`` says.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     path: tuple[Path, ...] = ()
+    agent_by_path: bool = True
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,13 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             text=str(layout.stages),
             hint=f"use pipeline_stage: {traits.most_stages}, or run the scenario on a job kind that has stages",
         )
+    if scenario.job.loading not in traits.loading:
+        yield Violation(
+            "job.loading",
+            f"{kind} registers no callbacks of its own, so the agent comes by PYTHONPATH only",
+            text=scenario.job.loading,
+            hint="leave it out, or use the job kind mindformers",
+        )
     yield from _not_done(scenario, traits, kind)
     if scenario.job.script is None and not traits.own_script:
         yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")

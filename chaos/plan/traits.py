@@ -27,7 +27,8 @@ class JobTraits:
     checkpoints when it is started again, as the scenario says. ``devices`` are what it can train on. ``genuine`` says
     that nothing of the framework is replaced, so what MindSpore has for Ascend only is there on Ascend only.
     ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
-    scenario need not name one. ``mechanisms`` are those that its loop can take part in, None for all. ``lacks`` maps
+    scenario need not name one. ``loading`` are the ways in which the agent can come in. ``mechanisms`` are those that
+    its loop can take part in, None for all. ``lacks`` maps
     keys of a scenario to what the kind does not do, in words that follow its name. ``watches_slices`` says
     that its watch over the global norm is right for sliced weights too. ``file_format`` is the suffix of the files of
     an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that in MindFormers' form each
@@ -48,6 +49,7 @@ class JobTraits:
     genuine: bool = False
     gradients: bool = True
     own_script: bool = True
+    loading: frozenset[str] = frozenset({"path"})
     mechanisms: frozenset[Mechanism] | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     watches_slices: bool = False

@@ -87,7 +87,8 @@ def launch_spec(
     """
     variables = {**environment, **command.environment, **scenario.job.environment}
     path = [python.parent, variables.get("PATH") or os.defpath]
-    modules = [AGENT_SITE, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
+    site = [AGENT_SITE] if command.agent_by_path else []
+    modules = [*site, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
     variables |= {
         "PATH": os.pathsep.join(map(str, path)),
         "PYTHONPATH": os.pathsep.join(map(str, modules)),

@@ -124,6 +124,10 @@ class Job(Model):
         None,
         description="Directory of the framework's sources to start the job from. Default: the installed package.",
     )
+    loading: Literal["path", "callback"] = Field(
+        "path",
+        description="How the agent comes into a rank: by PYTHONPATH, or as a callback that MindFormers registers.",
+    )
     steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
     steps_per_epoch: int | None = Field(
         None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."

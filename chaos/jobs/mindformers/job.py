@@ -13,7 +13,7 @@ from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
 from chaos.jobs.mindformers.launching import argv, checkout_of
 from chaos.jobs.mindformers.reader import complete, examine
-from chaos.jobs.mindformers.run_copy import CHECKPOINTS, OUTPUT, run_copy
+from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
 from chaos.jobs.msrun import tft_switches
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
@@ -46,6 +46,7 @@ class MindFormersJob:
         checkpoint_form="mindformers",
         storage=CHECKPOINTS,
         restarts=True,
+        loading=frozenset({"path", "callback"}),
         devices=frozenset({"CPU", "Ascend"}),
         genuine=True,
         watches_slices=True,
@@ -83,12 +84,16 @@ class MindFormersJob:
         configuration = configuration_of(launch.scenario, launch.scenario_directory)
         copy = launch.directory / _COPIES[launch.resume]
         data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout)
-        copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
         environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log")}
+        by_path = job.loading == "path"
+        if not by_path:
+            data["callbacks"] = [*(data.get("callbacks") or []), CALLBACK]
+            environment["REGISTER_PATH"] = str(REGISTERED)
+        copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
         if job.protection:
             environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
         line = argv(launch, copy, master_port=launch.ports[0])
-        return Command(line, environment, () if checkout is None else (checkout,))
+        return Command(line, environment, () if checkout is None else (checkout,), by_path)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The merged configuration: what it says decides about every loss."""

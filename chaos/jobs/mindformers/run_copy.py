@@ -8,6 +8,11 @@ from typing import Any
 
 from chaos.jobs.mindformers.configuration import Configuration, callbacks
 
+CALLBACK = {"type": "ChaosAgent", "auto_register": "chaos_agent.ChaosAgent"}
+"""The callback that loads the agent; ``REGISTERED`` is the directory that MindFormers finds it in."""
+
+REGISTERED = Path(__file__).parents[2] / "agent" / "callback"
+
 OUTPUT = "output"
 """Where the job writes, below its working directory; ``checkpoint`` in it is MindFormers' own name."""
 

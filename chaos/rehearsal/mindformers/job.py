@@ -60,6 +60,8 @@ class MindFormersRehearsal(MindFormersJob):
         ),
         genuine=False,
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
+        # The device layer must be there before MindFormers is imported.
+        loading=frozenset({"path"}),
         most_stages=1,
         slices=frozenset({1}),
         shards=frozenset({1}),
