@@ -20,7 +20,7 @@ from chaos.rehearsal.ttp.wire import Link
 from chaos.run.wait import wait_for
 from tests.unit.rehearsal.conftest import SECONDS, Ranks, Start, running
 
-SAMPLE = Path(__file__).parents[1] / "observe" / "data" / "ttp_log.log.30677"
+SAMPLE = Path(__file__).parents[1] / "observe" / "data" / "samples" / "kill-ttp_log.log.30677"
 """Excerpt of a log of the vendor's controller: four ranks, groups [0, 2] and [1, 3], rank 2 killed."""
 
 
