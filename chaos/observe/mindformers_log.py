@@ -40,7 +40,7 @@ _TABLE = (
     known(
         "checkpoint.file",
         "checkpoint successfully saved at",
-        r"(?P<what>\w+) checkpoint successfully saved at '(?P<path_text>[^']{1,4000})'",
+        r"\b(?P<what>\w{1,40}) checkpoint successfully saved at '(?P<path_text>[^']{1,4000})'",
     ),
     known(
         "checkpoint.file",
@@ -133,7 +133,11 @@ _TABLE = (
         r"^Will be Training epochs:(?P<epochs>\d{1,18}), sink_size:(?P<sink>-?\d{1,18})",
     ),
     known("resume.no_meta", "No meta.json available", r"^No meta\.json available"),
-    known("resume.begin", "Start ", r"^\.+Start (?:load resume context|resume training) from (?P<source>[\w.]+?)\.+$"),
+    known(
+        "resume.begin",
+        "Start ",
+        r"^\.+Start (?:load resume context|resume training) from (?P<source>[a-z]{1,40}(?:\.json)?)\.{1,80}$",
+    ),
     known("resume.from", "initial epoch", r"^initial epoch: (?P<epoch>\d{1,18})$"),
     known("resume.from", "initial step", r"^initial step: (?P<step_in_epoch>\d{1,18})$"),
     known("resume.data_kept", "ignore dataset skip", r"^ignore dataset skip"),

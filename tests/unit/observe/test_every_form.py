@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timezone
 from pathlib import Path
 
@@ -89,6 +90,25 @@ def test_the_same_words_inside_another_text_are_no_event_of_that_kind() -> None:
     for line, reader, kind in exact:
         event = READERS[reader].read(f'    raise ValueError("{line}")')
         assert event is None or event.kind != kind, line
+
+
+LONG = 40_000
+"""Characters; a line may have half as many again (chaos.observe.lines)."""
+
+
+def test_no_line_takes_long_however_long_it_is() -> None:
+    """An expression that looks back from every place of a line takes minutes for a long one."""
+    for line, reader, _ in ROWS:
+        middle = len(line) // 2
+        hostile = (
+            line + "." * LONG + "x",
+            line[:middle] + "a" * LONG + line[middle:],
+            line[:-1] * (LONG // len(line)),
+        )
+        for text in hostile:
+            began = time.process_time()
+            READERS[reader].read(text)
+            assert time.process_time() - began < 1, line
 
 
 def step(message: str) -> LogEvent:
