@@ -91,6 +91,14 @@ class Examined:
 
 
 @runtime_checkable
+class NeedsByScenario(Protocol):
+    """A job kind of which one scenario needs less than another."""
+
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """Names of probes of :mod:`chaos.run.machine` that this scenario's job needs."""
+
+
+@runtime_checkable
 class Configured(Protocol):
     """A job kind whose jobs are described by files of their own (``job.config``). Both methods only read."""
 

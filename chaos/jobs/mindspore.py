@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
-from chaos.jobs.msrun import msrun_argv, tft_switches
+from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
@@ -65,14 +65,7 @@ class MindSporeJob:
         master_port, controller_port = launch.ports
         script = _script(launch.scenario, launch.scenario_directory)
         arguments = (*job.arguments, *(job.resume_arguments if launch.resume else ()))
-        environment = {"TTP_LOG_PATH": str(launch.logs / "ttp")}
-        if job.protection:
-            environment |= {
-                "MS_ENABLE_TFT": tft_switches(job.protection),
-                "MINDIO_FOR_MINDSPORE": "1",
-                "MS_TFT_IP": "127.0.0.1",
-                "MS_TFT_PORT": str(controller_port),
-            }
+        environment = tft_environment(job.protection, launch.logs, controller_port)
         return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:

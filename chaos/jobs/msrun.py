@@ -31,6 +31,19 @@ def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master
     )
 
 
+def tft_environment(protection: Sequence[str], logs: Path, controller_port: int) -> dict[str, str]:
+    """Variables by which the ranks learn of the mechanisms that are on, and find the SDK's controller in rank 0."""
+    environment = {"TTP_LOG_PATH": str(logs / "ttp")}
+    if protection:
+        environment |= {
+            "MS_ENABLE_TFT": tft_switches(protection),
+            "MINDIO_FOR_MINDSPORE": "1",
+            "MS_TFT_IP": "127.0.0.1",
+            "MS_TFT_PORT": str(controller_port),
+        }
+    return environment
+
+
 def tft_switches(protection: Sequence[str]) -> str:
     """The value of MS_ENABLE_TFT for these mechanisms, written as MindSpore's documents do."""
     return "{" + ",".join(f"{mechanism}:1" for mechanism in protection) + "}"

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from chaos.faults.kind import FaultKind, Hazardous, Placed
-from chaos.jobs.kind import Configured, Examined
+from chaos.jobs.kind import Configured, Examined, NeedsByScenario
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
@@ -97,9 +97,10 @@ def fresh_seed() -> int:
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
+    kind = registry("jobs").load(scenario.job.kind)
     needs = (
+        *(kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs),
         *needs_of(
-            registry("jobs").load(scenario.job.kind),
             registry("platforms").load(scenario.cluster.platform),
             *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
         ),

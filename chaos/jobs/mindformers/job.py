@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -14,12 +14,11 @@ from chaos.jobs.mindformers.configuration import Configuration, read_configurati
 from chaos.jobs.mindformers.launching import argv, checkout_of
 from chaos.jobs.mindformers.reader import complete, examine
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
-from chaos.jobs.msrun import tft_switches
+from chaos.jobs.msrun import tft_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Phase
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
@@ -42,13 +41,17 @@ class MindFormersJob:
     rehearsed = False
     """Whether the device layer is put in, so that what needs an Ascend device may be on without one."""
     traits = JobTraits(
-        observable=frozenset(get_args(Phase)),
+        # Points of the step between its begin and its end are the device layer's, which is MindSpore's own here.
+        observable=frozenset(
+            {"step.begin", "step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load"}
+        ),
         checkpoint_form="mindformers",
         storage=CHECKPOINTS,
         restarts=True,
         loading=frozenset({"path", "callback"}),
         devices=frozenset({"CPU", "Ascend"}),
         genuine=True,
+        gradients=False,
         watches_slices=True,
         lacks={
             "job.script": "trains what job.config says, and runs no script",
@@ -59,8 +62,12 @@ class MindFormersJob:
         },
     )
     needs: tuple[str, ...] = ("mindspore", "mindformers", "msrun")
-    ports = 1
+    ports = 2
     extensions: tuple[str, ...] = ()
+
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """What this scenario needs: a checkout brings MindFormers itself."""
+        return tuple(need for need in self.needs if need != "mindformers" or scenario.job.checkout is None)
 
     def completed(self, cell: Unfinished) -> Completion:
         """What the configuration says of keys that the scenario may leave out."""
@@ -90,10 +97,13 @@ class MindFormersJob:
             data["callbacks"] = [*(data.get("callbacks") or []), CALLBACK]
             environment["REGISTER_PATH"] = str(REGISTERED)
         copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
-        if job.protection:
-            environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
         line = argv(launch, copy, master_port=launch.ports[0])
+        environment |= self.protection(launch)
         return Command(line, environment, () if checkout is None else (checkout,), by_path)
+
+    def protection(self, launch: Launch) -> dict[str, str]:
+        """Variables of the mechanisms that are on."""
+        return tft_environment(launch.scenario.job.protection, launch.logs, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The merged configuration: what it says decides about every loss."""

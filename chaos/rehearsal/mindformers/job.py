@@ -59,6 +59,7 @@ class MindFormersRehearsal(MindFormersJob):
             }
         ),
         genuine=False,
+        gradients=True,
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
         # The device layer must be there before MindFormers is imported.
         loading=frozenset({"path"}),
@@ -67,7 +68,6 @@ class MindFormersRehearsal(MindFormersJob):
         shards=frozenset({1}),
     )
     needs: tuple[str, ...] = (*MindFormersJob.needs, "numpy")
-    ports = 2
     extensions: tuple[str, ...] = (
         "chaos.rehearsal.mindformers.device",
         "chaos.rehearsal.storage",
@@ -104,19 +104,21 @@ class MindFormersRehearsal(MindFormersJob):
 
     def command(self, launch: Launch) -> Command:
         """The launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
-        controller_port = launch.ports[1]
         launch = replace(launch, scenario=_placed(launch.scenario, launch.scenario_directory))
         command = super().command(launch)
         home = launch.directory / "huggingface"
         environment = {
             **command.environment,
-            **protection_environment(launch, controller_port),
             # Data sets are read from the job's own directory, and nothing is looked for outside.
             "HF_HOME": str(home),
             "HF_HUB_OFFLINE": "1",
         }
-        argv = with_controller(launch, command.argv, controller_port)
+        argv = with_controller(launch, command.argv, launch.ports[1])
         return Command(argv, environment, (*command.path, *protection_path(launch)))
+
+    def protection(self, launch: Launch) -> dict[str, str]:
+        """Variables of the mechanisms that are on, and of the stand-ins that they need."""
+        return protection_environment(launch, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The configuration and everything in the rehearsal's room: any of it may change a loss."""

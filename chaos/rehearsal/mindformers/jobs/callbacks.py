@@ -57,6 +57,9 @@ def main() -> None:
     network = nn.SequentialCell(nn.Dense(32, 64), nn.ReLU(), nn.Dense(64, 10))
     optimizer = nn.Momentum(network.trainable_params(), learning_rate=0.05, momentum=0.9)
     step = Step(nn.WithLossCell(network, nn.CrossEntropyLoss()), optimizer)
+    registered = []
+    if arguments.agent_callback:  # before the load, as in MindFormers' Trainer
+        registered.append(build_callback(MindFormerConfig(type="ChaosAgent", auto_register="chaos_agent.ChaosAgent")))
     done = 0
     if arguments.resume:
         checkpoints = Path(arguments.output) / "checkpoint"
@@ -75,10 +78,8 @@ def main() -> None:
             integrated_save=False,
             append_info=[{"epoch_num": 0, "step_num": done, "global_step": done, "loss_scale": 1}],
         ),
+        *registered,
     ]
-    if arguments.agent_callback:
-        described = MindFormerConfig(type="ChaosAgent", auto_register="chaos_agent.ChaosAgent")
-        callbacks.append(build_callback(described))
     Model(step).train(1, data, callbacks=callbacks, dataset_sink_mode=False)
 
 

@@ -48,7 +48,7 @@ job:
 faults:
   - kind: kill
     target: {rank: 1}
-    trigger: {step: 6, phase: optimizer.update}
+    trigger: {step: 6, phase: step.end}
 """
 
 

@@ -42,7 +42,7 @@ def make(tmp_path: Path) -> Make:
         described = {"kind": "mindformers", "config": "job.yaml", "steps": 12, **job}
         scenario = Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": ranks}, "job": described})
         place = (tmp_path, tmp_path / "run", tmp_path / logs)
-        return Launch(scenario, *place, resume, (21000,), tmp_path / "bin" / "python", "standin")
+        return Launch(scenario, *place, resume, (21000, 21001), tmp_path / "bin" / "python", "standin")
 
     return make
 
@@ -93,6 +93,29 @@ def test_logs_that_the_script_would_split_are_refused(make: Make, tmp_path: Path
     (tmp_path / "my logs").mkdir()
     with pytest.raises(JobError, match=r"cannot log to .*my logs"):
         KIND.command(make(checkout="checkout", logs="my logs"))
+
+
+def test_a_checkout_brings_mindformers_itself(make: Make) -> None:
+    assert "mindformers" in KIND.needs_for(make().scenario)
+    assert "mindformers" not in KIND.needs_for(make(checkout="checkout").scenario)
+
+
+def test_mechanisms_are_switched_on_with_the_place_of_the_controller(make: Make) -> None:
+    environment = KIND.command(make(protection=("TTP",))).environment
+    assert environment["MS_ENABLE_TFT"] == "{TTP:1}"
+    assert (environment["MS_TFT_IP"], environment["MS_TFT_PORT"]) == ("127.0.0.1", "21001")
+    assert "MS_ENABLE_TFT" not in KIND.command(make()).environment
+
+
+def test_the_agent_may_come_as_a_callback_behind_all_others(make: Make) -> None:
+    command = KIND.command(make(loading="callback"))
+    *others, last = trained_from(command)["callbacks"]
+    assert [one["type"] for one in others] == ["MFLossMonitor", "CheckpointMonitor"]
+    module, _, name = last["auto_register"].partition(".")
+    assert name == last["type"]
+    assert f"class {name}(" in (Path(command.environment["REGISTER_PATH"]) / f"{module}.py").read_text("utf-8")
+    assert not command.agent_by_path
+    assert KIND.command(make()).agent_by_path
 
 
 def test_the_run_trains_from_a_copy_that_writes_into_the_run(make: Make, tmp_path: Path) -> None:
