@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from chaos.checks import on_device
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.damage import damage_doubts
 from chaos.checks.facts import (
     by_rank,
     exit_status,
@@ -168,6 +169,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
+        *damage_doubts(case.plan, case.history, case.fault, landing, evidence),
         *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)

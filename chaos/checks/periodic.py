@@ -8,6 +8,7 @@ from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.damage import as_saved, loads_made
 from chaos.checks.facts import RESUME, text_list
 from chaos.checks.saved import end_of_life, saved_step, stored_step
 from chaos.history.reader import History
@@ -43,27 +44,32 @@ def by_path(files: Iterable[FoundCheckpoint]) -> dict[Path, FoundCheckpoint]:
 def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
     """The step after which the job started again went on, by what is stored in the files. None when they disagree.
 
-    That is the step of the end-of-life checkpoint or, where the plan restores periodic ones, of those that were loaded.
+    That is the step of the end-of-life checkpoint or, where the plan restores periodic ones, of those that were loaded;
+    where nothing was loaded, the one that the plan shows.
     """
     if plan.restore is None:
         return saved_step(history, artifacts)
     files = by_path(periodic(history, artifacts))
     steps: set[int | None] = set()
-    for load in history.select("load.begin", attempt=RESUME):
-        path = artifacts.locate(str(load.data.get("path")))
+    for load in loads_made(history):
+        path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
         try:
             steps.add(stored_step(artifacts, files[path]) if path in files else None)
         except CheckpointError:
             return None
+    if not steps:
+        return plan.restore.step
     return steps.pop() if len(steps) == 1 else None
 
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Where the plan says that the job cannot be resumed: no step has a file of every replica group."""
+    """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from."""
     expected = "no step is left of which every replica group has a file"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(plan.replica_groups) for rank in group}
     files = periodic(history, artifacts)
+    # What was damaged is as it was saved again: it was put back when the run was torn down.
+    damaged = plan.restore.damaged if plan.restore is not None else {}
     for file in files:
         try:
             step = stored_step(artifacts, file)
@@ -71,15 +77,16 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
             seen = f"rank {file.rank}'s file cannot be read: {error.problem}"
             found.unknown(expected, seen, artifacts.relative(file.path))
             continue
-        if step is not None and file.rank in group_of:
+        if step is not None and file.rank in group_of and damaged.get(file.rank) != step:
             groups[step].add(group_of[file.rank])
     for step, present in sorted(groups.items()):
         if len(present) == len(plan.replica_groups):
             where = [artifacts.relative(file.path) for file in files]
             found.fail(expected, f"step {step} has one of every group", *where[:5])
-    if not groups:
+    if not groups and not (files and damaged):
         found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
+    kept = kept or "no step that was not damaged"
     found.settle(expected, f"of {len(plan.replica_groups)} groups there are files of {kept}")
 
 

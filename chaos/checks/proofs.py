@@ -15,11 +15,15 @@ from chaos.plan.model import PlannedFault
 REFUSALS = {"disk-full": "ENOSPC", "read-only": "EROFS"}
 """Storage faults, and the error with which the kernel must have refused a file."""
 
+DAMAGES = ("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "rename-checkpoint")
+"""Faults of checkpoints that lie where they were saved."""
+
 TERMINATE = "terminate"
 SIGTERM = 15
 
 PROOFS: Mapping[str, str] = {
     **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
+    **dict.fromkeys(DAMAGES, "the digests of the file before and after"),
     TERMINATE: "the kernel's word that the signal was taken",
     LINK: "the rank's own record that its link is down",
     SPIKE: "the rank's own record of the factor, the norm of the reduced gradients",

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.damage import as_saved, loads_made
 from chaos.checks.facts import RESUME, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
@@ -26,7 +27,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     files = by_path(wanted)
     chosen: dict[int, FoundCheckpoint] = {}
     for rank in range(plan.ranks):
-        loads = history.select("load.begin", attempt=RESUME, rank=rank)
+        loads = loads_made(history, rank)
         if not loads:
             found.unknown(LOADED, f"no load of rank {rank} is recorded")
         for load in loads:
@@ -54,7 +55,7 @@ def _judge_file(
     found: Collector,
 ) -> FoundCheckpoint | None:
     recorded = str(load.data.get("path"))
-    path = artifacts.locate(recorded)
+    path = artifacts.locate(as_saved(history, recorded))
     if path is None:
         found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
         return None

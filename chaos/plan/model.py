@@ -114,14 +114,16 @@ class PlannedCheckpoint:
 class PlannedRestore:
     """Periodic checkpoints from which a job is started again that ended without an end-of-life checkpoint.
 
-    ``step`` is the newest of which every replica group has a file, None where there is none: then the job cannot be
-    resumed. ``lost`` are the ranks whose files a fault takes away. ``holders`` maps every rank to the ranks whose file
-    it may load: itself or, where its own is lost, others of its replica group.
+    ``step`` is the newest of which every replica group has a file to go on from, None where there is none: then the job
+    cannot be resumed. ``lost`` are the ranks whose files a fault takes away. ``damaged`` maps ranks to the step of
+    their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
+    may load: itself or, where its own is lost or damaged, others of its replica group.
     """
 
     step: int | None
     lost: tuple[int, ...]
     holders: dict[int, tuple[int, ...]]
+    damaged: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

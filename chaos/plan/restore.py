@@ -7,13 +7,15 @@ which holds the same ones. Source: MindSpore, Distributed Fault Recovery.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from chaos.plan.damage import check_damage, damaging, spoilt
 from chaos.plan.describe import group, ranks
 from chaos.plan.model import PlannedRestore
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import LOST_FILES, Scheduled
+from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import ExpectResume, Scenario
 
@@ -41,18 +43,19 @@ def plan_restore(
 ) -> tuple[PlannedRestore | None, str]:
     """What a job that just ended can be started again from, and why. None where the scenario asks for nothing of it.
 
-    Asked for: a fault takes files away, or ``expect.resume`` names a step although no mechanism saves one.
+    Asked for: a fault takes files away or damages them, or ``expect.resume`` names a step although no mechanism saves
+    one.
     """
     losing = [fault for fault in faults if fault.effect == LOST_FILES]
     for fault in losing:
         _check_losing(scenario, fault, problems)
+    check_damage(scenario, faults, outcome, traits, problems)
+    losing = [*losing, *damaging(faults)]
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
         return None, ""
     interval = scenario.job.checkpoint_interval
-    if interval is None or not scenario.job.resume:
-        return None, ""
-    if not (traits.restarts or traits.resumes_periodic or writes_group_info(scenario, groups, traits)):
+    if interval is None or not scenario.job.resume or not _restores(scenario, groups, traits):
         return None, ""
     step = outcome.loss.step
     lethal = [fault for fault in faults if fault.lethal]
@@ -64,14 +67,50 @@ def plan_restore(
             hint="give every fault that takes ranks a step as its trigger",
         )
         return None, ""
-    lost = tuple(sorted({rank for fault in losing for rank in fault.fault.ranks}))
+    gone = [fault for fault in losing if fault.effect == LOST_FILES]
+    lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
     last = _last_saved(range(sum(map(len, groups))), lethal, step)
+    left = _Left(lost, last, spoilt(faults, last, interval, problems), _any_replica(scenario, groups, traits, faults))
     for candidate in range(step - step % interval + interval, 0, -interval):
-        holders = _holders(groups, candidate, last, lost, own=not traits.resumes_periodic)
+        holders = _holders(groups, candidate, left)
         if holders is not None:
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
-            return PlannedRestore(candidate, lost, holders), _why(candidate, lost, holders, source)
-    return PlannedRestore(None, lost, {}), _why_not(groups, lost, interval)
+            return PlannedRestore(candidate, lost, holders, left.damaged), _why(candidate, left, holders, source)
+    return PlannedRestore(None, lost, {}, left.damaged), _why_not(groups, left, interval)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What is left of the periodic checkpoints.
+
+    ``lost`` are ranks whose files are gone, ``last`` maps every rank to the last step that it has finished saving,
+    ``damaged`` as in the plan. ``any_replica`` are the ranks that may load a file of any rank of their group although
+    they have one themselves.
+    """
+
+    lost: tuple[int, ...]
+    last: Mapping[int, int]
+    damaged: dict[int, int]
+    any_replica: frozenset[int]
+
+    def has(self, rank: int, step: int) -> bool:
+        """Whether there is a file of a rank to go on from."""
+        return rank not in self.lost and self.last[rank] >= step and self.damaged.get(rank) != step
+
+
+def _restores(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
+    """Whether the job says how it goes on from periodic checkpoints."""
+    by_itself = traits.any_replica and scenario.job.script is None
+    return by_itself or traits.restarts or traits.resumes_periodic or writes_group_info(scenario, groups, traits)
+
+
+def _any_replica(
+    scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits, faults: Sequence[Scheduled]
+) -> frozenset[int]:
+    if traits.resumes_periodic or not (traits.restarts or writes_group_info(scenario, groups, traits)):
+        return frozenset(rank for members in groups for rank in members)
+    # The file is whole, so its rank may load it; one that goes by names may take a replica's.
+    return frozenset(rank for fault in faults if fault.effect == RENAMED for rank in fault.fault.ranks)
 
 
 def _check_losing(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
@@ -106,30 +145,41 @@ def _finished(at: Point) -> int:
     return at.step if at.phase >= _SAVED else at.step - 1
 
 
-def _holders(
-    groups: Sequence[tuple[int, ...]], step: int, last: Mapping[int, int], lost: Sequence[int], *, own: bool
-) -> dict[int, tuple[int, ...]] | None:
-    """The ranks whose file of a step each rank may load; None when a group has none. ``own``: its own where it can."""
+def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[int, tuple[int, ...]] | None:
+    """The ranks whose file of a step each rank may load; None when a group has none."""
     holders: dict[int, tuple[int, ...]] = {}
     for members in groups:
-        kept = tuple(rank for rank in members if rank not in lost and last[rank] >= step)
+        kept = tuple(rank for rank in members if left.has(rank, step))
         if not kept:
             return None
-        holders.update({rank: (rank,) if own and rank in kept else kept for rank in members})
+        for rank in members:
+            holders[rank] = (rank,) if rank in kept and rank not in left.any_replica else kept
     return holders
 
 
-def _why(step: int, lost: Sequence[int], holders: Mapping[int, tuple[int, ...]], source: str) -> str:
+def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str) -> str:
     text = f"step {step} is the newest of which every replica group has a periodic checkpoint {source}"
-    replaced = "; ".join(f"rank {rank} loads that of {ranks(holders[rank])}" for rank in lost)
+    if left.damaged:
+        told = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
+        text += f", leaving out what is damaged: {told}; nobody may go on from a damaged state"
+    replaced = "; ".join(
+        f"rank {rank} loads that of {ranks(holders[rank])}"
+        for rank in sorted({*left.lost, *left.damaged})
+        if rank not in holders[rank]
+    )
     return f"{text}, and a lost one is replaced by a replica's: {replaced}" if replaced else text
 
 
-def _why_not(groups: Sequence[tuple[int, ...]], lost: Sequence[int], interval: int) -> str:
-    gone = next((members for members in groups if set(members) <= set(lost)), None)
-    if gone is None:
-        return f"no periodic checkpoint is complete (one every {interval} steps), so there is nothing to resume from"
-    return (
-        f"the files of every rank of replica group {group(gone)} are lost, so nobody has its slices any more and the "
-        f"job cannot be resumed ({SOURCE})"
-    )
+def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int) -> str:
+    gone = next((members for members in groups if set(members) <= set(left.lost)), None)
+    if gone is not None:
+        return (
+            f"the files of every rank of replica group {group(gone)} are lost, so nobody has its slices any more and "
+            f"the job cannot be resumed ({SOURCE})"
+        )
+    if left.damaged:
+        return (
+            f"of no step every replica group has a periodic checkpoint that is not damaged (one every {interval} "
+            "steps), so there is nothing to resume from"
+        )
+    return f"no periodic checkpoint is complete (one every {interval} steps), so there is nothing to resume from"

@@ -51,7 +51,16 @@ PAUSE = "pause"
 LOST_FILES = "lost files"
 """Effect of a fault that takes away what its ranks have saved."""
 
-EFFECTS = (*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE, PAUSE, LOST_FILES, ABNORMAL, "none")
+DAMAGED = "damaged checkpoint"
+"""Effect of a fault that leaves the newest file that its ranks have saved, with another content."""
+
+RENAMED = "renamed checkpoint"
+"""Effect of a fault that gives that file the name of another step."""
+
+EFFECTS = (
+    *(*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE),
+    *(PAUSE, LOST_FILES, DAMAGED, RENAMED, ABNORMAL, "none"),
+)
 """Effects of fault kinds that this version can plan for."""
 
 

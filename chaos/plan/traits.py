@@ -24,7 +24,8 @@ class JobTraits:
     says that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints
     by it. ``restarts`` says that a job of this kind, started again, goes on from periodic checkpoints by itself, each
     rank from its own file; ``resumes_periodic`` that a script of the scenario's own may go on from periodic
-    checkpoints when it is started again, as the scenario says. ``devices`` are what it can train on. ``genuine`` says
+    checkpoints when it is started again, as the scenario says; ``any_replica`` that its own script does, from the
+    newest one of whatever rank of its replica group. ``devices`` are what it can train on. ``genuine`` says
     that nothing of the framework is replaced, so what MindSpore has for Ascend only is there on Ascend only.
     ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
     scenario need not name one. ``loading`` are the ways in which the agent can come in. ``mechanisms`` are those that
@@ -50,6 +51,7 @@ class JobTraits:
     gradients: bool = True
     own_script: bool = True
     loading: frozenset[str] = frozenset({"path"})
+    any_replica: bool = False
     mechanisms: frozenset[Mechanism] | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     watches_slices: bool = False

@@ -46,6 +46,7 @@ class RehearsalJob:
         shards=_SHARDS,
         storage=_CHECKPOINTS,
         group_info=True,
+        any_replica=True,
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun", "interface")
     ports = 2

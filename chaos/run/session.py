@@ -22,7 +22,7 @@ from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
-from chaos.run.undo import AFTER_PROCESSES, UNDO_ACTIONS, UndoContext, in_order, undo_step
+from chaos.run.undo import AFTER_LAUNCHES, AFTER_PROCESSES, UNDO_ACTIONS, UndoContext, in_order, undo_step
 from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
 
@@ -96,12 +96,16 @@ def open_session(
 
 
 def put_back_faults(session: Session, *, running: bool = False) -> None:
-    """Undo the faults that are still open, and leave the job and the private directory as they are."""
+    """Undo the faults that are still open, and leave the job and the private directory as they are.
+
+    What the next launch is to meet stays until the session ends.
+    """
+    later = AFTER_LAUNCHES | AFTER_PROCESSES if running else AFTER_LAUNCHES
     _undo(
         session.owned,
         session.history,
         session.clock,
-        lambda step: step.fault is not None and not (running and step.action in AFTER_PROCESSES),
+        lambda step: step.fault is not None and step.action not in later,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.faults.checkpoint_damage import RESTORE
 from chaos.faults.paused import paused_at
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
@@ -22,14 +23,18 @@ from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
+from chaos.run.undo_checkpoint import restore_checkpoint
 from chaos.run.undo_device import recover_link, see_chip
 from chaos.run.undo_storage import unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
 
 _CONTINUE_SECONDS = 10.0
 
-AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage", "see-chip"})
-"""What takes away a directory that living processes of the job write in, or needs a chip that they have left."""
+AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage", "see-chip", RESTORE})
+"""What changes a directory that living processes of the job use, or needs a chip that they have left."""
+
+AFTER_LAUNCHES = frozenset({RESTORE})
+"""What the next launch of the job is to meet: done when there is none any more."""
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
@@ -194,6 +199,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "note-kept": note_kept,
     "recover-link": recover_link,
     "see-chip": see_chip,
+    RESTORE: restore_checkpoint,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
 

@@ -19,7 +19,7 @@ def unmount_storage(step: UndoStep, context: UndoContext) -> str:
     path = Path(str(step.arguments.get("path", "")))
     if not path.is_absolute():
         raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    if ".." in path.parts or path.parent.resolve() != path.parent or not _is_in_run(path, context.token):
+    if ".." in path.parts or path.parent.resolve() != path.parent or not is_in_run(path, context.token):
         raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
     return take_away(path)
 
@@ -43,7 +43,8 @@ def take_away(path: Path) -> str:
     return f"unmounted {path}" + (f", {moved} entries kept" if moved else "")
 
 
-def _is_in_run(path: Path, token: str) -> bool:
+def is_in_run(path: Path, token: str) -> bool:
+    """Whether a path leads through the directory of the run with this identity."""
     for parent in path.parents:
         with contextlib.suppress(RunDirectoryError):
             return bool(read_run(parent)["token"] == token)

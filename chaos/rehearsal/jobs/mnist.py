@@ -13,7 +13,9 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
 8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there;
 9. with --continue, a job that is started again without being told where to go on looks for the newest periodic
    checkpoint that can be read;
-10. --graph compiles forward and backward, --asynchronous-saving writes periodic checkpoints in the background.
+10. where a job has ended without an end-of-life checkpoint, a resume looks for that periodic one too; with --crc-check
+    checkpoints have a checksum, which is looked at;
+11. --graph compiles forward and backward, --asynchronous-saving writes periodic checkpoints in the background.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from mindspore.train import (
     TrainFaultTolerance,
 )
 from mindspore.utils import _tft_handler
+from slice_files import stored_step  # type: ignore[import-not-found]  # beside this script
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -64,6 +67,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
     parser.add_argument("--graph", type=int, default=0, choices=[1, 0], help="compile forward and backward")
     parser.add_argument("--asynchronous-saving", type=int, default=0, choices=[1, 0])
+    parser.add_argument("--crc-check", type=int, default=0, choices=[1, 0], help="save and look at checksums")
     return parser
 
 
@@ -169,22 +173,39 @@ def find_checkpoint(output: str) -> str:
     return sorted(glob.glob(os.path.join(finished[max(finished)], "rank_*", "*.ckpt")))[0]
 
 
-def load_newest_periodic(output: str) -> dict[str, Parameter]:
+def load_to_resume(output: str, crc_check: bool) -> tuple[dict[str, Parameter], int]:
+    """What a job that has ended has left, and its step: an end-of-life checkpoint, else the newest periodic one.
+
+    Raises FileNotFoundError where there is neither.
+    """
+    try:
+        path = find_checkpoint(output)
+    except FileNotFoundError:
+        saved = load_newest_periodic(output, crc_check)
+    else:
+        saved = ms.load_checkpoint(path)
+        return saved, int(saved["step_num"])
+    if not saved:
+        raise FileNotFoundError(f"no step in {output} has a file for every rank, its own or a replica's")
+    return saved, steps_in(saved)
+
+
+def load_newest_periodic(output: str, crc_check: bool = False) -> dict[str, Parameter]:
     """The newest periodic checkpoint that can be read, of a rank of this rank's replica group; empty if there is none.
 
     A job that has been started again counts its own steps in the names of its files, so the step is the optimizer's.
     Every rank chooses from the same files, and with data parallelism alone any rank's file will do.
     """
-    newest: dict[str, Parameter] = {}
-    for path in sorted(glob.glob(os.path.join(output, "rank_*", "*.ckpt"))):
+    paths = sorted(glob.glob(os.path.join(output, "rank_*", "*.ckpt")))
+    steps = {path: step for path in paths if (step := stored_step(path)) is not None}
+    for path in sorted(steps, key=lambda path: -steps[path]):
         try:
-            saved: dict[str, Parameter] = ms.load_checkpoint(path)
+            saved: dict[str, Parameter] = ms.load_checkpoint(path, crc_check=crc_check)
         except ValueError as error:
             print(f"{path} cannot be read, looking for another one: {error}", flush=True)
             continue
-        if not newest or steps_in(saved) > steps_in(newest):
-            newest = saved
-    return newest
+        return saved
+    return {}
 
 
 def steps_in(saved: dict[str, Parameter]) -> int:
@@ -217,9 +238,8 @@ def main() -> None:
     initial_epoch, initial_step = 0, 0
     saved: dict[str, Parameter] = {}
     if arguments.is_recover:
-        saved = ms.load_checkpoint(find_checkpoint(arguments.output))
-        initial_step = int(saved["step_num"])
-    elif arguments.go_on and (saved := load_newest_periodic(arguments.output)):
+        saved, initial_step = load_to_resume(arguments.output, bool(arguments.crc_check))
+    elif arguments.go_on and (saved := load_newest_periodic(arguments.output, bool(arguments.crc_check))):
         initial_step = steps_in(saved)
     if saved:
         ms.load_param_into_net(network, saved)
@@ -246,6 +266,7 @@ def main() -> None:
             keep_checkpoint_max=10,
             integrated_save=False,
             async_save=bool(arguments.asynchronous_saving),
+            crc_check=bool(arguments.crc_check),
             append_info=["epoch_num", "step_num"],
         )
         callbacks.append(ModelCheckpoint("mnist", checkpoints, configuration))

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 GROUP_INFO = "group_info.pb"
 
+_CRC, _CRC_SIZE = b"crc_num", 17
+"""What a checksum behind a checkpoint begins with, and how long it is."""
+
 
 def write_group_info(directory: str, replicas: Sequence[int]) -> None:
     """Write the message that MindSpore writes on Ascend when GROUP_INFO_FILE is set: who holds the same slices."""
@@ -103,7 +106,10 @@ def stored_step(path: str) -> int | None:
     checkpoint = Checkpoint()
     try:
         with open(path, "rb") as file:
-            checkpoint.ParseFromString(file.read())
+            content = file.read()
+        if content[-_CRC_SIZE:].startswith(_CRC):
+            content = content[:-_CRC_SIZE]
+        checkpoint.ParseFromString(content)
     except (OSError, DecodeError):
         return None
     for value in checkpoint.value:

@@ -22,10 +22,20 @@ class Checkpoints:
     """Saves and loads the state of one rank below ``output``.
 
     ``interval`` is the number of steps between two periodic ones, 0 for none; the last of ``steps`` is saved, too.
+    With ``crc`` each file gets a checksum.
     """
 
     def __init__(
-        self, output: str, state: State, mesh: Mesh, device: PlainDevice, *, per_epoch: int, interval: int, steps: int
+        self,
+        output: str,
+        state: State,
+        mesh: Mesh,
+        device: PlainDevice,
+        *,
+        per_epoch: int,
+        interval: int,
+        steps: int,
+        crc: bool = False,
     ) -> None:
         self._output = output
         self._state = state
@@ -34,6 +44,7 @@ class Checkpoints:
         self.per_epoch = per_epoch
         self._interval = interval
         self._steps = steps
+        self._crc = crc
         self._periodic: list[str] = []
 
     def save_end_of_life(self, step: int) -> None:
@@ -86,6 +97,19 @@ class Checkpoints:
                     return self._load(path)
         raise FileNotFoundError(f"no finished end-of-life checkpoint of ranks {self._mesh.replicas} in {self._output}")
 
+    def resume(self) -> int:
+        """Load what a job that has ended has left: an end-of-life checkpoint, else periodic ones. Returns their step.
+
+        Raises FileNotFoundError where there is neither.
+        """
+        try:
+            return self.load_end_of_life()
+        except FileNotFoundError:
+            step = self.load_newest_periodic()
+        if not step:
+            raise FileNotFoundError(f"no step in {self._output} has a file for every rank, its own or a replica's")
+        return step
+
     def load_newest_periodic(self) -> int:
         """Load the newest periodic one that every replica group has. Returns its step, 0 where there is none."""
         steps = [self._periodic_steps(group) for group in self._mesh.groups]
@@ -105,12 +129,14 @@ class Checkpoints:
         return os.path.join(self._output, f"rank_{self._mesh.rank}")
 
     def _periodic_steps(self, ranks: Iterable[int]) -> dict[int, str]:
-        """Finished periodic files of these ranks by the step in their names."""
+        """Finished periodic files of these ranks that can be read, by the step in them: names are hints."""
         found: dict[int, str] = {}
         for rank in ranks:
-            for path in glob.glob(os.path.join(self._output, f"rank_{rank}", "plain-*.ckpt")):
-                epoch, _, place = os.path.basename(path)[len("plain-") : -len(".ckpt")].partition("_")
-                found.setdefault((int(epoch) - 1) * self.per_epoch + int(place), path)
+            for path in sorted(glob.glob(os.path.join(self._output, f"rank_{rank}", "plain-*.ckpt"))):
+                try:
+                    found.setdefault(int(read_ckpt(path, _open)["step_num"]), path)
+                except (OSError, ValueError, KeyError) as error:
+                    print(f"{path} cannot be read, looking for another one: {error}", flush=True)
         return found
 
     def _end_of_life(self, step: int | str) -> str:
@@ -124,9 +150,14 @@ class Checkpoints:
     def _save(self, path: str, appended: dict[str, int], *, end_of_life: bool) -> None:
         values = {**self._state.parameters, **{name: numpy.int64(value) for name, value in appended.items()}}
         with self._device.training.saving(path, end_of_life=end_of_life, step=self._state.steps):
-            write_ckpt(path, values, self._device.create, self._device.training.wrote)
+            write_ckpt(path, values, self._device.create, self._device.training.wrote, crc=self._crc)
 
     def _load(self, path: str) -> int:
         saved: dict[str, Any] = self._device.training.load(path, lambda: read_ckpt(path, self._device.open))
         self._state.load(saved)
         return int(saved["step_num"])
+
+
+def _open(path: str) -> Any:
+    """A look at a file, which is no load of it."""
+    return open(path, "rb")

@@ -1,12 +1,14 @@
 """MindSpore's ``.ckpt`` format, as far as this job needs it: written and read by itself, for it has no framework.
 
 A file is a sequence of records, each a protobuf ``Value {tag = 1, tensor = 2 {dims = 1, tensor_type = 2,
-tensor_content = 3}}`` behind the byte 0x0A and its length.
+tensor_content = 3}}`` behind the byte 0x0A and its length. Behind them may be ``crc_num`` and the CRC-32 of all of
+them, as ten big-endian bytes.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -16,44 +18,69 @@ _TYPES = {"float32": "Float32", "int32": "Int32", "int64": "Int64", "uint64": "U
 _DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 _RECORD, _TAG, _TENSOR = 0x0A, 0x0A, 0x12
 _DIMS, _TYPE, _CONTENT = 0x08, 0x12, 0x1A
+_CRC, _CRC_SIZE = b"crc_num", 10
 
 
-def write_ckpt(path: str, values: dict[str, Any], create: Callable[[str], Any], wrote: Callable[[], None]) -> None:
-    """Write arrays by name to the file that ``create`` makes, and call ``wrote`` after each.
+def write_ckpt(
+    path: str, values: dict[str, Any], create: Callable[[str], Any], wrote: Callable[[], None], *, crc: bool = False
+) -> None:
+    """Write arrays by name to the file that ``create`` makes, and call ``wrote`` after each; with ``crc`` a checksum.
 
     The file has its name only once it is complete. Raises OSError where that cannot be done; what was written until
     then is left, with the ending ``.tmp``.
     """
     unfinished = f"{os.path.splitext(path)[0]}.tmp"
+    checksum = 0
     with create(unfinished) as file:
         for name, array in values.items():
-            left = memoryview(_record(name, numpy.asarray(array)))
-            while left:  # a disk that gets full takes a part, and refuses the rest
-                left = left[file.write(left) :]
+            record = _record(name, numpy.asarray(array))
+            checksum = zlib.crc32(record, checksum)
+            _write(file, record)
             wrote()
+        if crc:
+            _write(file, _CRC + checksum.to_bytes(_CRC_SIZE, "big"))
     os.replace(unfinished, path)
 
 
 def read_ckpt(path: str, opens: Callable[[str], Any]) -> dict[str, Any]:
     """Arrays by name, from the file that ``opens`` opens.
 
-    Raises ValueError for a file that is not one of :func:`write_ckpt`, or not all of one.
+    Raises ValueError for a file that is not one of :func:`write_ckpt`, not all of one, or not what its checksum says.
     """
     with opens(path) as file:
-        raw = file.read()
+        raw = _checked(file.read(), path)
     found = {}
     for number, record in _fields(raw, path):
         if number != _RECORD:
             raise ValueError(f"{path}: not a checkpoint")
         parts = dict(_fields(record, path))
-        tensor = list(_fields(parts[_TENSOR], path))
-        named = dict(tensor)
-        dtype = numpy.dtype(_DTYPES[named[_TYPE].decode()])
-        shape = tuple(value for key, value in tensor if key == _DIMS)
-        found[parts[_TAG].decode()] = numpy.frombuffer(named[_CONTENT], dtype).reshape(shape)
+        try:
+            tensor = list(_fields(parts[_TENSOR], path))
+            named = dict(tensor)
+            dtype = numpy.dtype(_DTYPES[named[_TYPE].decode()])
+            shape = tuple(value for key, value in tensor if key == _DIMS)
+            found[parts[_TAG].decode()] = numpy.frombuffer(named[_CONTENT], dtype).reshape(shape)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: a value is not one of a checkpoint: {error!r}") from error
     if not found:
         raise ValueError(f"{path}: holds nothing")
     return found
+
+
+def _write(file: Any, content: bytes) -> None:
+    left = memoryview(content)
+    while left:  # a disk that gets full takes a part, and refuses the rest
+        left = left[file.write(left) :]
+
+
+def _checked(raw: bytes, path: str) -> bytes:
+    """The records without the checksum behind them. Raises ValueError when they are not what it says."""
+    records, trailer = raw[: -len(_CRC) - _CRC_SIZE], raw[-len(_CRC) - _CRC_SIZE :]
+    if not trailer.startswith(_CRC):
+        return raw
+    if int.from_bytes(trailer[len(_CRC) :], "big") != zlib.crc32(records):
+        raise ValueError(f"{path}: its checksum is not that of its content")
+    return records
 
 
 def _record(name: str, array: Any) -> bytes:

@@ -40,6 +40,7 @@ class PlainJob:
         slices=frozenset({1, 2, 4, 8}),
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
+        any_replica=True,
         lacks={
             "job.script": "has a script of its own and runs no other",
             "job.graph": "compiles no graphs",

@@ -28,6 +28,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps-per-epoch", type=int, required=True)
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--checkpoint-interval", type=int, default=0)
+    parser.add_argument("--crc-check", type=int, default=0, choices=[1, 0], help="save checkpoints with a checksum")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model-parallel", type=int, default=1)
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
@@ -59,6 +60,7 @@ class Trainer:
             per_epoch=arguments.steps_per_epoch,
             interval=arguments.checkpoint_interval,
             steps=arguments.steps,
+            crc=bool(arguments.crc_check),
         )
         threshold = arguments.norm_threshold
         self._watch = NormWatch(arguments.output, threshold, device) if threshold else None
@@ -99,7 +101,7 @@ class Trainer:
     def _restore(self) -> int:
         """Load the checkpoint to go on from. Returns how many batches have been trained."""
         if self._arguments.is_recover:
-            return self._checkpoints.load_end_of_life()
+            return self._checkpoints.resume()
         return self._checkpoints.load_newest_periodic() if self._arguments.go_on else 0
 
     def _train(self, position: int) -> None:

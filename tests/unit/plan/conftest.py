@@ -31,6 +31,10 @@ EFFECTS = {
     "lose": "lost files",
     "spike": "abnormal result",
     "corrupt": "wrong values",
+    "truncate-checkpoint": "damaged checkpoint",
+    "flip-checkpoint": "damaged checkpoint",
+    "stale-checkpoint": "damaged checkpoint",
+    "rename-checkpoint": "renamed checkpoint",
 }
 
 

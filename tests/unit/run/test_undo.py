@@ -280,6 +280,7 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "resume-adopted",
         "recover-link",
         "see-chip",
+        "restore-checkpoint",
     }
 
 

@@ -1,0 +1,77 @@
+"""What the evidence of a fault must show that damages or renames a checkpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from chaos.checks.facts import RESUME, TRAIN
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+
+DAMAGED = "damaged checkpoint"
+RENAMED = "renamed checkpoint"
+"""The effects of such faults (chaos.plan.schedule)."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def damage_doubts(
+    plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
+) -> Iterator[Doubt]:
+    """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
+    if fault.effect not in (DAMAGED, RENAMED):
+        return
+    rank, file = evidence.get("rank"), str(evidence.get("file"))
+    before, after = str(evidence.get("before")), str(evidence.get("after"))
+    if not _DIGEST.fullmatch(before) or not _DIGEST.fullmatch(after):
+        yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
+    elif (before == after) != (fault.effect == RENAMED):
+        seen = "the same content as before" if before == after else "another content than before"
+        yield f"rank {rank}'s file {file} has {seen}", (landing.source,)
+    if fault.effect == RENAMED and evidence.get("renamed") in (None, file):
+        yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
+    saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
+    own = [save for save in saves if _ends_with(str(save.data.get("path")), file)]
+    if not own:
+        yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
+    planned = plan.restore.damaged.get(rank) if plan.restore is not None and isinstance(rank, int) else None
+    if planned is not None and evidence.get("step") != planned:
+        seen = f"rank {rank}'s file of step {evidence.get('step')} was hit, not that of step {planned}"
+        yield seen, (landing.source, *(save.source for save in own[:1]))
+
+
+def loads_made(history: History, rank: int | None = None) -> list[Event]:
+    """What was loaded after the resume. A damaged file that a job has tried and given up is none of it."""
+    return [load for load in history.select("load.begin", attempt=RESUME, rank=rank) if not _given_up(history, load)]
+
+
+def _given_up(history: History, load: Event) -> bool:
+    """Whether a load of a file that a fault had damaged did not come to its end."""
+    path = str(load.data.get("path"))
+    landings = history.select("fault.landed")
+    shown = [one for landing in landings for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    damaged = [one for one in shown if one.get("after") != one.get("before")]
+    if not any(_ends_with(path, str(one.get("file"))) for one in damaged):
+        return False
+    ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
+    return not any(end.data.get("path") == load.data.get("path") and end.mono >= load.mono for end in ends)
+
+
+def as_saved(history: History, recorded: str) -> str:
+    """A path that a process recorded, with the name back that a fault has taken from the file: so it was put back."""
+    for landing in history.select("fault.landed"):
+        for one in landing.data.get("evidence") or []:
+            renamed = one.get("renamed") if isinstance(one, dict) else None
+            if isinstance(renamed, str) and _ends_with(recorded, renamed):
+                return PurePosixPath(recorded).with_name(PurePosixPath(str(one.get("file"))).name).as_posix()
+    return recorded
+
+
+def _ends_with(path: str, file: str) -> bool:
+    """Whether a recorded path ends with the parts of another one."""
+    parts, wanted = PurePosixPath(path).parts, PurePosixPath(file).parts
+    return parts[-len(wanted) :] == wanted

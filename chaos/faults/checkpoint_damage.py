@@ -1,0 +1,204 @@
+"""What faults have in common that damage a checkpoint: the file that they hit, the original that is kept, the evidence.
+
+Hit is the newest checkpoint that the rank has finished, by the step that is stored in it. The original is kept in the
+run's directory before the file with its name is replaced, in one act; mode and times stay, as damage on a disk leaves
+them. It is put back when the run is torn down, not before: the next launch is to meet the damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.saved_state import read_saved_state
+from chaos.plain_files import open_plain
+from chaos.platforms.base import Job
+
+RESTORE = "restore-checkpoint"
+"""The undo action (chaos.run.undo_checkpoint)."""
+
+KEPT = "damaged"
+"""Directory of the run that keeps the originals."""
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rank's newest finished checkpoint: its file, the step that is stored in it, and the file before it if any."""
+
+    path: Path
+    step: int
+    older: Path | None
+
+
+Change = Callable[[Hit, Victim], Iterable[bytes]]
+"""The content that takes the place of the hit file's, piece by piece. Raises FaultMissed where there is none."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay."""
+
+    name: str
+    about: str
+    change: Change
+    effect: str = "damaged checkpoint"
+    signal: int | None = None
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""
+        return [self._undo_step(fault, victim) for victim in victims]
+
+    def _undo_step(self, fault: str, victim: Victim) -> UndoStep:
+        hit = newest(victim)
+        before, after = digest_file(hit.path), digest_of(self.change(hit, victim))
+        if before == after:
+            raise FaultMissed(f"rank {victim.rank}: {hit.path} has nothing that could be changed")
+        arguments = {
+            "path": str(hit.path),
+            "kept": str(kept_place(victim, hit.path)),
+            "before": before,
+            "after": after,
+        }
+        # ``about`` says what became of it: "cut off in the middle".
+        note = f"{hit.path} of rank {victim.rank} is {self.about}; its original is kept in {arguments['kept']}"
+        return UndoStep(f"{fault}-rank-{victim.rank}", fault, RESTORE, arguments, note)
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Keep the original, then put the damaged content in its place."""
+        del job
+        hit = newest(victim)
+        kept = kept_place(victim, hit.path)
+        if os.path.lexists(_kept_of(victim)):
+            raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
+        keep(hit.path, kept)
+        replace_content(hit.path, self.change(Hit(kept, hit.step, hit.older), victim))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What lies in the file's place is not what was kept of it."""
+        del job
+        found = kept_file(victim)
+        if found is None:
+            return None
+        kept, path = found
+        before, after = digest_file(kept), digest_file(path)
+        if before == after:
+            return None
+        return {
+            "signal": None,
+            "file": shown(victim, path),
+            "step": stored_step(kept),
+            "before": before,
+            "after": after,
+            "bytes": [kept.stat().st_size, path.stat().st_size],
+        }
+
+
+def newest(victim: Victim) -> Hit:
+    """The rank's newest finished checkpoint. Files that cannot be read are passed over, and so are links.
+
+    Raises FaultMissed when there is none, or the job kind does not say where its jobs save.
+    """
+    found: list[tuple[int, Path]] = []
+    for file in find_checkpoints(_storage(victim)):
+        if file.temporary or file.rank != victim.rank:
+            continue
+        step = stored_step(file.path)
+        if step is not None:
+            found.append((step, file.path))
+    found.sort()
+    if not found:
+        raise FaultMissed(f"rank {victim.rank} has no checkpoint below {_storage(victim)} that could be damaged")
+    step, path = found[-1]
+    return Hit(path, step, next((other for earlier, other in reversed(found) if earlier < step), None))
+
+
+def stored_step(path: Path) -> int | None:
+    """The step stored in a checkpoint: ``step_num``, else the optimizer's ``global_step``; None if it is unreadable."""
+    try:
+        numbers = read_saved_state(path).numbers
+    except CheckpointError:
+        return None
+    return numbers.get("step_num", numbers.get("global_step"))
+
+
+def kept_place(victim: Victim, path: Path) -> Path:
+    """Where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
+    return _kept_of(victim) / path.relative_to(_storage(victim))
+
+
+def kept_file(victim: Victim) -> tuple[Path, Path] | None:
+    """The original that is kept for this fault and rank, and where the job had it; None as long as there is none."""
+    files = [path for path in _kept_of(victim).rglob("*") if path.is_file() and not path.is_symlink()]
+    return (files[0], _storage(victim) / files[0].relative_to(_kept_of(victim))) if len(files) == 1 else None
+
+
+def shown(victim: Victim, path: Path) -> str:
+    """A file as the evidence names it: from the directory on that the job saves in."""
+    return path.relative_to(_storage(victim)).as_posix()
+
+
+def _kept_of(victim: Victim) -> Path:
+    return victim.record.parent.parent / KEPT / victim.fault / f"rank_{victim.rank}"
+
+
+def keep(path: Path, kept: Path) -> None:
+    """Keep a file under another name; on the same file system it is the same file, so nothing is copied."""
+    kept.parent.mkdir(parents=True)
+    try:
+        os.link(path, kept, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(path, kept, follow_symlinks=False)
+
+
+def replace_content(path: Path, content: Iterable[bytes]) -> None:
+    """Put another content in a file's place in one act. Mode and times of the file stay. Raises OSError."""
+    unfinished = unfinished_place(path)
+    with unfinished.open("xb") as file:
+        for block in content:
+            file.write(block)
+    shutil.copystat(path, unfinished, follow_symlinks=False)
+    unfinished.replace(path)
+
+
+def unfinished_place(path: Path) -> Path:
+    """Where the content is written before it takes the file's place; no job takes that name for a checkpoint."""
+    return path.with_name(f".{path.name}.chaos")
+
+
+def blocks(path: Path, size: int | None = None) -> Iterable[bytes]:
+    """The content of a plain file, or its first ``size`` bytes, in blocks. Raises OSError."""
+    with open_plain(path) as file:
+        left = os.fstat(file.fileno()).st_size if size is None else size
+        while left > 0 and (block := file.read(min(_BLOCK, left))):
+            left -= len(block)
+            yield block
+
+
+def digest_of(content: Iterable[bytes]) -> str:
+    """SHA-256 of what comes in pieces."""
+    digest = hashlib.sha256()
+    for block in content:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a plain file. Raises OSError."""
+    return digest_of(blocks(path))
+
+
+def _storage(victim: Victim) -> Path:
+    if victim.storage is None:
+        raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
+    return victim.storage

@@ -1,0 +1,22 @@
+"""``stale-checkpoint``: under the name of a rank's newest checkpoint lies an older one of the same rank.
+
+On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day. The file is
+sound; only the step that is stored in it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chaos.faults.checkpoint_damage import Damage, Hit, blocks
+from chaos.faults.kind import FaultMissed, Victim
+
+
+def older(hit: Hit, victim: Victim) -> Iterable[bytes]:
+    """The content of the checkpoint before. Raises FaultMissed where the rank has saved only one."""
+    if hit.older is None:
+        raise FaultMissed(f"rank {victim.rank} has no older checkpoint than {hit.path} to put in its place")
+    return blocks(hit.older)
+
+
+KIND = Damage("stale-checkpoint", "an older one", older)

@@ -1,0 +1,138 @@
+"""Damage to a periodic checkpoint: when it can be made, and what it leaves for a job that is started again.
+
+A damaged file is no file to go on from, whether it still loads or not: whoever goes on from it trains on with a state
+that nobody had. Of a renamed one only the name is wrong, and names are hints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaos.plan.outcome import Outcome
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import DAMAGED, RENAMED, Scheduled
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+
+PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"flip-checkpoint": {"where": ("data", "header")}}
+"""The parameters of each kind with their values, the first being the default. Other kinds have none."""
+
+NEEDS_OLDER = ("stale-checkpoint",)
+"""Kinds that put an older file of the rank in the place of the newest one."""
+
+
+def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
+    """The faults that damage or rename checkpoints."""
+    return [fault for fault in faults if fault.effect in (DAMAGED, RENAMED)]
+
+
+def check_damage(
+    scenario: Scenario, faults: Sequence[Scheduled], outcome: Outcome, traits: JobTraits, problems: Problems
+) -> None:
+    """Note damage that cannot be made, that nobody would meet, or whose moment is left to chance."""
+    found = damaging(faults)
+    seen: dict[int, str] = {}
+    for fault in found:
+        _check_parameters(fault, problems)
+        _check_moment(fault, faults, problems)
+        for rank in fault.fault.ranks:
+            if (other := seen.setdefault(rank, fault.fault.id)) != fault.fault.id:
+                problems.add(
+                    f"{fault.path}.target",
+                    f"faults {other!r} and {fault.fault.id!r} both hit the newest checkpoint of rank {rank}, so "
+                    "neither says what is left of it",
+                    text=f"rank {rank}",
+                    hint="hit another rank, or leave one of the two out",
+                )
+                break
+    if not found:
+        return
+    first = found[0]
+    if scenario.job.checkpoint_interval is None:
+        problems.add(
+            f"{first.path}.kind",
+            f"fault {first.fault.id!r} damages a periodic checkpoint, but the job saves none "
+            f"({problems.where('job.checkpoint_interval')})",
+            text=first.fault.kind,
+            hint="set job.checkpoint_interval",
+        )
+    elif outcome.mechanism != "none" or outcome.loss is None:
+        problems.add(
+            f"{first.path}.kind",
+            f"fault {first.fault.id!r} damages a periodic checkpoint, but no launch starts from one: {outcome.why}. "
+            "Damage to an end-of-life checkpoint, or before a recovery within the launch, is not yet supported by this "
+            "version",
+            text=first.fault.kind,
+            hint="kill the ranks with no mechanism in job.protection",
+        )
+    elif not scenario.job.resume or not (traits.group_info or traits.any_replica) or scenario.job.script is not None:
+        problems.add(
+            f"{first.path}.kind",
+            f"fault {first.fault.id!r} damages a periodic checkpoint, but what becomes of that is not known: the job "
+            f"is not started again, or its kind {scenario.job.kind!r} with its script does not say how it goes on from "
+            "periodic ones that are damaged",
+            text=first.fault.kind,
+            hint="use the own script of kind plain or rehearsal, and job.resume: true",
+        )
+
+
+def newest_saved(last: int, interval: int) -> int:
+    """The step of the newest periodic checkpoint of a rank that has finished those up to step ``last``."""
+    return last - last % interval
+
+
+def spoilt(faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
+    """The step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
+    damaged: dict[int, int] = {}
+    for fault in damaging(faults):
+        for rank in fault.fault.ranks:
+            step = newest_saved(last[rank], interval)
+            older = interval if fault.fault.kind in NEEDS_OLDER else 0
+            if step <= older:
+                problems.add(
+                    f"{fault.path}.trigger",
+                    f"fault {fault.fault.id!r} finds {'no older' if older else 'no'} checkpoint of rank {rank}: one is "
+                    f"saved every {interval} steps, and the rank ends behind step {last[rank]}",
+                    text=fault.fault.kind,
+                    hint="let the job be ended later, or save more often",
+                )
+                break
+            if fault.effect == DAMAGED:
+                damaged[rank] = step
+    return damaged
+
+
+def _check_parameters(fault: Scheduled, problems: Problems) -> None:
+    known = PARAMETERS.get(fault.fault.kind, {})
+    for name, value in fault.fault.parameters.items():
+        path = f"{fault.path}.parameters.{name}"
+        if name not in known:
+            hint = f"its parameters: {', '.join(known)}" if known else "it has none"
+            problems.add(path, f"a {fault.fault.kind} has no parameter {name!r}", text=name, hint=hint)
+        elif value not in known[name]:
+            hint = f"use one of: {', '.join(known[name])}"
+            problems.add(path, f"{name} of a {fault.fault.kind} cannot be {value!r}", text=value, hint=hint)
+
+
+def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Its ranks must be dead: one that lives may save another file at any moment."""
+    trigger = fault.fault.trigger
+    ending = next((one for one in faults if one.fault.id == trigger.get("after")), None)
+    if trigger.keys() == {"after"} and ending is not None:
+        if ending.effect == "death" and set(fault.fault.ranks) <= set(ending.fault.ranks):
+            return
+        living = sorted(set(fault.fault.ranks) - (set(ending.fault.ranks) if ending.effect == "death" else set()))
+        problems.add(
+            f"{fault.path}.target",
+            f"fault {fault.fault.id!r} damages the newest checkpoint of rank {living[0]}, which still lives after "
+            f"fault {ending.fault.id!r} ({problems.where(ending.path)}) and may save another one",
+            text=f"rank {living[0]}",
+            hint="hit ranks that the fault before has killed",
+        )
+        return
+    problems.add(
+        f"{fault.path}.trigger",
+        f"fault {fault.fault.id!r} damages the newest checkpoint of its ranks, so it must come when they save no more",
+        text=", ".join(trigger),
+        hint="let it wait for the fault that kills them: after, and nothing else",
+    )

@@ -1,0 +1,39 @@
+"""Defects of a job in plain Python that is started again with a damaged checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.start import Agent
+from chaos.selftest.live.change import RESUME, replaces
+
+_CHECKPOINTS = "chaos.rehearsal.plain.checkpoints"
+
+
+def checksum_not_looked_at(agent: Agent) -> None:
+    """Checkpoints are loaded whatever their checksum says."""
+
+    @replaces(agent, "chaos.rehearsal.plain.ckpt", "_checked")
+    def checked(original: Any, raw: bytes, path: str) -> bytes:
+        return raw[:-17]
+
+
+def anew(agent: Agent) -> None:
+    """Training begins anew."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, _CHECKPOINTS, "Checkpoints.resume")
+    def resume(original: Any, self: Any) -> int:
+        return 0
+
+
+def older_step(agent: Agent) -> None:
+    """The newest step is given up with the file that is damaged."""
+    if agent.configuration.attempt != RESUME:
+        return
+
+    @replaces(agent, _CHECKPOINTS, "Checkpoints._periodic_steps")
+    def steps(original: Any, self: Any, ranks: Any) -> Any:
+        found = original(self, ranks)
+        return {step: path for step, path in found.items() if step != max(found)}

@@ -1,0 +1,105 @@
+"""Damage to a checkpoint is believed with evidence only, and whoever goes on from it is blamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaos.plan.model import PlannedRestore
+from tests.unit.checks.judging import Judge, said
+from tests.unit.damaged_run import AFTER, BEFORE, RENAMED, damaged_run, evidence
+from tests.unit.good_run import SAVED, VICTIM, GoodRun
+from tests.unit.restored_run import slices_of
+
+
+def loads(run: GoodRun, rank: int, path: str) -> None:
+    for event in ("load.begin", "load.end"):
+        run.one(event, rank=rank)["path"] = path
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_the_good_run_passes(judged: Judge, renamed: bool) -> None:
+    judgement = judged(damaged_run(renamed=renamed))
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert said(judgement, "injection", "pass", "proven by the digests of the file before and after")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"after": BEFORE}, "has the same content as before"),
+        ({"after": None}, "the digests of rank 2's file before and after are not in the evidence"),
+        ({"before": "short"}, "the digests of rank 2's file"),
+        ({"file": f"rank_0/sliced-1_{SAVED}.ckpt"}, "rank 2's own history has no save of rank_0/"),
+        ({"file": None}, "rank 2's own history has no save"),
+        ({"step": SAVED - 1}, f"file of step {SAVED - 1} was hit, not that of step {SAVED}"),
+    ],
+)
+def test_without_proof_nobody_is_blamed(judged: Judge, change: dict[str, Any], text: str) -> None:
+    run = damaged_run()
+    evidence(run).update(change)
+    loads(run, VICTIM, slices_of(VICTIM))
+    judgement = judged(run)
+    assert judgement.verdict == "unknown"
+    assert said(judgement, "injection", "unknown", text)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"renamed": None}, "no new name of rank 2's file"),
+        ({"after": AFTER}, "has another content than before"),
+    ],
+)
+def test_a_renaming_without_proof_is_unknown(judged: Judge, change: dict[str, Any], text: str) -> None:
+    run = damaged_run(renamed=True)
+    evidence(run).update(change)
+    assert said(judged(run), "injection", "unknown", text)
+
+
+def test_a_rank_that_goes_on_from_its_damaged_file_fails(judged: Judge) -> None:
+    run = damaged_run()
+    loads(run, VICTIM, slices_of(VICTIM))
+    judgement = judged(run)
+    assert judgement.verdict == "fail"
+    assert said(judgement, "resume", "fail", "rank 2 loaded rank 2's file, the plan shows that of rank 0")
+
+
+def test_a_file_that_was_loaded_under_its_other_name_is_found_again(judged: Judge) -> None:
+    run = damaged_run(renamed=True)
+    loads(run, VICTIM, f"checkpoints/{RENAMED}")
+    judgement = judged(run)
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+
+
+def test_a_damaged_file_that_a_rank_has_tried_and_given_up_is_no_load(judged: Judge) -> None:
+    run = damaged_run()
+    tried = run.one("load.begin", rank=VICTIM)
+    run.add(f"resume-rank_{VICTIM}", {**tried, "path": slices_of(VICTIM), "mono": tried["mono"] - 10})
+    assert judged(run).verdict == "pass"
+    whole = run.one("load.begin", rank=1)
+    run.add("resume-rank_1", {**whole, "mono": whole["mono"] - 10})
+    assert said(judged(run), "resume", "fail", "a load of rank 1 did not")
+
+
+def test_training_from_the_start_is_a_failure(judged: Judge) -> None:
+    run = damaged_run()
+    for event in ("load.begin", "load.end"):
+        run.drop(event)
+    for one in run.events("step.begin", attempt="resume"):
+        one["step"] -= SAVED
+    assert said(judged(run), "resume", "fail", "rank 0 began with step 1")
+
+
+def test_where_all_files_are_damaged_there_is_nothing_to_go_on_from(judged: Judge) -> None:
+    run = damaged_run()
+    run.replan(restore=PlannedRestore(None, (), {}, {0: SAVED, VICTIM: SAVED}), resumes=False, resume_step=None)
+    for name, records in run.files.items():
+        if name.startswith("resume"):
+            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = 1
+        run.others[f"logs/resume/worker_{one['rank']}.log"] = b"FileNotFoundError: no step has a file for every rank\n"
+    judgement = judged(run)
+    assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
