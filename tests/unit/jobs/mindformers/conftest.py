@@ -76,6 +76,10 @@ class Room:
         """The scenario's first cell, completed."""
         return self._loaded()[1]
 
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell."""
+        return self._loaded()[0].cells
+
     def plan(self) -> Plan:
         """The plan of the first cell."""
         return plan_cell(*self._loaded(), draw_seed=0)

@@ -75,9 +75,10 @@ def test_overrides_without_a_configuration_are_refused(room: Room) -> None:
 def test_cells_of_a_matrix_are_completed_one_by_one(room: Room) -> None:
     room.change_scenario("name: example", "name: example\nmatrix: {seed: [1, 2]}")
     room.change_scenario("steps: 12", 'steps: 12\n  overrides: {seed: "${seed}"}')
-    room.write()
-    from chaos.run.prepare import known_names
-    from chaos.scenario.load import load_scenario
+    assert [cell.scenario.job.seed for cell in room.cells()] == [1, 2]
 
-    loaded = load_scenario(room.path / "scenario.yaml", names=known_names())
-    assert [cell.scenario.job.seed for cell in loaded.cells] == [1, 2]
+
+def test_a_section_that_no_axis_touches_is_completed_in_every_cell(room: Room) -> None:
+    room.change_scenario("name: example", "name: example\nmatrix: {size: [2, 4]}\ncluster: {nodes: 1}")
+    room.change_scenario("steps: 12", 'steps: 12\n  overrides: {parallel_config.data_parallel: "${size}"}')
+    assert [cell.scenario.cluster.ranks for cell in room.cells()] == [2, 4]

@@ -140,6 +140,11 @@ def test_overrides_are_merged_and_the_users_file_stays_as_it_is(tmp_path: Path) 
     assert path.read_text() == text
 
 
+def test_an_empty_mapping_changes_no_list(tmp_path: Path) -> None:
+    write(tmp_path, "a: [1]\n")
+    assert read_configuration("job.yaml", {"a": {}}, tmp_path / "scenario.yaml").plain() == {"a": [1]}
+
+
 def test_an_override_inside_a_list_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "callbacks:\n  - type: A\n")
     with pytest.raises(ScenarioError) as caught:

@@ -116,6 +116,16 @@ def test_the_watch_has_the_threshold_of_the_configuration(room: Room) -> None:
     assert plan.watch is not None and plan.watch.threshold == 9.5
 
 
+def test_slices_may_be_watched_and_only_a_spike_in_them_is_not_planned(room: Room) -> None:
+    watch = "monitor_config:\n  monitor_on: True\n  check_for_global_norm: True\n"
+    room.change("callbacks:", f"{watch}callbacks:").change_scenario("[TTP]", "[TTP, TRE]")
+    room.change(SIZES, "  data_parallel: 2\n  model_parallel: 2\n")
+    assert room.plan().watch is not None
+    room.change_scenario("kind: kill", "kind: spike").change_scenario("optimizer.update", "allreduce.enter")
+    room.change_scenario("trigger:", "parameters: {norm: 9.5}\n    trigger:")
+    assert "the global norm is watched in jobs of pure data parallelism only" in room.refused()
+
+
 def test_steps_are_spread_over_the_epochs(room: Room) -> None:
     plan = room.plan()
     assert (plan.last_step, plan.steps_per_epoch) == (12, 6)
