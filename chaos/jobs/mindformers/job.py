@@ -11,7 +11,7 @@ import yaml
 
 from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
-from chaos.jobs.mindformers.launching import argv, checkout_of
+from chaos.jobs.mindformers.launching import argv, checkout_of, named_checkout, source_digest
 from chaos.jobs.mindformers.reader import complete, examine
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
 from chaos.jobs.msrun import tft_environment
@@ -88,13 +88,14 @@ class MindFormersJob:
         """The launcher, over the run's own copy of the configuration. Raises JobError."""
         job = launch.scenario.job
         checkout = checkout_of(launch)
-        configuration = configuration_of(launch.scenario, launch.scenario_directory)
+        configuration = _configuration_for(launch)
         copy = launch.directory / _COPIES[launch.resume]
         data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout)
         environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log")}
         by_path = job.loading == "path"
         if not by_path:
-            data["callbacks"] = [*(data.get("callbacks") or []), CALLBACK]
+            others = [one for one in data.get("callbacks") or [] if one != CALLBACK]
+            data["callbacks"] = [*others, CALLBACK]
             environment["REGISTER_PATH"] = str(REGISTERED)
         copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
         line = argv(launch, copy, master_port=launch.ports[0])
@@ -106,9 +107,22 @@ class MindFormersJob:
         return tft_environment(launch.scenario.job.protection, launch.logs, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The merged configuration: what it says decides about every loss."""
+        """The merged configuration and a checkout's sources: what they say decides about every loss."""
         data = repr(configuration_of(scenario, scenario_directory).plain())
-        return {"configuration": hashlib.sha256(data.encode()).hexdigest()}
+        checkout = named_checkout(scenario, scenario_directory)
+        return {
+            "configuration": hashlib.sha256(data.encode()).hexdigest(),
+            "checkout": "" if checkout is None else source_digest(checkout),
+        }
+
+
+def _configuration_for(launch: Launch) -> Configuration:
+    """What this launch trains from: a resume goes on with what the run has begun with, whatever became of the file."""
+    begun = launch.directory / _COPIES[False]
+    if not launch.resume or not begun.is_file():
+        return configuration_of(launch.scenario, launch.scenario_directory)
+    job = launch.scenario.job.model_copy(update={"config": str(begun), "overrides": {}})
+    return configuration_of(launch.scenario.model_copy(update={"job": job}), launch.scenario_directory)
 
 
 def configuration_of(scenario: Scenario, directory: Path) -> Configuration:

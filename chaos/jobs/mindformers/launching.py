@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 from pathlib import Path
 
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.msrun import msrun_argv
+from chaos.scenario.model import Scenario
 
 PROGRAM = "run_mindformer.py"
 LAUNCHER = "scripts/msrun_launcher.sh"
@@ -41,8 +43,22 @@ def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str,
 
 def checkout_of(launch: Launch) -> Path | None:
     """The checkout that the scenario names, absolute; None where the installed package is used."""
-    named = launch.scenario.job.checkout
-    return None if named is None else Path(os.path.normpath(launch.scenario_directory.absolute() / named))
+    return named_checkout(launch.scenario, launch.scenario_directory)
+
+
+def named_checkout(scenario: Scenario, directory: Path) -> Path | None:
+    """The checkout that a scenario in this directory names, absolute."""
+    named = scenario.job.checkout
+    return None if named is None else Path(os.path.normpath(directory.absolute() / named))
+
+
+def source_digest(checkout: Path) -> str:
+    """Of the checkout's own Python files. Files that are not there have no part in it."""
+    digest = hashlib.sha256()
+    for file in (checkout / PROGRAM, checkout / LAUNCHER, *sorted((checkout / "mindformers").rglob("*.py"))):
+        if file.is_file():
+            digest.update(str(file.relative_to(checkout)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _refuse_blanks(logs: Path) -> None:

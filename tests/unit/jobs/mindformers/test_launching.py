@@ -132,6 +132,23 @@ def test_a_file_of_the_checkout_is_found_from_the_run(make: Make, tmp_path: Path
     assert copy["train_dataset"]["note"] == "data/none.json"
 
 
+def test_a_resume_trains_from_what_the_run_has_begun_with(make: Make) -> None:
+    begun = KIND.command(make(loading="callback"))
+    resumed = trained_from(KIND.command(make(resume=True, loading="callback", more="later: 1\n")))
+    assert "later" not in resumed
+    assert resumed["callbacks"] == trained_from(begun)["callbacks"]
+    assert resumed["resume_training"] is True
+
+
+def test_the_sources_of_a_checkout_are_part_of_the_baselines_key(make: Make, tmp_path: Path) -> None:
+    scenario = make(checkout="checkout").scenario
+    before = KIND.fingerprint(scenario, tmp_path)
+    (tmp_path / "checkout/mindformers").mkdir()
+    (tmp_path / "checkout/mindformers/wrapper.py").write_text("changed = 1\n")
+    assert KIND.fingerprint(scenario, tmp_path) != before
+    assert KIND.fingerprint(make().scenario, tmp_path)["checkout"] == ""
+
+
 def test_a_resume_goes_on_from_the_runs_checkpoints_in_the_format_that_is_saved(make: Make, tmp_path: Path) -> None:
     copy = trained_from(KIND.command(make(resume=True)))
     assert copy["load_checkpoint"] == str(tmp_path / "run/output/checkpoint")
