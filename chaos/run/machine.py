@@ -186,7 +186,10 @@ def _mindformers(machine: Machine) -> Probe:
     version = machine.version("mindformers")
     if version or machine.has_module("mindformers"):
         return Probe("mindformers", True, version or "a module without metadata")
-    advice = "install its wheel with `pip install --no-deps`, or name a checkout in the scenario (job.checkout)"
+    advice = (
+        "pip install 'chaos-ascend[mindformers]', then its wheel with `pip install --no-deps mindformers` "
+        "(docs/mindformers.md), or name a checkout in the scenario (job.checkout)"
+    )
     return Probe("mindformers", False, "not installed", advice)
 
 
