@@ -17,6 +17,7 @@ from chaos.plain_files import UnreadableFile
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
+from chaos.run import orphans
 from chaos.run.directory import (
     ADOPTED,
     LEDGER_FILE,
@@ -105,10 +106,10 @@ def heal_all(
     if not reports.is_dir():
         return []
     made = _tidy_reports(reports, clock)
-    carried = runs_alive()
+    carried, writing = runs_alive(), orphans.writers()
     healed = []
     for run_dir in made:
-        if is_live(run_dir) or _has_left_something(run_dir, carried):
+        if is_live(run_dir) or orphans.into(run_dir.resolve(), writing) or _has_left_something(run_dir, carried):
             healed.append(heal_run(run_dir, actions=actions, clock=clock))
     return healed
 
@@ -132,6 +133,10 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     known = {str(step.arguments.get("path")) for step in content.open}
     report.found += [f"mounted at {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in known]
     report.found += [f"private directory {one}" for one in _private(token) if str(one) not in known]
+    if not adopted:
+        carrying = {process.identity for process in processes}
+        writing = [one for one in orphans.into(run_dir, orphans.writers()) if one.identity not in carrying]
+        report.found += [f"{one}, which writes to {one.path}" for one in writing]
     leftovers = unfinished_files(run_dir)
     report.found += [f"unfinished file {path.name}" for path in leftovers]
     if not report.found:
@@ -211,6 +216,10 @@ def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) 
     """
     if not context.adopted and find_run_processes(context.token):
         _try(lambda: end_job(UndoStep("processes", None, "end-job", {"run": context.token}), context), report)
+    if not context.adopted:
+        ended, left = orphans.end_orphans(run_dir, context.clock)
+        report.done += ended
+        report.failed += left
     for mount in reversed(mounts_in(run_dir)):
         _try(functools.partial(take_away, Path(mount.point)), report)
     for path in _private(context.token):

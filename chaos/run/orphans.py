@@ -1,0 +1,129 @@
+"""What a job has left that does not carry its run's identity any more, after the harness that knew it was killed.
+
+A process that a rank has started with an empty environment, and that outlives the rank, is init's child by then. Two
+signs of it are left: it writes its output into the logs or the job's directory of the run, where nobody else writes,
+and it is in the session of a rank or launcher whose PID and start time the harness has recorded. With both it is ended.
+With the first alone it is told, for somebody who knows: a process that the run has not recorded is never ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from chaos.history.clock import Clock, boot_id
+from chaos.history.reader import read_history
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.outputs import outputs_of
+from chaos.platforms.process import ProcessIdentity, RefusedProcess, ancestors, send_signal, wait_ended
+from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
+
+_PLACES = ("logs", "job")
+_END_SECONDS = 10.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A process without any run's identity that writes its output into ``path``."""
+
+    identity: ProcessIdentity
+    session: int
+    path: str
+    cmdline: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.identity}: {' '.join(self.cmdline)}"
+
+
+def writers() -> list[Writer]:
+    """All processes that may be such orphans of some run: this one, and what it descends from, are none."""
+    own = {os.getpid(), *ancestors(os.getpid())}
+    boot = boot_id()
+    found = []
+    for pid in all_pids():
+        before = read_stat(pid)
+        if before is None or before.ended or pid in own:
+            continue
+        variables = environment(pid)
+        output = next((one for one in outputs_of(pid) if one.link.name in ("1", "2")), None)
+        after = read_stat(pid)
+        if output is None or variables is None or RUN_VARIABLE in variables:
+            continue
+        if after is not None and after.start_time == before.start_time:
+            identity = ProcessIdentity(pid, after.start_time, boot)
+            found.append(Writer(identity, after.session, output.path, command_line(pid)))
+    return found
+
+
+def into(run_dir: Path, found: Sequence[Writer]) -> list[Writer]:
+    """Those of them that write into a run's own directories."""
+    places = [run_dir / name for name in _PLACES]
+    return [one for one in found if any(PurePath(one.path).is_relative_to(place) for place in places)]
+
+
+def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = writers) -> tuple[list[str], list[str]]:
+    """End what is proved to be the run's. Returns what was done, and what is left with the reason, in words."""
+    sessions = _sessions(run_dir)
+    done: list[str] = []
+    tried: dict[ProcessIdentity, str] = {}
+    while mine := [one for one in into(run_dir, look()) if sessions.hold(one) and one.identity not in tried]:
+        for one in mine:
+            tried[one.identity] = "still there after SIGKILL"
+            try:
+                send_signal(one.identity, signal.SIGKILL)
+            except LookupError:
+                continue
+            except (PermissionError, RefusedProcess) as error:
+                tried[one.identity] = f"was not ended: {error}"
+                continue
+            done.append(f"ended {one}, which a process of the job has left")
+        wait_ended([one.identity for one in mine], _END_SECONDS, clock)
+    left = []
+    for one in into(run_dir, look()):
+        advice = f"if it is the job's, end it: kill {one.identity.pid}"
+        why = tried.get(one.identity, f"it is in no session that was recorded, so it was not ended; {advice}")
+        left.append(f"{one} writes to {one.path}: {why}")
+    return done, left
+
+
+@dataclass(frozen=True)
+class _Sessions:
+    """The sessions of a run's ranks and launchers: start times (ticks) by PID, and until when (ns) they were known."""
+
+    boot: str
+    leaders: frozenset[tuple[int, int]]
+    until: int
+
+    def hold(self, writer: Writer) -> bool:
+        """Whether the process is in one of them, and has begun while the harness lived.
+
+        The number of a session is not used again as long as anybody is in it.
+        """
+        if writer.identity.boot != self.boot:
+            return False
+        began = writer.identity.start_time
+        now = read_stat(writer.session)
+        return any(
+            pid == writer.session
+            and start <= began
+            and began * 1_000_000_000 // _TICKS <= self.until
+            and (now is None or now.start_time == start)
+            for pid, start in self.leaders
+        )
+
+
+def _sessions(run_dir: Path) -> _Sessions:
+    history = read_history(run_dir / "history")
+    own = [event for event in history.events if event.writer == "harness"]
+    opening = next((event for event in own if event.event == "writer.start"), None)
+    leaders = frozenset(
+        (event.pid, start)
+        for event in own
+        if event.event in ("rank.found", "launcher.found") and event.pid is not None
+        if isinstance(start := event.data.get("start_time"), int)
+    )
+    return _Sessions(str(opening.data.get("boot")) if opening else "", leaders, own[-1].mono if own else 0)
