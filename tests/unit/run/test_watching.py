@@ -140,13 +140,20 @@ def test_a_directory_with_too_many_files_is_not_searched_again_and_again(
     assert told(watching_job.look(), "checkpoints.not_searched") == []
 
 
-def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(job: OwnJob, watching_job: Watch) -> None:
-    log(job, 0, "epoch: 1 step: 9, loss is 0.125\n")
+def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(
+    job: OwnJob, watching_job: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last_line() -> list[Happened]:
+        """In the same look, but after the logs were read."""
+        log(job, 0, "epoch: 1 step: 9, loss is 0.125\n")
+        return []
+
+    monkeypatch.setattr(watching_job, "_checkpoints", last_line)
     for process in job.ranks.values():
         process.kill()
         process.wait()
     happened = watching_job.look()
-    assert [one.event for one in happened][-1] == "job.end"
+    assert [one.event for one in happened][-2:] == ["log", "job.end"]
     assert watching_job.ended and watching_job.ranks[0].step == "1:9"
 
 
