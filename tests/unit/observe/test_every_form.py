@@ -15,7 +15,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.patterns import Known
-from chaos.observe.reader import built_in_readers
+from chaos.observe.reader import built_in_readers, choose_reader
 from chaos.observe.taskd_log import TaskdLogReader
 
 PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
@@ -81,6 +81,15 @@ def test_a_form_is_read_by_one_reader_as_the_event_that_the_page_tells() -> None
     for line, reader, kind in ROWS:
         found = {name: event.kind for name, one in READERS.items() if (event := one.read(line)) is not None}
         assert found == {reader: kind}, line
+
+
+def test_each_line_with_a_prefix_of_its_program_is_enough_to_choose_the_reader() -> None:
+    prefixed = [(line, reader) for line, reader, _ in ROWS if reader in ("ttp", "taskd", "mindformers")]
+    prefixed += [(line, reader) for line, reader, _ in ROWS if line.startswith("[ERROR] HCCL(")]
+    assert {reader for _, reader in prefixed} == {"ttp", "taskd", "mindformers", "device"}
+    for line, expected in prefixed:
+        chosen = choose_reader([line], list(READERS.values()))
+        assert chosen is not None and chosen.name == expected, line
 
 
 def test_the_same_words_inside_another_text_are_no_event_of_that_kind() -> None:
