@@ -2,7 +2,7 @@
 
 Behind the language may stand: ``file=NAME`` (the block is that file; the commands of the page find it), ``exit=N`` (how
 the commands end; without it 0), ``nightly`` (too long for every day), ``unrun: REASON`` (it cannot be run here) and
-``refused`` (a scenario that must be refused).
+``refused`` (a scenario that must be refused). A block ``text shows`` holds lines that the commands before it print.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Block:
         """How its commands must end."""
         match = re.search(r"\bexit=(\d+)", self.about)
         return int(match[1]) if match else 0
+
+    @property
+    def shows(self) -> bool:
+        """Whether it is what the commands before it print."""
+        return self.language == "text" and self.about.startswith("shows")
 
     @property
     def nightly(self) -> bool:

@@ -16,7 +16,8 @@ from tests.documents.blocks import ROOT, Block
 WAIT_SECONDS = 600.0
 """For one block: only one that would never end is ended by it."""
 
-Perform = Callable[[Block], None]
+Perform = Callable[[Block], str]
+"""Performs a block; returns what its commands print."""
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def perform(place: Path, running_job: Callable[[], None]) -> Perform:
         "COLUMNS": "160",
     }
 
-    def perform(block: Block) -> None:
+    def perform(block: Block) -> str:
         if block.file is not None:
             path = place / block.file
             assert path.resolve().is_relative_to(place), f"{block.where}: {block.file} is outside"
@@ -72,7 +73,7 @@ def perform(place: Path, running_job: Callable[[], None]) -> Perform:
             path.write_text(block.text, "utf-8")
             if block.file == "pyproject.toml":
                 _register(place, block.text)
-            return
+            return ""
         if "--job output/msrun_log" in block.text:
             running_job()
         done = subprocess.run(
@@ -86,6 +87,7 @@ def perform(place: Path, running_job: Callable[[], None]) -> Perform:
             check=False,
         )
         assert done.returncode == block.code, f"{block.where}: {block.text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
 
     return perform
 

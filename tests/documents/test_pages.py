@@ -31,17 +31,28 @@ def ids(page: Path) -> str:
 
 @pytest.mark.parametrize("page", RUN, ids=ids)
 def test_the_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
-    for block in blocks_of(page):
-        if block.unrun is None and not block.nightly and (block.file or block.language == "sh"):
-            perform(block)
+    follow(page, perform, nightly=False)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("page", [page for page in RUN if any(one.nightly for one in blocks_of(page))], ids=ids)
 def test_the_long_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
+    follow(page, perform, nightly=True)
+
+
+def follow(page: Path, perform: Perform, *, nightly: bool) -> None:
+    """Do what a reader of the page does, block by block, and look for what the page shows."""
+    printed: str | None = None
     for block in blocks_of(page):
-        if block.unrun is None and (block.file or block.language == "sh"):
-            perform(block)
+        if block.shows:
+            lines = block.text.splitlines() if printed is not None else []
+            for line in lines:
+                assert printed is not None and " ".join(line.split()) in printed, (
+                    f"{block.where}: not printed: {line}\n{printed}"
+                )
+        elif block.file or block.language == "sh":
+            skipped = block.unrun is not None or (block.nightly and not nightly)
+            printed = None if skipped else " ".join(perform(block).split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
