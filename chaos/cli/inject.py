@@ -73,7 +73,7 @@ def command(
     if dry_run:
         _show(job, chosen, fault, as_json=as_json)
         return codes.PASS
-    with _held(chosen) as held:
+    with _held(chosen, hearing=fault.effect != "suspension") as held:
         if sys.stdin.isatty() and sys.stderr.isatty() and not yes:
             _show(job, chosen, fault, as_json=False, to_errors=True)
             click.confirm(f"{fault.name} {_of(chosen)}?", abort=True, err=True)
@@ -141,11 +141,11 @@ def _refuse_what_needs_more(fault: FaultKind, chosen: list[JobProcess]) -> None:
     raise click.UsageError(text)
 
 
-def _held(chosen: list[JobProcess]) -> AdoptedJob:
+def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
     from chaos.platforms.adopted import AdoptedJob
 
     try:
-        return AdoptedJob([process.identity for process in chosen])
+        return AdoptedJob([process.identity for process in chosen], hearing=hearing)
     except PermissionError as error:
         raise click.UsageError(
             f"{_of(chosen)}: this user may not signal it: call chaos as its user or as root"

@@ -13,6 +13,7 @@ from types import TracebackType
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus, from_wait_status, status_of_zombie
 from chaos.platforms.ending import Ended
+from chaos.platforms.exits import listen
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.pidfd import poll_ended, send_through, wait_status
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, State, open_process, refuse, state
@@ -28,8 +29,13 @@ class AdoptedJob:
     ``told_by`` says for each process that has ended whose word its exit status is.
     """
 
-    def __init__(self, processes: Iterable[ProcessIdentity]) -> None:
-        """Raises NoSuchProcess, WrongProcess, RefusedProcess, PermissionError and PidfdUnsupported."""
+    def __init__(self, processes: Iterable[ProcessIdentity], *, hearing: bool = False) -> None:
+        """With ``hearing`` the kernel is also asked to tell how processes end, where it does that for this user.
+
+        Raises NoSuchProcess, WrongProcess, RefusedProcess, PermissionError and PidfdUnsupported.
+        """
+        self._exits = listen() if hearing else None
+        self._since = 0
         self._descriptors: dict[ProcessIdentity, int] = {}
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
         self.told_by: dict[ProcessIdentity, str] = {}
@@ -41,6 +47,7 @@ class AdoptedJob:
         except BaseException:
             self.close()
             raise
+        self._since = 0 if self._exits is None else self._exits.now()
 
     @property
     def launcher(self) -> ProcessIdentity:
@@ -58,12 +65,13 @@ class AdoptedJob:
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
         """How one of the chosen processes ended; None while it runs. The first answer stays.
 
-        It is the kernel's word: the status that its zombie shows, or the one that the kernel keeps after it was reaped
-        (Linux 6.15). Where its parent was quicker on an older kernel, nothing is known.
+        It is the kernel's word: the status that its zombie shows, the one that the kernel keeps after it was reaped
+        (Linux 6.15), or the one that it told while it was listened to. Where its parent was quicker and none of these
+        is to be had, nothing is known.
         """
         descriptor = self._descriptor(identity)
         if identity not in self._statuses and poll_ended([descriptor], _ASK_SECONDS):
-            self._statuses[identity], self.told_by[identity] = _ended(identity, descriptor)
+            self._statuses[identity], self.told_by[identity] = self._ended(identity, descriptor)
         return self._statuses.get(identity)
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:
@@ -76,6 +84,9 @@ class AdoptedJob:
 
     def close(self) -> None:
         """Let go of the processes."""
+        if self._exits is not None:
+            self._exits.close()
+            self._exits = None
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
@@ -88,6 +99,20 @@ class AdoptedJob:
     ) -> None:
         self.close()
 
+    def _ended(self, identity: ProcessIdentity, descriptor: int) -> tuple[ExitStatus, str]:
+        stat = read_stat(identity.pid)
+        if stat is not None and stat.start_time == identity.start_time and stat.ended:
+            status = status_of_zombie(stat)
+            if status.known:
+                return status, "the kernel, by the status of its zombie"
+        kept = wait_status(descriptor)
+        if kept is not None:
+            return from_wait_status(kept), "the kernel, by its process descriptor"
+        heard = None if self._exits is None else self._exits.status(identity.pid, self._since)
+        if heard is not None:
+            return heard, "the kernel, by its process connector"
+        return ExitStatus(), "nobody: its parent has collected the status, and this kernel keeps no other record of it"
+
     def _descriptor(self, identity: ProcessIdentity) -> int:
         if identity not in self._descriptors:
             raise PlatformError(f"{identity} was not chosen")
@@ -99,15 +124,3 @@ def _send(identity: ProcessIdentity, descriptor: int, signum: int) -> None:
         send_through(descriptor, signum)
     except ProcessLookupError as error:
         raise NoSuchProcess(f"{identity} has ended") from error
-
-
-def _ended(identity: ProcessIdentity, descriptor: int) -> tuple[ExitStatus, str]:
-    stat = read_stat(identity.pid)
-    if stat is not None and stat.start_time == identity.start_time and stat.ended:
-        status = status_of_zombie(stat)
-        if status.known:
-            return status, "the kernel, by the status of its zombie"
-    kept = wait_status(descriptor)
-    if kept is not None:
-        return from_wait_status(kept), "the kernel, by its process descriptor"
-    return ExitStatus(), "nobody: its parent has collected the status, and this kernel keeps no other record of it"

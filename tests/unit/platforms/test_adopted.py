@@ -15,6 +15,7 @@ import pytest
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.exits import ExitListener, listen
 from chaos.platforms.pidfd import open_pidfd, wait_status
 from chaos.platforms.process import ProcessIdentity, RefusedProcess, WrongProcess, identify, state
 from chaos.run.wait import wait_for
@@ -128,3 +129,42 @@ def test_nothing_but_the_chosen_processes_is_signalled_and_nothing_is_ended(star
             job.stop(1.0)
         assert job.processes() == []
     assert (state(chosen), state(other)) == ("alive", "alive")
+
+
+def test_what_the_kernel_tells_while_it_is_listened_to_is_known_on_every_kernel(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a kernel before 6.15, below a parent that collects the status at once."""
+    heard = listen()
+    if heard is None:
+        pytest.skip("the process connector needs root outside all containers, and a kernel with CONFIG_PROC_EVENTS")
+    heard.close()
+    monkeypatch.setattr("chaos.platforms.adopted.wait_status", lambda descriptor: None)
+    process, other = start("sleep", "1000"), start("sleep", "1000")
+    identity = identify(process.pid)
+    with AdoptedJob([identity], hearing=True) as job:
+        other.terminate()
+        other.wait()
+        job.signal(identity, signal.SIGKILL)
+        process.wait()
+        assert status_of(job, identity) == ExitStatus(signal=9)
+        assert job.told_by[identity] == "the kernel, by its process connector"
+
+
+def test_an_end_of_an_earlier_process_with_the_same_pid_does_not_count(start: Start) -> None:
+    heard = listen()
+    if heard is None:
+        pytest.skip("the process connector needs root outside all containers, and a kernel with CONFIG_PROC_EVENTS")
+    with heard:
+        process = start("sleep", "1000")
+        process.kill()
+        process.wait()
+        assert wait_for("the end", lambda: heard.status(process.pid, 0), seconds=20) == ExitStatus(signal=9)
+        assert heard.status(process.pid, heard.now()) is None
+
+
+def test_where_nobody_may_listen_there_is_no_listener() -> None:
+    def refused() -> ExitListener:
+        raise PermissionError("not root")
+
+    assert listen(refused) is None
