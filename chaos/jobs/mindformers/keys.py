@@ -109,7 +109,11 @@ _NEW = {"save_checkpoint_steps": "save_interleaved_steps", "keep_checkpoint_max"
 
 
 def saving_of(typed: Typed) -> Saving | None:
-    """How periodic checkpoints are saved, None where no callback saves them. Of two callbacks the last one counts."""
+    """How periodic checkpoints are saved, None where no callback saves them. Of two callbacks the last one counts.
+
+    The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, and by the
+    section ``checkpoint`` in 2.1.
+    """
     found = None
     for one in callbacks(typed.configuration):
         kind = one.data.get("type")
@@ -117,9 +121,9 @@ def saving_of(typed: Typed) -> Saving | None:
             found = one
     if found is None:
         return None
-    section = typed.configuration.get("checkpoint")
+    section, own = typed.configuration.get("checkpoint"), found.data.get("use_legacy_format")
     legacy = not (section is not None and section.data) and typed.flag("use_legacy_format") is not False
-    return Saving(typed.configuration, found, legacy)
+    return Saving(typed.configuration, found, legacy and not (own is not None and own.data is False))
 
 
 def _layout(typed: Typed, saving: Saving) -> Origin:
@@ -128,6 +132,8 @@ def _layout(typed: Typed, saving: Saving) -> Origin:
     if section is not None and section.data:
         return Origin(section.file, section.line, section.column, "checkpoint", words)
     found = typed.origin("use_legacy_format", words)
+    if not saving.legacy and typed.flag("use_legacy_format") is not False:
+        found = saving.origin("use_legacy_format", words)
     return _named(found, words) if found.line else found
 
 

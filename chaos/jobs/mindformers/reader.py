@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, saving_of
+from chaos.jobs.mindformers.known_keys import misspelt
 from chaos.jobs.mindformers.rules import Case, problems
 from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.jobs.mindformers.switches import SWITCHES, misread
@@ -43,7 +44,7 @@ def complete(cell: Unfinished) -> Completion:
     typed = Typed(configuration)
     values = tuple(decided(typed, cell))
     told = tuple(facts(typed))
-    found = [*typed.problems, *_undecided(typed, cell, job)]
+    found = [*typed.problems, *misspelt(configuration), *_undecided(typed, cell, job)]
     return Completion(values, told, tuple(found))
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import Recovery, Watch
+from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.render import render
+from chaos.plan.traits import JobTraits
 from tests.unit.plan.conftest import Planner
 
 
@@ -146,3 +148,12 @@ def test_what_cannot_be_planned_is_refused(
     plan: Planner, faults: list[Any], settings: dict[str, Any], message: str
 ) -> None:
     assert message in " ".join(plan.refused(*faults, job=job(**settings)).split())
+
+
+def test_slices_are_watched_by_a_kind_that_can_but_a_spike_in_them_is_not_planned() -> None:
+    sliced = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+    told = "the global norm is watched in jobs of pure data parallelism only"
+    assert told in Planner().refused(cluster=sliced, job=job())
+    able = Planner(JobTraits(frozenset(PHASE_ORDER), "mindformers", storage="checkpoints", watches_slices=True))
+    assert able(cluster=sliced, job=job()).watch == Watch(5.0)
+    assert told in able.refused(spike(), cluster=sliced, job=job())

@@ -90,6 +90,11 @@ def test_the_new_layout_has_a_section_of_its_own_that_counts_more(room: Room) ->
     assert plan.configured["checkpoints kept"] == "job.yaml:20: save_max: 2"
 
 
+def test_the_callback_itself_may_choose_the_new_layout(room: Room) -> None:
+    room.change("    prefix", "    use_legacy_format: False\n    prefix")
+    assert room.plan().configured["checkpoint layout"] == "job.yaml:20: use_legacy_format: False (new)"
+
+
 def test_the_new_layout_takes_from_the_callback_what_its_section_lacks(room: Room) -> None:
     room.change("run_mode", "use_legacy_format: False\nrun_mode")
     plan = room.plan()
@@ -116,14 +121,11 @@ def test_the_watch_has_the_threshold_of_the_configuration(room: Room) -> None:
     assert plan.watch is not None and plan.watch.threshold == 9.5
 
 
-def test_slices_may_be_watched_and_only_a_spike_in_them_is_not_planned(room: Room) -> None:
+def test_slices_are_watched_too(room: Room) -> None:
     watch = "monitor_config:\n  monitor_on: True\n  check_for_global_norm: True\n"
     room.change("callbacks:", f"{watch}callbacks:").change_scenario("[TTP]", "[TTP, TRE]")
     room.change(SIZES, "  data_parallel: 2\n  model_parallel: 2\n")
     assert room.plan().watch is not None
-    room.change_scenario("kind: kill", "kind: spike").change_scenario("optimizer.update", "allreduce.enter")
-    room.change_scenario("trigger:", "parameters: {norm: 9.5}\n    trigger:")
-    assert "the global norm is watched in jobs of pure data parallelism only" in room.refused()
 
 
 def test_steps_are_spread_over_the_epochs(room: Room) -> None:

@@ -194,6 +194,18 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         ],
     ),
     (
+        "job.yaml:4:1",
+        "there is no key 'use_paralell': MindFormers passes it over",
+        [("run_mode", "use_paralell: False\nrun_mode")],
+        [("run_mode", "use_past: False\nrun_mode")],
+    ),
+    (
+        "job.yaml:14:3",
+        "MindFormers ends with 'The config 'parallel_config' gets an unexpected key: data_paralel' (1.5 to 2.1)",
+        [("data_parallel: 4", "data_paralel: 4"), ("rank: 1", "rank: 0")],
+        [("data_parallel: 4", "data_parallel: 4\n  micro_batch_num: 2")],
+    ),
+    (
         "scenario.yaml:8:26",
         "in which there is no record of an earlier run",
         [

@@ -1,0 +1,72 @@
+"""Keys of a configuration that are probably misspelt: MindFormers ends at some of them and passes others over.
+
+Source: MindFormers, mindformers/tools/register/template.py (1.5 to 2.1): unknown keys of these sections end the job, at
+the top they are useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from types import MappingProxyType
+
+from chaos.jobs.mindformers.configuration import Configuration
+from chaos.scenario.errors import Problem, quote
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SECTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "runner_config": _words(
+            "batch_size epochs gradient_accumulation_steps num_classes sink_mode sink_size stop_step"
+        ),
+        "parallel_config": _words(
+            "context_parallel context_parallel_algo data_parallel expert_parallel gradient_aggregation_group mem_coeff "
+            "micro_batch_num model_parallel optimizer_shard pipeline_stage seq_split_num ulysses_degree_in_cp "
+            "use_seq_parallel vocab_emb_dp"
+        ),
+        "monitor_config": _words(
+            "check_for_global_norm device_local_loss_format device_local_norm_format dump_path health_checkpoint "
+            "invert global_norm_spike_count_threshold global_norm_spike_threshold local_loss_format local_norm_format "
+            "max_attention_logit_format monitor_on optimizer_state_format print_struct stable_rank_config "
+            "step_interval target throughput_baseline weight_state_format"
+        ),
+    }
+)
+"""Sections with all keys that any of these versions has in them."""
+
+TOP = _words(
+    "seed output_dir use_parallel run_mode runner_config parallel_config parallel callbacks monitor_config context "
+    "checkpoint load_checkpoint load_ckpt_format resume_training only_save_strategy use_legacy use_legacy_format "
+    "use_skip_data_by_global_norm eval_callbacks ckpt_use_legacy_format"
+)
+"""Keys at the top that a plan is made of, and neighbours that look like them."""
+
+_ALIKE = 0.85
+"""Share of two words that must be the same, in order, for one to be a misspelling of the other."""
+
+
+def misspelt(configuration: Configuration) -> Iterator[Problem]:
+    """Keys that are unknown and nearly those that a plan is made of."""
+    for key, value in configuration.root.data.items():
+        if isinstance(key, str) and (meant := _meant(key, TOP)):
+            message = f"there is no key {quote(key)}: MindFormers passes it over"
+            yield value.problem(message, f"did you mean {quote(meant)}?")
+    for section, known in SECTIONS.items():
+        inside = configuration.get(section)
+        held = inside.data if inside is not None and isinstance(inside.data, dict) else {}
+        for key, value in held.items():
+            if isinstance(key, str) and (meant := _meant(key, known)):
+                message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {key}' (1.5 to 2.1)"
+                yield value.problem(message, f"did you mean {quote(meant)}?")
+
+
+def _meant(word: str, known: frozenset[str]) -> str | None:
+    if word in known or len(word) > 100:
+        return None
+    alike = {one: SequenceMatcher(None, word, one).ratio() for one in known}
+    best = max(sorted(alike), key=alike.__getitem__)
+    return best if alike[best] >= _ALIKE else None
