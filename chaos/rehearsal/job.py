@@ -48,7 +48,7 @@ class RehearsalJob:
         group_info=True,
         any_replica=True,
     )
-    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun", "interface")
+    needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
     extensions: tuple[str, ...] = ("chaos.rehearsal.device", "chaos.rehearsal.storage", "chaos.rehearsal.desk")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from chaos.faults.kind import FaultKind, Hazardous, Placed
 from chaos.jobs.kind import Configured, Examined, NeedsByScenario
 from chaos.plan.build import build_plan
+from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
 from chaos.run.machine import INTERFACE, OWN_AGENT, needs_of
@@ -106,6 +107,9 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         ),
         *device,
     )
-    if INTERFACE in needs and "ARF" in scenario.job.protection and not scenario.job.agent:
-        return (*needs, OWN_AGENT)  # MindSpore itself answers the controller then
-    return needs
+    on = set(switched_on(scenario.job.protection))
+    if "mindspore" not in needs or not on & NEEDS["MindIO"].keys():
+        return needs
+    # Without the cluster's agent MindSpore itself answers the SDK's controller about lost ranks.
+    asks = (OWN_AGENT,) if "ARF" in on and not scenario.job.agent else ()
+    return tuple(dict.fromkeys((*needs, INTERFACE, *asks)))

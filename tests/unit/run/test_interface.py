@@ -184,6 +184,8 @@ def test_mindspores_calls_fit_the_stand_in() -> None:
         (("RS_UCE = 2", "RS_MEMORY = 2"), "kill-rank", "ReportState has no RS_UCE"),
         (("(ranks,))", "(ranks, {}))"), "arf-no-replacement", "report_fault_ranks_func cannot take the 2 arguments"),
         (("(ranks,))", "(ranks, {}))"), "arf", ""),  # with the cluster's agent
+        (("RS_UCE = 2", "RS_MEMORY = 2"), "tre", ""),  # needs no SDK
+        (("RS_UCE = 2", "RS_MEMORY = 2"), "plain-uce", ""),  # has no MindSpore
     ],
 )
 def test_only_a_run_on_the_vendors_package_is_refused(
