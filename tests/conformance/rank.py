@@ -235,13 +235,13 @@ class Rank:
                 break
             except (CommunicationAborted, Uce, Hcce, Imprecise, Replaced) as error:
                 reported = {
-                    Uce: states.RS_UCE,
-                    Hcce: states.RS_HCCL_FAILED,
-                    Imprecise: states.RS_RETRY,
-                    CommunicationAborted: states.RS_NORMAL,
-                    Replaced: states.RS_PREREPAIR_FINISH,
+                    Uce: "RS_UCE",
+                    Hcce: "RS_HCCL_FAILED",
+                    Imprecise: "RS_RETRY",  # which 7.3.2 does not have
+                    CommunicationAborted: "RS_NORMAL",
+                    Replaced: "RS_PREREPAIR_FINISH",
                 }[type(error)]
-                self.call("tft_report_error", reported.value)
+                self.call("tft_report_error", states[reported].value)
                 if self.call("tft_wait_next_action") != tft.Action.RETRY.value:
                     raise
                 self.done = self.call("tft_get_repair_step")
