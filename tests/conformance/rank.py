@@ -77,6 +77,11 @@ class Rank:
         self.record.write("call", name, list(arguments), result)
         return result
 
+    def report(self, state: str) -> None:
+        """Report an error, and record it by its name: its number is not the same in all versions."""
+        self.record.write("call", "tft_report_error", [state], None)
+        tft.tft_report_error(tft.ReportState[state].value)
+
     def register(self) -> None:
         for name in HANDLERS:
             getattr(tft, f"tft_register_{name}_handler")(self.handler(name), f"context of {name}")
@@ -85,7 +90,7 @@ class Rank:
         tft.tft_init_processor(RANK, RANKS, False, False, "", True, JOB["arf"])
         tft.tft_start_processor(ADDRESS, JOB["port"])
         if self.call("tft_is_reboot_node"):
-            self.call("tft_report_error", tft.ReportState.RS_INIT_FINISH.value)
+            self.report("RS_INIT_FINISH")
             self.call("tft_get_reboot_type")
             if self.call("tft_wait_next_action") != tft.Action.RETRY.value:
                 os._exit(1)
@@ -223,7 +228,6 @@ class Rank:
 
     def run(self) -> None:
         """Train to the end, through every repair. Raises what ends the job."""
-        states = tft.ReportState
         self.register()
         if INCARNATION == 0:
             self.join("0")
@@ -241,13 +245,12 @@ class Rank:
                     CommunicationAborted: "RS_NORMAL",
                     Replaced: "RS_PREREPAIR_FINISH",
                 }[type(error)]
-                self.call("tft_report_error", states[reported].value)
+                self.report(reported)
                 if self.call("tft_wait_next_action") != tft.Action.RETRY.value:
                     raise
                 self.done = self.call("tft_get_repair_step")
             except Exception:
-                self.record.write("call", "tft_report_error", [states.RS_UNKNOWN.value], None)
-                tft.tft_report_error(states.RS_UNKNOWN.value)
+                self.report("RS_UNKNOWN")
                 raise
         self.record.write("end", digest(self.state), self.done)
         Path(f"ended-{RANK}").touch()

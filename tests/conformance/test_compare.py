@@ -26,7 +26,7 @@ def story() -> Story:
         records[rank] = [
             line(1.0, "handler", "stop", *common, "context of stop"),
             line(1.1, "returned", "stop", None),
-            line(1.2, "call", "tft_report_error", [2 if rank == "1" else 0], None),
+            line(1.2, "call", "tft_report_error", ["RS_UCE" if rank == "1" else "RS_NORMAL"], None),
             line(2.0, "handler", "rollback", 5, *common, "context of rollback"),
             line(2.1, "returned", "rollback", None),
             line(9.0, "end", undisturbed(2, 10), 10),
@@ -40,7 +40,7 @@ EXPECTED: dict[str, Any] = {
     "equal": True,
     "order": ["stop", "rollback"],
     "handlers": {0: [["stop"], ["rollback", 5]]},
-    "calls": {1: [["tft_report_error", [2]]]},
+    "calls": {1: [["tft_report_error", ["RS_UCE"]]]},
 }
 
 

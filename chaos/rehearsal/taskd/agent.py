@@ -109,11 +109,13 @@ class ClusterAgent:
     def _may_still_act(self, alive: list[int]) -> bool:
         """Whether the controller may still find a way: it acts, or there is time left for it to notice.
 
-        It acts no more once the job is to end and only ranks are alive that cannot hear it, as a stopped process.
+        It acts no more once the job is to end and only ranks are alive that cannot hear it, as a stopped process. They
+        are given the time to exit that one of them needs that can.
         """
         assert self._dialogue is not None and self._dead_since is not None
-        acts = self._dialogue.heard and not self._dialogue.gives_up(alive)
-        return acts or time.monotonic() - self._dead_since < self._settings.timings.answer
+        timings, over = self._settings.timings, self._dialogue.gives_up(alive)
+        waited = time.monotonic() - self._dead_since
+        return (self._dialogue.heard and not over) or waited < (timings.leave if over else timings.answer)
 
     def _lose(self, dead: list[Worker]) -> int | None:
         """Ranks are lost and nothing else recovers them: start all again, or end the job."""

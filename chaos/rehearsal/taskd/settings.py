@@ -22,18 +22,20 @@ class Timings:
     """Limits in seconds.
 
     ``monitor`` passes between two looks at the processes. ``answer`` is how long a lost rank may go unnoticed by the
-    controller before the agent ends the job: nobody would act any more.
+    controller before the agent ends the job: nobody would act any more. ``leave`` is how long ranks are waited for that
+    have been told to exit when the others have.
     """
 
     monitor: float
     answer: float
+    leave: float
 
 
 PROFILES = {
     # MindCluster's agent looks every 5 s by default (monitor_interval). A death before the first step is noticed by the
     # SDK after about 10 s, with one more check.
-    "vendor": Timings(5.0, 60.0),
-    "fast": Timings(0.1, 20.0),
+    "vendor": Timings(5.0, 60.0, 10.0),
+    "fast": Timings(0.1, 20.0, 20.0),
 }
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -26,7 +27,7 @@ SETTINGS = {
     "REHEARSAL_NODES": "1",
     "MS_ENABLE_TFT": "{RSC:1}",
 }
-FAST = Timings(monitor=0.001, answer=0.05)
+FAST = Timings(monitor=0.001, answer=0.05, leave=0.01)
 
 
 @dataclass
@@ -295,6 +296,25 @@ def test_a_stopped_process_is_not_waited_for_once_the_job_is_to_end(
     assert not dialogue.gives_up([2])
     controller.callbacks["report_strategies"]({2: 1}, ["exit", "dump", "recover"])
     assert dialogue.gives_up([2]) is ends
+
+
+@pytest.mark.parametrize(
+    ("heard", "over", "leave", "acts"),
+    [
+        (True, False, 0.0, True),
+        (False, False, 0.0, True),  # it may yet notice
+        (True, True, 60.0, True),  # told to exit, they are about to
+        (True, True, 0.0, False),
+    ],
+)
+def test_ranks_that_are_left_when_the_job_is_over_are_given_their_own_time(
+    heard: bool, over: bool, leave: float, acts: bool
+) -> None:
+    settings = read_settings(SETTINGS)
+    agent = ClusterAgent(Settings(**{**settings.__dict__, "timings": Timings(0.001, 60.0, leave)}))
+    agent._dialogue = cast(Dialogue, SimpleNamespace(heard=heard, gives_up=lambda ranks: over))
+    agent._dead_since = time.monotonic()
+    assert agent._may_still_act([3]) is acts
 
 
 def test_a_retry_that_fails_is_followed_by_a_restart_in_place_and_then_by_a_dump(
