@@ -176,4 +176,4 @@ def _budget(plan: Plan) -> Iterator[str]:
         return
     total = "no total" if plan.budget.total is None else f"{plan.budget.total:g} s"
     phases = [f"{name} {seconds:g}" for name, seconds in plan.budget.phases.items()]
-    yield _row("budget", _mark(plan, "recovery.total", f"{total} in all; {', '.join(phases)}"))
+    yield _row("budget", _mark(plan, "recovery.total", "; ".join(filter(None, [f"{total} in all", ", ".join(phases)]))))

@@ -146,3 +146,17 @@ def test_a_rehearsal_does_not_train_on_ascend(kind: str) -> None:
             effects={},
             draw_seed=lambda: 0,
         )
+
+
+@pytest.mark.parametrize("kind", ["mindspore", "rehearsal"])
+def test_a_script_is_found_from_the_jobs_own_directory_too(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scenario may be named by a relative path; the job runs in another directory."""
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "msrun").write_text("")
+    monkeypatch.chdir(tmp_path)
+    job = registry("jobs").load(kind)
+    one = scenario({"kind": kind, "arguments": []})
+    launch = Launch(one, Path(), tmp_path, tmp_path / "logs", False, (1, 2), tmp_path / "python", "standin")
+    assert str(tmp_path / "train.py") in job.command(launch).argv

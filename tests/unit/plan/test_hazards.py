@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.plan.render import render
 from chaos.run.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
@@ -112,5 +113,6 @@ def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, job:
     text = SCENARIO.replace("npu-link-down", kind).replace("steps: 12", f"steps: 12, {job}")
     plan = plan_cell(*loaded(tmp_path, text))
     assert (plan.timings, plan.budget.total, plan.budget.phases) == ("hardware", total, {})
+    assert f"{total:g} s in all  (" in render(plan)
     written = plan_cell(*loaded(tmp_path, text + "expect: {recovery: {phases: {detection: 9s}}}\n"))
     assert written.budget.phases == {"detection": 9.0}
