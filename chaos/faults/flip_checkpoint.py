@@ -3,6 +3,8 @@
 With ``where: data`` (the default) it is a bit of a weight: the file still loads, and only a checksum can tell. It is
 the highest bit of the mantissa of the largest value, so that the difference is felt and the number stays finite. With
 ``where: header`` it is a bit of the first byte that tells what the file is, and nobody can read the file.
+
+On Ascend: storage, memory or a link on the way to it that changes a bit and does not tell.
 """
 
 from __future__ import annotations
