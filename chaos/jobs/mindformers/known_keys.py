@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
+from itertools import islice
 from types import MappingProxyType
 
 from chaos.jobs.mindformers.configuration import Configuration
@@ -49,16 +50,20 @@ _ALIKE = 0.85
 """Share of two words that must be the same, in order, for one to be a misspelling of the other."""
 
 
+_MOST = 1000
+"""Keys of one mapping that are looked at."""
+
+
 def misspelt(configuration: Configuration) -> Iterator[Problem]:
     """Keys that are unknown and nearly those that a plan is made of."""
-    for key, value in configuration.root.data.items():
+    for key, value in islice(configuration.root.data.items(), _MOST):
         if isinstance(key, str) and (meant := _meant(key, TOP)):
             message = f"there is no key {quote(key)}: MindFormers passes it over"
             yield value.problem(message, f"did you mean {quote(meant)}?")
     for section, known in SECTIONS.items():
         inside = configuration.get(section)
         held = inside.data if inside is not None and isinstance(inside.data, dict) else {}
-        for key, value in held.items():
+        for key, value in islice(held.items(), _MOST):
             if isinstance(key, str) and (meant := _meant(key, known)):
                 message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {key}' (1.5 to 2.1)"
                 yield value.problem(message, f"did you mean {quote(meant)}?")
@@ -67,6 +72,7 @@ def misspelt(configuration: Configuration) -> Iterator[Problem]:
 def _meant(word: str, known: frozenset[str]) -> str | None:
     if word in known or len(word) > 100:
         return None
-    alike = {one: SequenceMatcher(None, word, one).ratio() for one in known}
-    best = max(sorted(alike), key=alike.__getitem__)
-    return best if alike[best] >= _ALIKE else None
+    near = [one for one in known if abs(len(one) - len(word)) <= 3 and len(set(one) ^ set(word)) <= 3]
+    alike = {one: SequenceMatcher(None, word, one).ratio() for one in near}
+    best = max(sorted(alike), key=alike.__getitem__, default=None)
+    return best if best is not None and alike[best] >= _ALIKE else None
