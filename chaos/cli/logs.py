@@ -44,12 +44,16 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
       chaos logs output/msrun_log --unknown
       chaos logs worker_0.log --json
     """
+    from chaos.checks.text import readable
     from chaos.observe.reader import LogScan, read_log
     from chaos.observe.registered import registered_readers
 
     readers = registered_readers()
     code = codes.PASS
-    for path in _files(paths):
+    files = list(_files(paths))
+    if not files:
+        click.echo("no files", err=True)
+    for path in files:
         scan = LogScan(keep=_KEEP if unknown else 0, width=_LONGEST)
         counts: Counter[str] = Counter()
         try:
@@ -60,7 +64,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
         except BrokenPipeError:  # nobody reads what is printed: no fault of the file
             raise
         except OSError as error:
-            click.echo(f"chaos: {error}", err=True)
+            click.echo(f"chaos: {readable(str(error))}", err=True)
             code = codes.USAGE
             continue
         for line in _ending(path, scan, counts, as_json=as_json):
@@ -121,7 +125,7 @@ def _ending(path: Path, scan: LogScan, counts: Counter[str], *, as_json: bool) -
     yield from (f"{number:>7}  {readable(text)}" for number, text in scan.samples)
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
     yield (
-        f"{path}: reader {scan.reader or 'none'}; {scan.lines} lines, {scan.events} events"
+        f"{readable(str(path))}: reader {scan.reader or 'none'}; {scan.lines} lines, {scan.events} events"
         f"{f' ({kinds})' if kinds else ''}, {scan.unknown} unknown lines"
         f"{f', {scan.cut} cut' if scan.cut else ''}{', the last line breaks off' if scan.torn else ''}"
     )
