@@ -60,11 +60,22 @@ def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
     """What else the configuration says that a reader of the plan wants to know."""
     yield "batch size", typed.origin("runner_config.batch_size", 1)
     yield "output directory", _named(typed.origin("output_dir", "./output"), "a run has one of its own")
+    for name, keys in _OPTIONAL.items():
+        key = next((key for key in keys if (value := typed.configuration.get(key)) is not None and value.data), None)
+        if key is not None:
+            yield name, typed.origin(key)
     saving = saving_of(typed)
     if saving is not None:
         yield "checkpoint layout", _layout(typed, saving)
         yield "checkpoint prefix", saving.text(typed, "prefix", "CKP")[1]
         yield "checkpoints kept", saving.origin("keep_checkpoint_max" if saving.legacy else "save_max", 5)
+
+
+_OPTIONAL = {
+    "jit level": ("context.jit_config.jit_level", "context.jit_level"),
+    "weights from": ("load_checkpoint", "checkpoint.load_path"),
+}
+"""What a plan tells only where the configuration has it."""
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,15 @@ def test_the_new_layout_takes_from_the_callback_what_its_section_lacks(room: Roo
     assert plan.configured["checkpoint layout"] == "job.yaml:4: use_legacy_format: False (new)"
 
 
+def test_what_is_not_there_is_not_told(room: Room) -> None:
+    assert not {"jit level", "weights from"} & room.plan().configured.keys()
+    room.change("run_mode", "load_checkpoint: base.ckpt\nrun_mode")
+    room.change("  device_target", "  jit_config: {jit_level: O1}\n  device_target")
+    told = room.plan().configured
+    assert told["weights from"] == "job.yaml:4: load_checkpoint: base.ckpt"
+    assert told["jit level"] == "job.yaml:24: context.jit_config.jit_level: O1"
+
+
 def test_saving_in_the_background_is_read(room: Room) -> None:
     room.change("    prefix", "    async_save: True\n    prefix")
     assert room.plan().aids.asynchronous_saving
