@@ -66,7 +66,7 @@ def command(
     seconds = _seconds(duration, fault)
     try:
         job = named_job(survey(), name, here=Path.cwd())
-        chosen = chosen_ranks(job, ranks, name)
+        chosen = chosen_ranks(job, ranks, name, here=Path.cwd())
     except JobError as error:
         raise click.UsageError(readable(str(error))) from error
     _refuse_what_needs_more(fault, chosen)

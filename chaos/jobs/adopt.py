@@ -21,7 +21,7 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     the two; it is compared as a file, so links and mounts of containers do not matter. ``here`` is what a relative path
     starts from. Raises JobError when that is no job, or more than one.
     """
-    if name.isascii() and name.isdecimal():
+    if _is_pid(name):
         return _by_pid(found, int(name), proc_root)
     key = key_of(here / name)
     if key is None:
@@ -36,8 +36,12 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
 
 
-def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str) -> list[JobProcess]:
-    """The processes of these ranks. Raises JobError when one is not on this host, or cannot be told from another."""
+def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str, *, here: Path) -> list[JobProcess]:
+    """The processes of these ranks. Raises JobError when one is not on this host, or cannot be told from another.
+
+    Where a directory names the job, each of them must itself log or work there, whatever else it has in common with
+    those that do.
+    """
     if run := next((process.run for process in job.processes if process.run), None):
         raise JobError(
             f"--job {name}: `chaos run` has started this job (run {run}): faults in it belong into its scenario, or "
@@ -56,12 +60,20 @@ def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str) -> list[JobPr
     missing = [rank for rank in ranks if all(process.rank != rank for process in job.ranks)]
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
-        here = ", ".join(str(process.rank) for process in job.ranks) or "none"
+        present = ", ".join(str(process.rank) for process in job.ranks) or "none"
         raise JobError(
-            f"--rank {missing[0]}: not among the ranks of that job on this host ({here}{size}); "
+            f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); "
             "ranks of other nodes are reached by `chaos inject` there"
         )
-    return [next(process for process in job.ranks if process.rank == rank) for rank in dict.fromkeys(ranks)]
+    meant = [next(process for process in job.ranks if process.rank == rank) for rank in dict.fromkeys(ranks)]
+    elsewhere = [] if _is_pid(name) else [one for one in meant if key_of(here / name) not in one.directories.keys]
+    if elsewhere:
+        raise JobError(f"--job {name}: this rank neither logs nor works there; name it by its PID:{_list(elsewhere)}")
+    return meant
+
+
+def _is_pid(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
 
 
 def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:

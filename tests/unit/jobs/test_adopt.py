@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 
 from chaos.jobs.adopt import chosen_ranks, named_job
 from chaos.jobs.kind import JobError
-from chaos.platforms.running import JobProcess, survey
+from chaos.platforms.running import JobProcess, RunningJob, survey
+from chaos.run.wait import wait_for
 from tests.unit.running_jobs import OwnJob, own_job
 
 
@@ -28,7 +31,7 @@ def other(tmp_path: Path) -> Iterator[OwnJob]:
 
 
 def meant(name: str | Path, *ranks: int, here: Path = Path("/")) -> list[JobProcess]:
-    return chosen_ranks(named_job(survey(), str(name), here=here), ranks, str(name))
+    return chosen_ranks(named_job(survey(), str(name), here=here), ranks, str(name), here=here)
 
 
 def refusal(name: str | Path, *ranks: int) -> str:
@@ -91,3 +94,26 @@ def test_a_job_of_chaos_run_is_refused(tmp_path: Path) -> None:
     with own_job(tmp_path / "work", ranks=0) as job:
         job.start(0, CHAOS_RUN="kill-rank-1")
         assert "`chaos run` has started this job (run kill-rank-1)" in refusal(job.logs, 0)
+
+
+def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused(tmp_path: Path) -> None:
+    """One shell has started two jobs; of each a single rank is left."""
+    script = "export RANK_SIZE=2; cd a; RANK_ID=0 sleep 1000 > log & cd ../b; RANK_ID=1 sleep 1000 > log & wait"
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    shell = subprocess.Popen(["bash", "-c", script], cwd=tmp_path, start_new_session=True)
+
+    def both() -> RunningJob | None:
+        logs = {str(tmp_path / name) for name in ("a", "b")}
+        return next((one for one in survey().jobs if {rank.directories.logs for rank in one.ranks} == logs), None)
+
+    try:
+        ranks = {process.rank: process.pid for process in wait_for("both", both, seconds=20).ranks}
+        (process,) = meant(tmp_path / "a", 0)
+        assert process.pid == ranks[0]
+        assert f"neither logs nor works there; name it by its PID:\n  rank 1: PID {ranks[1]}" in refusal(
+            tmp_path / "a", 1
+        )
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
