@@ -82,7 +82,8 @@ class Processor:
     def report_replicas(self, ranks: list[int]) -> None:
         """Tell the controller which ranks hold the same state as this one; waits until it has taken it.
 
-        Raises ConnectionError when it does not in time.
+        After the rank that hosts it has trained to its end nobody has use for it, so nobody is waited for. Raises
+        ConnectionError when it is not taken in time.
         """
         self._send({"message": "replicas", "ranks": ranks})
         if not self._replicas_taken.wait(self._timings.action):
@@ -120,6 +121,8 @@ class Processor:
             self._status = status
         self._send(self._report("heartbeat"))
         if status == UNKNOWN:
+            if self._controller_closed:
+                self._exit()  # nobody is left who could answer
             threading.Event().wait()
         self._parked.set()
 
@@ -231,6 +234,9 @@ class Processor:
         elif kind == "closed":
             # The rank that hosts the controller has trained to its end, so this one is about to.
             self._controller_closed = True
+            self._replicas_taken.set()
+            if self._status == UNKNOWN:
+                self._exit()
 
     def _reply(self, kind: str, **fields: Any) -> None:
         self._send(self._report("reply", to=kind, **fields))

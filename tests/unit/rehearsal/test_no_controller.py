@@ -16,6 +16,7 @@ import pytest
 from chaos.rehearsal.ttp import connect
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Processor
+from chaos.rehearsal.ttp.status import UNKNOWN
 from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.rehearsal.ttp.trust import Trust
 from chaos.rehearsal.ttp.wire import Link
@@ -101,6 +102,34 @@ def test_a_controller_that_never_takes_the_replica_groups_is_named(serve: Serve)
     said = rf"rank 2: the controller at 127.0.0.1:{address[1]} has not answered to the report of replica group \[0, 2\]"
     with pytest.raises(ConnectionError, match=said):
         processor.report_replicas([0, 2])
+    processor.leave()
+
+
+def closes_at_once(connection: socket.socket) -> None:
+    """A controller whose rank has trained to its end before the others have reported."""
+    link = Link(connection)
+    Trust("r", SECRET).challenge(link)
+    link.send({"message": "registered"})
+    link.send({"message": "closed"})
+
+
+def test_no_rank_waits_for_a_controller_whose_rank_has_trained_to_its_end(serve: Serve) -> None:
+    patient = replace(HASTY, action=SECONDS)
+    processor = Processor(2, run="r", secret=SECRET, timings=patient, log=TtpLog(None), handlers={})
+    processor.start(*serve(closes_at_once))
+    began = time.monotonic()
+    processor.report_replicas([0, 2])
+    assert time.monotonic() - began < SECONDS / 2
+    processor.leave()
+
+
+def test_an_unknown_error_after_the_controller_has_closed_ends_the_rank(serve: Serve) -> None:
+    ended = threading.Event()
+    handlers = {"exit": (lambda *_: ended.set(), None)}
+    processor = Processor(2, run="r", secret=SECRET, timings=HASTY, log=TtpLog(None), handlers=handlers)
+    processor.start(*serve(closes_at_once))
+    threading.Thread(target=processor.report_error, args=(UNKNOWN,), daemon=True).start()
+    assert ended.wait(SECONDS)
     processor.leave()
 
 
