@@ -26,13 +26,15 @@ ESCALATION = (
 class Hazard:
     """A hazard of a fault kind, in words that follow its name.
 
-    ``disturbs`` says what else is hit, ``undone`` how it is put back. ``whole_host`` takes the machine itself.
+    ``disturbs`` says what else is hit, ``undone`` how it is put back. ``device``: it hits an Ascend device, which the
+    cluster may quarantine. ``whole_host`` takes the machine itself.
     ``stays`` until the launch has ended, so it cannot be made a second time.
     """
 
     risk: Risk
     disturbs: str
     undone: str
+    device: bool = True
     whole_host: bool = False
     stays: bool = False
 
@@ -64,7 +66,7 @@ def check_allowed(
                     hint="hit another rank, or leave one of the two faults out",
                 )
                 break
-        if scenario.job.device != "Ascend":
+        if hazard.device and scenario.job.device != "Ascend":
             problems.add(
                 f"{fault.path}.kind",
                 f"{kind} hits an Ascend device, but the job trains on {scenario.job.device} "
@@ -94,5 +96,7 @@ def hazard_reasons(faults: Sequence[Scheduled], hazards: Mapping[str, Hazard]) -
     ]
     hits = [rank for one in risky for rank in one.fault.ranks]
     twice = sorted({rank for rank in hits if hits.count(rank) > 1})
+    if not any(hazards[one.fault.kind].device for one in risky):
+        return tuple(told)
     again = f"; this scenario hits the card of rank {', '.join(map(str, twice))} more than once" if twice else ""
     return (*told, f"Repeated runs add up: {ESCALATION}{again}.")

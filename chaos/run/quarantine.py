@@ -19,7 +19,8 @@ from chaos.run.progress import Progress
 @contextmanager
 def watching_quarantine(plan: Plan, history: HistoryWriter, progress: Progress, commands: Commands) -> Iterator[None]:
     """Record the event ``quarantine`` when what is inside has ended. Nothing where no fault can disturb a card."""
-    if not any(isinstance(registry("faults").load(fault.kind), Hazardous) for fault in plan.faults):
+    kinds = [registry("faults").load(fault.kind) for fault in plan.faults]
+    if not any(isinstance(kind, Hazardous) and kind.hazard.device for kind in kinds):
         yield
         return
     node = node_name(os.environ)

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.jobs.mindspore import KIND
+from chaos.plan.build import build_plan
+from chaos.plan.hazard import Hazard
+from chaos.plan.model import Plan
 from chaos.plan.render import render
 from chaos.run.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.errors import ScenarioError
@@ -116,3 +120,25 @@ def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, job:
     assert f"{total:g} s in all  (" in render(plan)
     written = plan_cell(*loaded(tmp_path, text + "expect: {recovery: {phases: {detection: 9s}}}\n"))
     assert written.budget.phases == {"detection": 9.0}
+
+
+def test_a_hazard_that_is_none_of_a_device_needs_leave_but_no_device(tmp_path: Path) -> None:
+    hazards = {"kill": Hazard("high", "stops a service of the machine", "started again", device=False)}
+
+    def planned(text: str) -> Plan:
+        _, cell = loaded(tmp_path, text.replace("device: Ascend, ", "").replace("npu-link-down", "kill"))
+        return build_plan(
+            cell.scenario,
+            cell.lines,
+            source="x.yaml",
+            cell="",
+            traits=KIND.traits,
+            effects={"kill": "death"},
+            hazards=hazards,
+            draw_seed=lambda: 0,
+        )
+
+    with pytest.raises(ScenarioError, match="stops a service of the machine"):
+        planned(SCENARIO)
+    reasons = " ".join(planned(ALLOWED).reasons)
+    assert "stops a service of the machine" in reasons and "80E01801" not in reasons
