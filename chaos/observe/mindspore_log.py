@@ -21,8 +21,8 @@ _TABLE = (
     ),
     known(
         "train.epoch_time",
-        "Train epoch time",
-        r"Train epoch time: +(?P<epoch_ms>[\d.]+) ms, per step time: +(?P<step_ms>[\d.]+) ms",
+        " epoch time: ",
+        r"(?P<mode>Train|Eval) epoch time: +(?P<epoch_ms>[\d.]+) ms, per step time: +(?P<step_ms>[\d.]+) ms",
     ),
     known(
         "checkpoint.saved",
@@ -142,8 +142,27 @@ _TABLE = (
         r"optimizer_end=(?P<end>-?\d+)(?:, can_repair=(?P<can_repair>\w+))?",
     ),
     known(
-        "train.nan", "There is nan in loss", r"^\w*(?:Error: )?There is nan in loss with value (?P<loss_text>\S{1,60})"
+        "train.not_finite",
+        "There is ",
+        r"^(?:\w{1,40}Error: )?There is (?P<what>nan|inf) in (?P<where_text>[^:]{1,100}?) "
+        r"with value (?P<value_text>\S{1,60}),",
     ),
+    known(
+        "train.not_finite",
+        "loss is NAN or INF",
+        r"^(?:\w{1,40}Error: )?In epoch: (?P<epoch>\d{1,18}) step: (?P<step_in_epoch>\d{1,18}), loss is NAN or INF",
+    ),
+    known(
+        "train.not_finite",
+        "device_accum_local_loss",
+        r"^(?:\w{1,40}Error: )?device_accum_local_loss of `(?P<where_text>[^`]{1,100})` is (?P<value_text>[^,]{1,60}),",
+    ),
+    known(
+        "train.evaluated",
+        "Eval result: ",
+        r"^Eval result: epoch (?P<epoch>\d{1,18}), metrics: (?P<metrics_text>.{1,400})",
+    ),
+    known("train.early_stop", "early stopping", r"^Epoch (?P<epoch>\d{1,18}): early stopping$"),
     known("process.exception", "Callback on exception is called", r"Callback on exception is called"),
     known("process.sigterm", "Kill this process with SIGTERM", r"Kill this process with SIGTERM"),
     *REFUSALS,

@@ -20,7 +20,7 @@ from chaos.observe.taskd_log import TaskdLogReader
 
 PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
-_ROW = re.compile(r"\| `(?P<line>.+)` \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
+_ROW = re.compile(r"\| `(?P<line>.+?)`+ \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -32,7 +32,9 @@ def rows() -> list[tuple[str, str, str]]:
         elif text.startswith("Prefix: `"):
             prefix = text.removeprefix("Prefix: `").rstrip("`")
         elif match := _ROW.fullmatch(text):
-            found.append((prefix + match["line"].replace("\\|", "|"), match["reader"], match["event"]))
+            found.append(
+                (prefix + match["line"].removeprefix("`").replace("\\|", "|"), match["reader"], match["event"])
+            )
     return found
 
 

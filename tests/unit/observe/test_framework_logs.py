@@ -187,7 +187,7 @@ def test_a_line_of_a_worker_becomes_an_event(
 ) -> None:
     event = mindspore(line)
     assert (event.kind, event.step) == (kind, step)
-    assert event.fields == ({"epoch_ms": 1060.46, "step_ms": 132.557} if fields is None else fields)
+    assert event.fields == ({"mode": "Train", "epoch_ms": 1060.46, "step_ms": 132.557} if fields is None else fields)
 
 
 @pytest.mark.parametrize(
