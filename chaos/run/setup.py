@@ -14,6 +14,7 @@ from chaos.jobs.kind import Command
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
+from chaos.run.environment import handed_on
 from chaos.scenario.model import Scenario
 
 AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
@@ -83,9 +84,10 @@ def launch_spec(
 ) -> LaunchSpec:
     """The whole launch: the harness's environment, the job kind's, the scenario's, and the agent's, later ones first.
 
+    Of the harness's own, switches of mechanisms are left out: which are on is the plan's.
     What the harness needs on PATH and PYTHONPATH goes before what is there: ``msrun`` runs the ``python`` of the PATH.
     """
-    variables = {**environment, **command.environment, **scenario.job.environment}
+    variables = {**handed_on(environment), **command.environment, **scenario.job.environment}
     path = [python.parent, variables.get("PATH") or os.defpath]
     site = [AGENT_SITE] if command.agent_by_path else []
     modules = [*site, *command.path, *filter(None, [variables.get("PYTHONPATH")])]

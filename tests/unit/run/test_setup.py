@@ -50,6 +50,15 @@ def test_later_ones_win_harness_then_job_kind_then_scenario() -> None:
     assert (spec.run, spec.attempt, spec.argv, spec.cores) == ("run-1", "train", ("msrun", "x.py"), (0, 1))
 
 
+def test_mechanisms_that_the_shell_has_on_do_not_reach_the_job() -> None:
+    shell = {"MS_ENABLE_TFT": "{TTP:1}", "MS_TFT_IP": "10.0.0.1", "MS_TFT_PORT": "1", "MINDIO_FOR_MINDSPORE": "1"}
+    shell["MINDX_TASK_ID"] = "7"
+    assert not shell.keys() & launch(scenario(), inherited=shell).environment.keys()
+    assert launch(scenario(), inherited=shell, command={"MS_TFT_PORT": "2"}).environment["MS_TFT_PORT"] == "2"
+    own = scenario(MS_ENABLE_TFT="{UCE:1}")
+    assert launch(own, inherited=shell).environment["MS_ENABLE_TFT"] == "{UCE:1}"
+
+
 def test_what_is_put_in_goes_before_the_users_own_path_and_modules() -> None:
     spec = launch(scenario(), inherited={"PATH": "/a:/b", "PYTHONPATH": "/mine"}, path=(Path("/sdk"),))
     assert spec.environment["PATH"] == "/venv/bin:/a:/b"

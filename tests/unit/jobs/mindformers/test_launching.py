@@ -100,6 +100,14 @@ def test_a_checkout_brings_mindformers_itself(make: Make) -> None:
     assert "mindformers" not in KIND.needs_for(make(checkout="checkout").scenario)
 
 
+@pytest.mark.parametrize("name", ["mindformers", "mindspore"])
+def test_a_genuine_kind_promises_nothing_that_only_a_device_layer_sees(name: str) -> None:
+    """Else every rank's reduced gradients would be unknown, and a trigger would wait for a phase that never comes."""
+    traits = registry("jobs").load(name).traits
+    assert traits.genuine and not traits.gradients
+    assert not traits.observable & {"forward", "allreduce.enter", "optimizer.update"}
+
+
 def test_mechanisms_are_switched_on_with_the_place_of_the_controller(make: Make) -> None:
     environment = KIND.command(make(protection=("TTP",))).environment
     assert environment["MS_ENABLE_TFT"] == "{TTP:1}"
