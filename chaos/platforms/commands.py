@@ -7,11 +7,12 @@ import selectors
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 MAX_OUTPUT = 1 << 20
 """Bytes of a stream that are read. The table of 64 cards has less than 20,000."""
@@ -21,6 +22,9 @@ SECONDS = 30.0
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "HOME", "KUBECONFIG")
 _QUOTED = 300
+_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
+"""A second Ctrl-C must not end the tool that puts a card back. Its session stays the harness's: children in another one
+are taken for the job's (:mod:`chaos.platforms.children`)."""
 
 PLACES: Mapping[str, tuple[str, ...]] = {
     "npu-smi": ("/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi"),
@@ -98,6 +102,7 @@ class SystemCommands:
                 stdin=subprocess.PIPE if answer else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                **_OWN_GROUP,
             )
         except OSError as error:
             raise CommandError(f"{path} cannot be run: {error.strerror}") from error

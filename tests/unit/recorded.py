@@ -1,4 +1,9 @@
-"""Tools of the machine that answer from recordings: only the calls that are expected, in their order."""
+"""Tools of the machine that answer from recordings: only the calls that are expected, in their order.
+
+Where the recordings are from: ``hccn`` and ``quarantine`` are MindCluster's documents, word by word. Of the tables and
+mappings of npu-smi, 23.0.rc3 and 910A are from its documents too (the name of the chip, which they leave out, is put
+in), the others from reports of users of 25.0.rc1.2, 24.1.rc3.7 and 26.0.rc1; all are shortened to a few cards.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from pathlib import Path
 
@@ -83,6 +85,13 @@ def test_a_tool_is_found_where_the_vendor_puts_it(tool: Path) -> None:
 
 def test_what_was_run_is_told_in_words() -> None:
     assert str(Done(("hccn_tool", "-i", "0"), 0, "")) == "hccn_tool -i 0"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 gives a child no group of its own")
+def test_ctrl_c_reaches_the_harness_and_not_the_tool(tool: Path) -> None:
+    group, session = commands(tool, "cut -d' ' -f5,6 /proc/self/stat")("tool").checked().split()
+    assert int(group) != os.getpgrp()
+    assert int(session) == os.getsid(0)
 
 
 def test_it_leaves_no_process(tool: Path) -> None:

@@ -34,6 +34,7 @@ deadlines: {start: 60s, fault: 60s, land: 20s, end: 60s, stop: 5s}
 """
 
 NPU_SMI = """
+import os
 import sys
 from pathlib import Path
 if "-m" in sys.argv:
@@ -47,6 +48,11 @@ for process in Path("/proc").glob("[0-9]*"):
             pids[variables["MS_NODE_ID"]] = process.name
     except OSError:
         continue
+if sys.argv[1:] == ["set", "-t", "reset", "-i", "1", "-c", "0"]:
+    if input() != "y":
+        raise SystemExit("not confirmed")
+    os.kill(int(pids["1"]), 9)
+    raise SystemExit
 table = Path(SEEDS, "npu_smi_table", "910b2c-25.0.rc1.2.txt").read_text()
 for rank, old in (("0", "33776"), ("1", "33777")):
     table = table.replace(old, pids.get(rank, old))
@@ -83,7 +89,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(PROBES, "root", lambda machine: Probe("root", True, "as if"))
     known = {
         "chaos.jobs": [EntryPoint("fake", f"{kind.__name__}:KIND", "chaos.jobs")],
-        "chaos.faults": [EntryPoint("npu-link-down", "chaos.faults.npu_link_down:KIND", "chaos.faults")],
+        "chaos.faults": [
+            EntryPoint(name, f"chaos.faults.{name.replace('-', '_')}:KIND", "chaos.faults")
+            for name in ("npu-link-down", "device-reset")
+        ],
         "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],
     }
 
@@ -143,6 +152,17 @@ def test_a_link_that_cannot_be_recovered_is_a_failure_that_heal_mends_later(mach
     report = heal_run(run_dir)
     assert any("recovered the network of card 1" in done for done in report.done)
     assert not (machine / "down").exists()
+
+
+def test_a_chip_is_reset_under_its_rank_and_seen_to_be_well_again(machine: Path) -> None:
+    run_dir = run(machine, SCENARIO.replace("npu-link-down", "device-reset"))
+    history = history_of(run_dir)
+    (landed,) = history.select("fault.landed")
+    (evidence,) = landed.data["evidence"]
+    assert (evidence["command"], evidence["exit"]) == ("npu-smi set -t reset -i 1 -c 0", "signal 9")
+    (healed,) = history.select("fault.healed")
+    assert healed.data["how"] == "NPU 1 chip 0 is OK"
+    assert verdict(run_dir, "injection") == "pass"
 
 
 def test_without_the_tool_the_run_is_refused_before_it_starts(machine: Path) -> None:
