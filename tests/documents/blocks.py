@@ -8,6 +8,7 @@ the commands end; without it 0), ``nightly`` (too long for every day), ``unrun: 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,10 @@ class Block:
     def unrun(self) -> str | None:
         """Why it cannot be run here, None when it can."""
         return self.about.removeprefix("unrun:").strip() if self.about.startswith("unrun") else None
+
+
+Perform = Callable[[Block], str]
+"""Performs a block; returns what its commands print."""
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.blocks import ROOT, Block
+from tests.documents.blocks import ROOT, Block, Perform
 
 WAIT_SECONDS = 600.0
 """For one block: only one that would never end is ended by it."""
-
-Perform = Callable[[Block], str]
-"""Performs a block; returns what its commands print."""
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from chaos.registry import registry
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from tests.documents.blocks import PAGES, ROOT, blocks_of, is_scenario
-from tests.documents.conftest import Perform
+from tests.documents.blocks import PAGES, ROOT, Perform, blocks_of, is_scenario
 
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
 
