@@ -103,13 +103,19 @@ def heal_of(steps: list[dict[str, str]]) -> dict[str, str]:
     return [step for step in steps if step.get("run", "").startswith("chaos heal")][-1]
 
 
+@pytest.mark.parametrize("by", ["the device plugin", "ClusterD"])
 @pytest.mark.parametrize(("cards", "code"), [("", 0), (" ", 0), ("Ascend910-3", 1)], ids=["none", "blank", "one"])
-def test_the_search_for_cards_set_apart_finds_one(place: Path, perform: Perform, cards: str, code: int) -> None:
+def test_the_search_for_quarantined_cards_finds_one(
+    place: Path, perform: Perform, cards: str, code: int, by: str
+) -> None:
     """With a kubectl that prints what the vendor's documents show."""
     for block in blocks_of(ROOT / "docs" / "nightly.md"):
         if block.language == "bash":
             perform(block)
     config_map = {"metadata": {"name": "mindx-dl-deviceinfo-node1"}, "data": {"ManuallySeparateNPU": cards}}
+    manual = {"metadata": {"name": "clusterd-manual-info-cm"}, "data": {"node1": json.dumps({"Total": cards.split()})}}
+    if by == "ClusterD":
+        config_map = manual
     others = {"metadata": {"name": "another"}, "data": {"ManuallySeparateNPU": "no device info"}}
     kubectl = place / "kubectl"
     kubectl.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'items': [others, config_map]})}\nEND\n")
