@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -38,11 +39,20 @@ class Output:
 def outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
     """Standard output and error of a process where they are plain files, and its files named ``*.log``, ``*.log.N``
     that it has open for writing. Empty when they cannot be read."""
-    place = proc_root / str(pid) / "fd"
     try:
-        numbers = sorted(os.listdir(place))  # noqa: PTH208 - names are wanted
+        numbers = sorted(os.listdir(proc_root / str(pid) / "fd"))  # noqa: PTH208 - names are wanted
     except OSError:
         return []
+    return _outputs(pid, numbers, proc_root)
+
+
+def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """Standard output and error of a process where they are plain files. Quick, whatever else it has open."""
+    return _outputs(pid, _OUTPUTS, proc_root)
+
+
+def _outputs(pid: int, numbers: Iterable[str], proc_root: Path) -> list[Output]:
+    place = proc_root / str(pid) / "fd"
     found: dict[FileKey, Output] = {}
     for number in numbers:
         link = place / number

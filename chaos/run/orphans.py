@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from chaos.history.clock import Clock, boot_id
 from chaos.history.reader import read_history
 from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.outputs import outputs_of
+from chaos.platforms.outputs import standard_outputs_of
 from chaos.platforms.process import ProcessIdentity, RefusedProcess, ancestors, send_signal, wait_ended
 from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
 
@@ -49,7 +49,7 @@ def writers() -> list[Writer]:
         if before is None or before.ended or pid in own:
             continue
         variables = environment(pid)
-        output = next((one for one in outputs_of(pid) if one.link.name in ("1", "2")), None)
+        output = next(iter(standard_outputs_of(pid)), None)
         after = read_stat(pid)
         if output is None or variables is None or RUN_VARIABLE in variables:
             continue
