@@ -29,6 +29,9 @@ RESTORE = "restore-checkpoint"
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""
 
+NEEDS = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
+"""Why a job that runs already is not hit."""
+
 _BLOCK = 1 << 20
 
 
@@ -54,6 +57,7 @@ class Damage:
     change: Change
     effect: str = "damaged checkpoint"
     signal: int | None = None
+    needs_from_start: str = NEEDS
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""
@@ -124,12 +128,16 @@ def newest(victim: Victim) -> Hit:
 
 
 def stored_step(path: Path) -> int | None:
-    """The step stored in a checkpoint: ``step_num``, else the optimizer's ``global_step``; None if it is unreadable."""
+    """The step stored in a checkpoint, None if it is unreadable.
+
+    The optimizer's ``global_step`` counts over the whole training; ``step_num``, taken where there is no other, may
+    count from the last start of the job.
+    """
     try:
         numbers = read_saved_state(path).numbers
     except CheckpointError:
         return None
-    return numbers.get("step_num", numbers.get("global_step"))
+    return numbers.get("global_step", numbers.get("step_num"))
 
 
 def kept_place(victim: Victim, path: Path) -> Path:

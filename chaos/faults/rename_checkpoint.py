@@ -11,7 +11,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.checkpoint_damage import RESTORE, digest_file, keep, kept_file, kept_place, newest, shown, stored_step
+from chaos.faults.checkpoint_damage import (
+    NEEDS,
+    RESTORE,
+    digest_file,
+    keep,
+    kept_file,
+    kept_place,
+    newest,
+    shown,
+    stored_step,
+)
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
@@ -25,6 +35,7 @@ class RenameCheckpoint:
     name = "rename-checkpoint"
     effect = "renamed checkpoint"
     signal = None
+    needs_from_start = NEEDS
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Give the file its name back, unless the job has saved another one under it."""

@@ -1,26 +1,54 @@
 """``truncate-checkpoint``: the newest checkpoint of a rank ends in the middle.
 
 On Ascend: a node that goes down before its page cache is written, or storage that runs full behind the writer's back.
+With ``at: record`` the end lies exactly between two values of a ``.ckpt``: what is left is a sound file with fewer
+values, and without the checksum that was behind them. By default it lies inside one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from chaos.faults.checkpoint_damage import Damage, Hit, blocks
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.observe.ckpt_format import RECORD
+from chaos.plain_files import open_plain
+
+_LONGEST_VARINT = 10
 
 
-def half(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """The first half of the file: inside a tensor, since the largest is longer than what is before or behind it."""
-    del victim
-    return blocks(hit.path, size_of_half(hit.path))
+def cut_off(hit: Hit, victim: Victim) -> Iterable[bytes]:
+    """The first half of the file, or the values that are whole in it."""
+    half = hit.path.stat().st_size // 2
+    return blocks(hit.path, whole_records(hit.path, half) if victim.parameters.get("at") == "record" else half)
 
 
-def size_of_half(path: Path) -> int:
-    """Bytes that are left."""
-    return path.stat().st_size // 2
+def whole_records(path: Path, end: int) -> int:
+    """How many bytes the records have that are whole before byte ``end``. Raises FaultMissed without any."""
+    whole = 0
+    with open_plain(path) as file:
+        while file.read(1) == bytes([RECORD]):
+            length = _varint(file)
+            if length is None or file.tell() + length > end:
+                break
+            whole = file.seek(length, 1)
+    if not whole:
+        raise FaultMissed(f"{path} has no records of which some are whole in its first half")
+    return whole
 
 
-KIND = Damage("truncate-checkpoint", "cut off in the middle", half)
+def _varint(file: BinaryIO) -> int | None:
+    value = 0
+    for index in range(_LONGEST_VARINT):
+        byte = file.read(1)
+        if not byte:
+            return None
+        value |= (byte[0] & 0x7F) << (7 * index)
+        if byte[0] < 0x80:
+            return value
+    return None
+
+
+KIND = Damage("truncate-checkpoint", "cut off in the middle", cut_off)

@@ -14,7 +14,10 @@ from chaos.plan.schedule import DAMAGED, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
-PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"flip-checkpoint": {"where": ("data", "header")}}
+PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "flip-checkpoint": {"where": ("data", "header")},
+    "truncate-checkpoint": {"at": ("middle", "record")},
+}
 """The parameters of each kind with their values, the first being the default. Other kinds have none."""
 
 NEEDS_OLDER = ("stale-checkpoint",)

@@ -134,7 +134,7 @@ class Checkpoints:
         for rank in ranks:
             for path in sorted(glob.glob(os.path.join(self._output, f"rank_{rank}", "plain-*.ckpt"))):
                 try:
-                    found.setdefault(int(read_ckpt(path, _open)["step_num"]), path)
+                    found.setdefault(int(read_ckpt(path, _open, crc=self._crc)["step_num"]), path)
                 except (OSError, ValueError, KeyError) as error:
                     print(f"{path} cannot be read, looking for another one: {error}", flush=True)
         return found
@@ -153,7 +153,9 @@ class Checkpoints:
             write_ckpt(path, values, self._device.create, self._device.training.wrote, crc=self._crc)
 
     def _load(self, path: str) -> int:
-        saved: dict[str, Any] = self._device.training.load(path, lambda: read_ckpt(path, self._device.open))
+        saved: dict[str, Any] = self._device.training.load(
+            path, lambda: read_ckpt(path, self._device.open, crc=self._crc)
+        )
         self._state.load(saved)
         return int(saved["step_num"])
 

@@ -42,13 +42,13 @@ def write_ckpt(
     os.replace(unfinished, path)
 
 
-def read_ckpt(path: str, opens: Callable[[str], Any]) -> dict[str, Any]:
-    """Arrays by name, from the file that ``opens`` opens.
+def read_ckpt(path: str, opens: Callable[[str], Any], *, crc: bool = False) -> dict[str, Any]:
+    """Arrays by name, from the file that ``opens`` opens. With ``crc`` it must have a checksum.
 
     Raises ValueError for a file that is not one of :func:`write_ckpt`, not all of one, or not what its checksum says.
     """
     with opens(path) as file:
-        raw = _checked(file.read(), path)
+        raw = _checked(file.read(), path, crc)
     found = {}
     for number, record in _fields(raw, path):
         if number != _RECORD:
@@ -73,10 +73,12 @@ def _write(file: Any, content: bytes) -> None:
         left = left[file.write(left) :]
 
 
-def _checked(raw: bytes, path: str) -> bytes:
+def _checked(raw: bytes, path: str, wanted: bool) -> bytes:
     """The records without the checksum behind them. Raises ValueError when they are not what it says."""
     records, trailer = raw[: -len(_CRC) - _CRC_SIZE], raw[-len(_CRC) - _CRC_SIZE :]
     if not trailer.startswith(_CRC):
+        if wanted:
+            raise ValueError(f"{path}: its checksum is not there")
         return raw
     if int.from_bytes(trailer[len(_CRC) :], "big") != zlib.crc32(records):
         raise ValueError(f"{path}: its checksum is not that of its content")

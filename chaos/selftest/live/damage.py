@@ -14,7 +14,7 @@ def checksum_not_looked_at(agent: Agent) -> None:
     """Checkpoints are loaded whatever their checksum says."""
 
     @replaces(agent, "chaos.rehearsal.plain.ckpt", "_checked")
-    def checked(original: Any, raw: bytes, path: str) -> bytes:
+    def checked(original: Any, raw: bytes, path: str, wanted: bool) -> bytes:
         return raw[:-17]
 
 

@@ -101,6 +101,38 @@ def test_what_is_left_of_each_file(owned: RunDirectory) -> None:
     assert stage.before[f"rank_2/{NEWEST}"].startswith(stage.files()[f"rank_2/{NEWEST}"])
 
 
+def test_a_file_that_is_cut_between_two_values_loads_with_fewer_of_them(owned: RunDirectory) -> None:
+    stage = Stage(owned, "truncate-checkpoint", at="record")
+    weights = CkptWriter().floats("layer.bias", *([1.0] * 60)) + CkptWriter().integer("global_step", 12)
+    (stage.own / NEWEST).unlink()
+    (stage.own / NEWEST).write_bytes(CkptWriter.with_crc(weights + CkptWriter().floats("moments.bias", *([0.5] * 80))))
+    stage.make()
+    left = read_checkpoint(stage.own / NEWEST)
+    assert (sorted(left.tensors), left.crc) == (["global_step", "layer.bias"], "absent")
+
+
+def test_a_file_without_records_cannot_be_cut_between_them(owned: RunDirectory) -> None:
+    stage = Stage(owned, "truncate-checkpoint", at="record")
+    data = Path(__file__).parents[1] / "observe" / "data" / "all_types.safetensors"
+    (stage.own / NEWEST).unlink()
+    (stage.own / NEWEST).write_bytes(data.read_bytes())
+    (stage.own / OLDER).unlink()
+    with pytest.raises(FaultMissed, match="has no records"):
+        stage.kind.undo_steps("hit", [stage.victim])
+
+
+def test_the_newest_file_is_the_one_of_the_optimizers_last_step(owned: RunDirectory) -> None:
+    """A job that was started again counts its ``step_num``, and the names, anew."""
+    stage = Stage(owned, "truncate-checkpoint")
+    write = CkptWriter()
+    (stage.own / "plain_1-1_2.ckpt").write_bytes(
+        write.floats("w", 1.0, 2.0) + write.integer("global_step", 10) + write.integer("step_num", 2)
+    )
+    stage.make()
+    shown = stage.kind.evidence(NO_JOB, stage.victim)
+    assert (shown["file"], shown["step"]) == ("rank_2/plain_1-1_2.ckpt", 10)
+
+
 def test_a_stale_file_holds_the_older_step_under_the_newest_name(owned: RunDirectory) -> None:
     stage = Stage(owned, "stale-checkpoint")
     stage.make()

@@ -77,3 +77,24 @@ def test_a_save_that_fails_leaves_no_file_of_that_name(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no space"):
         write_ckpt(str(path), VALUES, create, fail)
     assert [one.name for one in tmp_path.iterdir()] == ["one.tmp"]
+
+
+def test_a_checksum_is_that_of_mindspore_and_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "one.ckpt"
+    write_ckpt(str(path), VALUES, create, lambda: None, crc=True)
+    assert read_checkpoint(path).crc == "verified"
+    assert list(read_ckpt(str(path), opens, crc=True)) == list(VALUES)
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="its checksum is not that of its content"):
+        read_ckpt(str(path), opens)
+
+
+def test_a_file_whose_checksum_is_cut_off_is_refused_where_one_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "one.ckpt"
+    write_ckpt(str(path), VALUES, create, lambda: None, crc=True)
+    path.write_bytes(path.read_bytes()[:-17])
+    assert list(read_ckpt(str(path), opens)) == list(VALUES)
+    with pytest.raises(ValueError, match="its checksum is not there"):
+        read_ckpt(str(path), opens, crc=True)
