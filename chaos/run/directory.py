@@ -19,6 +19,7 @@ from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plain_files import read_plain
+from chaos.run.host import HOST, this_host
 from chaos.run.ownership import FileLock, RunLock
 from chaos.run.wait import wait_for
 
@@ -83,7 +84,8 @@ def create_run(
             owned = RunDirectory(path, run, f"{run}-{random_hex(8)}", RunLock.acquire(path, clock=clock))
             try:
                 created = _local(clock.wall()).isoformat()
-                write_json(path / RUN_FILE, {"run": run, "token": owned.token, "created": created})
+                made = {"run": run, "token": owned.token, "created": created, HOST: this_host()}
+                write_json(path / RUN_FILE, made)
                 (path / "history").mkdir()
             except BaseException:
                 owned.lock.release()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.plain_files import UnreadableFile
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
@@ -29,12 +27,12 @@ from chaos.run.directory import (
     read_run,
     unfinished_files,
 )
+from chaos.run.heal_record import HealRecord
+from chaos.run.host import other_host, this_host
 from chaos.run.ownership import LOCK_NAME, RunIsLive, RunLock, is_live
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_storage import take_away
 from chaos.run.wait import DeadlineExpired
-
-_UNRECORDED = "what was done is not on record, heal again when the reports directory can be written"
 
 _DAMAGED = (
     "what is known to be the run's by itself was looked for; if its scenario changed anything else, put that back by "
@@ -125,6 +123,9 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
             report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
         return
+    if (elsewhere := other_host(described, this_host())) is not None:
+        _leave_to(elsewhere, content.open, report)
+        return
     token, adopted = described["token"], ADOPTED in described
     report.failed += [f"the undo ledger is damaged: {text}; {_DAMAGED}" for text in content.problems]
     processes = [] if adopted else find_run_processes(token)
@@ -141,7 +142,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     report.found += [f"unfinished file {path.name}" for path in leftovers]
     if not report.found:
         return
-    record = _Record(run_dir, token, report, clock)
+    record = HealRecord(run_dir, token, report.failed, clock)
     with contextlib.closing(record):
         context = UndoContext(token, clock, adopted)
         _undo(ledger, context, actions, report, record)
@@ -155,44 +156,15 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         record("heal.end", found=report.found, done=report.done, failed=report.failed)
 
 
-class _Record:
-    """The history of one heal. What cannot be recorded is done all the same, and the report says so once."""
-
-    def __init__(self, run_dir: Path, token: str, report: HealReport, clock: Clock) -> None:
-        self._report = report
-        self._history: HistoryWriter | None = None
-        path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
-        try:
-            path.parent.mkdir(exist_ok=True)
-            if path.parent.is_symlink():
-                raise UnreadableFile(path.parent, "is a link, nothing is written through it")
-            self._history = HistoryWriter(path, writer="heal", run=token, clock=clock, resume=True)
-        except (HistoryWriteError, OSError) as error:
-            self.failed(error)
-
-    def __call__(self, event: str, **data: Any) -> None:
-        if self._history is None:
-            return
-        try:
-            self._history.record(event, **data)
-        except HistoryWriteError as error:
-            self.failed(error)
-            self.close()
-
-    def failed(self, error: Exception) -> None:
-        """Tell why something is not on record; the first reason is enough."""
-        if not any(text.startswith(_UNRECORDED) for text in self._report.failed):
-            self._report.failed.append(f"{_UNRECORDED}: {error}")
-
-    def close(self) -> None:
-        """End the file."""
-        if self._history is not None:
-            self._history.close()
-            self._history = None
+def _leave_to(host: str, steps: Iterable[UndoStep], report: HealReport) -> None:
+    """Processes, mounts and cards are those of the host that made the run: here others may have their numbers."""
+    report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in steps]
+    if report.found:
+        report.failed.append(f"the run was made on {host}: heal it there, or delete its directory if that host is gone")
 
 
 def _undo(
-    ledger: Ledger, context: UndoContext, actions: Mapping[str, UndoAction], report: HealReport, record: _Record
+    ledger: Ledger, context: UndoContext, actions: Mapping[str, UndoAction], report: HealReport, record: HealRecord
 ) -> None:
     for undone in undo_open_steps(ledger, actions, context):
         text = f"{undone.step.id}: {undone.how}"

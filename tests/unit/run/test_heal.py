@@ -21,8 +21,9 @@ from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.process import identify, send_signal, state
 from chaos.run import heal
-from chaos.run.directory import RunDirectory, create_run, make_private_directory, read_run, unfinished_files
+from chaos.run.directory import RunDirectory, create_run, make_private_directory, read_run, unfinished_files, update_run
 from chaos.run.heal import heal_all, heal_run
+from chaos.run.host import this_host
 from chaos.run.ownership import LOCK_NAME, FileLock
 from chaos.run.undo import UNDO_ACTIONS, UndoAction, UndoContext
 from chaos.run.wait import wait_for
@@ -373,3 +374,27 @@ def test_creation_and_heal_do_not_run_into_each_other(reports: Path, monkeypatch
     assert heal_all(reports) == []
     assert seen == [True], "nobody can make a directory while those that look unfinished are removed"
     assert json.loads((create_run(reports, "a").path / "run.json").read_text())["run"].startswith("a-")
+
+
+def described_elsewhere(reports: Path, **host: str) -> RunDirectory:
+    """A run with an open step, whose harness has ended, made on a host that is described so."""
+    run = create_run(reports, "kill-rank")
+    run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}, "end the job"))
+    update_run(run.path, host={**this_host(), **host})
+    run.lock.release()
+    return run
+
+
+def test_a_run_of_another_host_is_left_to_it(reports: Path) -> None:
+    run = described_elsewhere(reports, name="node-7", boot="another")
+    report = heal_run(run.path)
+    assert report.outcome == "failed"
+    assert report.failed == ["the run was made on node-7: heal it there, or delete its directory if that host is gone"]
+    assert [step.id for step in run.ledger.read().open] == ["job"]
+
+
+@pytest.mark.parametrize("host", [{"name": "a-container"}, {"boot": "before the reboot"}])
+def test_a_run_of_a_container_or_of_the_boot_before_is_healed(reports: Path, host: dict[str, str]) -> None:
+    run = described_elsewhere(reports, **host)
+    assert heal_run(run.path).ok
+    assert run.ledger.read().open == []
