@@ -141,6 +141,7 @@ def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun:
         history = read_history(Path(done.json["directory"]) / "history")
         landed = history.first("fault.landed")
         assert landed is not None and landed.data["evidence"][0]["signal"] == 9
+        watch.until("the death", lambda: '"rank.exit"' in watch.output)  # while its zombie is there, on any kernel
         assert collect(msrun.ranks[1]) == ExitStatus(signal=9)
 
         msrun.trains_on(0)

@@ -49,7 +49,7 @@ class OwnJob:
                 start_new_session=True,
             )
         self.started.append(process)
-        wait_for("exec", lambda: "MS_NODE_ID" in (environment(process.pid) or {}), seconds=20)
+        wait_for("exec", lambda: "MS_NODE_ID" in (environment(process.pid) or {}), seconds=120)
         self.ranks[rank] = process
         return process
 

@@ -93,10 +93,10 @@ def test_ctrl_c_ends_a_suspension_without_a_time_in_order(job: OwnJob, reports: 
     identity = job.identities()[1]
     command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs), "--json"]
     process = subprocess.Popen([*command, "--reports", str(reports)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
-    wait_for("its record", lambda: any(reports.glob("*/history/*")) and landed(reports), seconds=30)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=120)
+    wait_for("its record", lambda: any(reports.glob("*/history/*")) and landed(reports), seconds=120)
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert json.loads(out)["undone"] is True
     assert state(identity) == "alive"
@@ -111,9 +111,9 @@ def test_ctrl_c_before_the_time_is_over_is_an_interruption(job: OwnJob, reports:
     identity = job.identities()[1]
     command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs)]
     process = subprocess.Popen([*command, "--for", "1h", "--reports", str(reports)], stdout=subprocess.DEVNULL)
-    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=120)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 130
+    assert process.wait(120) == 130
     assert state(identity) == "alive"
 
 
@@ -123,7 +123,7 @@ def killed_while_suspended(job: OwnJob, reports: Path) -> Path:
     identity = job.identities()[1]
     command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs)]
     process = subprocess.Popen([*command, "--reports", str(reports)], stdout=subprocess.DEVNULL)
-    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=30)
+    wait_for("the suspension", lambda: state(identity) == "stopped", seconds=120)
     process.kill()
     process.wait()
     (run,) = reports.glob("inject-*")
@@ -192,7 +192,7 @@ def test_a_step_for_a_running_job_is_nothing_for_a_run_that_started_its_own(
 def test_what_somebody_else_has_stopped_is_not_hit_and_stays_stopped(chaos: Call, job: OwnJob, reports: Path) -> None:
     identity = job.identities()[1]
     job.ranks[1].send_signal(signal.SIGSTOP)
-    wait_for("the stop", lambda: state(identity) == "stopped", seconds=20)
+    wait_for("the stop", lambda: state(identity) == "stopped", seconds=120)
     ended = chaos("inject", "suspend", "--rank", "0", "--rank", "1", "--job", str(job.logs), "--for", "50ms", "--json")
     assert ended.code == 2
     first, second = json.loads(ended.out)["hits"]
@@ -226,7 +226,7 @@ def test_a_rank_that_ended_before_is_not_taken_for_hit(
 
     def late(*arguments: object, **named: object) -> object:
         job.ranks[1].kill()
-        wait_for("its end", lambda: state(identity) == "zombie", seconds=20)
+        wait_for("its end", lambda: state(identity) == "zombie", seconds=120)
         return inject(*arguments, **named)  # type: ignore[arg-type]
 
     identity = job.identities()[1]
@@ -308,5 +308,5 @@ def test_on_a_terminal_it_shows_who_would_be_hit_and_asks(job: OwnJob, reports: 
         while os.read(here, 1000):
             pass
     os.close(here)
-    assert process.wait(30) == code
+    assert process.wait(120) == code
     assert (job.ranks[1].poll() == -9) is (code == 0)

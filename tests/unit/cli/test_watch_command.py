@@ -80,9 +80,9 @@ def test_a_terminal_gets_a_table(job: OwnJob) -> None:
         shown.extend(os.read(here, 1000))
         return text.encode() in shown
 
-    wait_for("the table", lambda: has("1:7"), seconds=60)
+    wait_for("the table", lambda: has("1:7"), seconds=120)
     (job.work / "enough").touch()
-    wait_for("the end", lambda: has("no rank of it is left"), seconds=60)
-    assert process.wait(60) == 0
+    wait_for("the end", lambda: has("no rank of it is left"), seconds=120)
+    assert process.wait(120) == 0
     os.close(here)
     assert b"container" in shown

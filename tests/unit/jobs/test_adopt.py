@@ -108,7 +108,7 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
         return next((one for one in survey().jobs if {rank.directories.logs for rank in one.ranks} == logs), None)
 
     try:
-        ranks = {process.rank: process.pid for process in wait_for("both", both, seconds=20).ranks}
+        ranks = {process.rank: process.pid for process in wait_for("both", both, seconds=120).ranks}
         (process,) = meant(tmp_path / "a", 0)
         assert process.pid == ranks[0]
         assert f"neither logs nor works there; name it by its PID:\n  rank 1: PID {ranks[1]}" in refusal(

@@ -35,7 +35,7 @@ def keeps_statuses() -> bool:
 
 
 def status_of(job: AdoptedJob, identity: ProcessIdentity) -> ExitStatus:
-    return wait_for("its end", lambda: job.exit_status(identity), seconds=20)
+    return wait_for("its end", lambda: job.exit_status(identity), seconds=120)
 
 
 def test_the_status_of_a_zombie_is_the_kernels_word(start: Start) -> None:
@@ -159,7 +159,7 @@ def test_an_end_of_an_earlier_process_with_the_same_pid_does_not_count(start: St
         process = start("sleep", "1000")
         process.kill()
         process.wait()
-        assert wait_for("the end", lambda: heard.status(process.pid, 0), seconds=20) == ExitStatus(signal=9)
+        assert wait_for("the end", lambda: heard.status(process.pid, 0), seconds=120) == ExitStatus(signal=9)
         assert heard.status(process.pid, heard.now()) is None
 
 

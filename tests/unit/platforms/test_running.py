@@ -159,14 +159,14 @@ def test_a_rank_in_a_container_of_this_host_is_found_and_hit_from_outside(tmp_pa
     with log.open("wb") as output:
         outer = subprocess.Popen([*inside, "env", *given, "sleep", "1000"], cwd=tmp_path, stdout=output)
     try:
-        job = wait_for("the rank", lambda: next(iter(here(survey(), log.parent)), None), seconds=20)
+        job = wait_for("the rank", lambda: next(iter(here(survey(), log.parent)), None), seconds=120)
         (rank,) = job.ranks
         assert rank.pid != outer.pid
         assert rank.container is not None and rank.container.pid == 1
         assert rank.directories.logs == str(tmp_path)
         with AdoptedJob([rank.identity]) as held:
             held.signal(rank.identity, signal.SIGKILL)
-            wait_for("its end", lambda: held.exit_status(rank.identity), seconds=20)
+            wait_for("its end", lambda: held.exit_status(rank.identity), seconds=120)
     finally:
         outer.kill()
         outer.wait()

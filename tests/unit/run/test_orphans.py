@@ -41,8 +41,8 @@ class KilledRun:
             rank = subprocess.Popen(
                 ["sh", "-c", script], stdin=subprocess.PIPE, stdout=output, start_new_session=True, cwd="/"
             )
-        pid = int(wait_for("who is left", lambda: left.read_text().strip() if left.exists() else None, seconds=20))
-        wait_for("its exec", lambda: b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()[:6], seconds=20)
+        pid = int(wait_for("who is left", lambda: left.read_text().strip() if left.exists() else None, seconds=120))
+        wait_for("its exec", lambda: b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()[:6], seconds=120)
         start_time = identify(rank.pid).start_time
         self.started.append(identify(pid))
         rank.communicate(b"go\n")
@@ -105,7 +105,7 @@ def begun_after_the_harness(killed: KilledRun) -> ProcessIdentity:
     with HistoryWriter(path, writer="harness", run=killed.owned.token, clock=SYSTEM_CLOCK) as history:
         written = history.record("run.start").mono
     tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    wait_for("another tick", lambda: SYSTEM_CLOCK.mono() > written + 2 * tick, seconds=20)
+    wait_for("another tick", lambda: SYSTEM_CLOCK.mono() > written + 2 * tick, seconds=120)
     orphan, start_time = killed.rank()
     line = path.read_text().splitlines()[1].replace('"run.start"', '"rank.found"').replace('"rank":null', '"rank":1')
     said = line.replace('"pid":null', f'"pid":{killed.leader},"start_time":{start_time}')

@@ -48,7 +48,7 @@ def log(job: OwnJob, rank: int, text: str) -> None:
 
 def test_a_death_is_told_with_the_kernels_word(job: OwnJob, watching_job: Watch) -> None:
     job.ranks[1].kill()
-    wait_for("its end", lambda: state(watching_job.ranks[1].process.identity) == "zombie", seconds=20)
+    wait_for("its end", lambda: state(watching_job.ranks[1].process.identity) == "zombie", seconds=120)
     (exited,) = [one for one in watching_job.look() if one.event == "rank.exit"]
     assert (exited.rank, exited.pid, exited.data["signal"]) == (1, job.ranks[1].pid, 9)
     assert watching_job.ranks[1].state == "ended, signal 9"
@@ -88,7 +88,7 @@ def test_a_stop_and_its_end_are_told(job: OwnJob, watching_job: Watch) -> None:
         (signal.SIGCONT, "alive", "rank.continued"),
     ):
         job.ranks[0].send_signal(number)
-        wait_for(now, lambda now=now: state(identity) == now, seconds=20)  # type: ignore[misc]
+        wait_for(now, lambda now=now: state(identity) == now, seconds=120)  # type: ignore[misc]
         assert told(watching_job.look(), event) == [(0, job.ranks[0].pid)]
 
 
@@ -109,7 +109,7 @@ def test_the_log_of_the_sdk_is_followed_because_a_rank_writes_it(job: OwnJob, tm
     job.start(3, "sh", "-c", f'exec 7>>"{elsewhere}"; printf "%s" "$LINE" >&7; exec sleep 1000', LINE=line)
     watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), checkpoints=job.work, clock=clock)
     try:
-        happened = wait_for("the line", lambda: [one for one in watch.look() if one.event == "log"], seconds=20)
+        happened = wait_for("the line", lambda: [one for one in watch.look() if one.event == "log"], seconds=120)
         assert [(one.rank, one.data["kind"]) for one in happened] == [(3, "ttp.state")]
     finally:
         watch.close()
