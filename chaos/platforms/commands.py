@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import shutil
@@ -19,6 +20,9 @@ MAX_OUTPUT = 1 << 20
 
 SECONDS = 30.0
 """How long a tool may take. A tool of the driver answers within a second, unless the driver hangs."""
+
+_END_SECONDS = 5.0
+"""How long a killed tool may take to end. In the kernel's uninterruptible sleep it does not."""
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "HOME", "KUBECONFIG")
 _QUOTED = 300
@@ -106,17 +110,30 @@ class SystemCommands:
             )
         except OSError as error:
             raise CommandError(f"{path} cannot be run: {error.strerror}") from error
-        with process:
-            try:
-                if process.stdin is not None:
-                    process.stdin.write(answer.encode())
-                    process.stdin.close()
-                output, errors = _read(process, " ".join(argv), self.seconds)
-            except BrokenPipeError as error:
-                raise CommandError(f"{' '.join(argv)} ended before it was answered") from error
-            finally:
-                process.kill()  # nothing where it has ended
+        what = " ".join(argv)
+        try:
+            if process.stdin is not None:
+                process.stdin.write(answer.encode())
+                process.stdin.close()
+            output, errors = _read(process, what, self.seconds)
+        except BrokenPipeError as error:
+            raise CommandError(f"{what} ended before it was answered") from error
+        finally:
+            _end(process, what)
         return Done(argv, process.returncode, output, errors)
+
+
+def _end(process: subprocess.Popen[bytes], what: str) -> None:
+    """End the tool, if it has not ended. Raises CommandError where the kernel does not let it: a driver hangs."""
+    process.kill()  # nothing where it has ended
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"{what} cannot be ended: process {process.pid} hangs in the kernel and is left") from error
 
 
 def _read(process: subprocess.Popen[bytes], what: str, seconds: float) -> tuple[str, str]:

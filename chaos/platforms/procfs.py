@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from chaos.platforms.masking import masked
+
 PROC = Path("/proc")
 
 _MASKS = (b"SigPnd", b"ShdPnd", b"SigIgn", b"SigCgt")
@@ -118,9 +120,9 @@ def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:
 
 
 def command_line(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
-    """The arguments of ``pid``; empty if they cannot be read."""
+    """The arguments of ``pid``, secrets masked, since they go into reports; empty if they cannot be read."""
     text = _read(pid, "cmdline", proc_root) or b""
-    return tuple(os.fsdecode(argument) for argument in text.removesuffix(b"\0").split(b"\0")) if text else ()
+    return masked([os.fsdecode(argument) for argument in text.removesuffix(b"\0").split(b"\0")]) if text else ()
 
 
 def started_at(start_time: int) -> datetime:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
 
-from chaos.platforms.commands import CommandError, Done, SystemCommands, find_tool
+from chaos.platforms.commands import CommandError, Done, SystemCommands, _end, find_tool
 
 
 @pytest.fixture
@@ -98,3 +100,20 @@ def test_it_leaves_no_process(tool: Path) -> None:
     with pytest.raises(CommandError):
         commands(tool, "exec sleep 4321", seconds=0.2)("tool")
     assert all("4321" not in child.cmdline() for child in psutil.Process().children())
+
+
+def test_a_tool_that_the_kernel_does_not_let_end_is_told_and_left() -> None:
+    class Hanging:
+        pid = 4711
+        stdin = stdout = stderr = None
+
+        def kill(self) -> None:
+            pass
+
+        def wait(self, seconds: float) -> None:
+            raise subprocess.TimeoutExpired("npu-smi", seconds)
+
+    with pytest.raises(
+        CommandError, match="npu-smi info cannot be ended: process 4711 hangs in the kernel and is left"
+    ):
+        _end(cast("subprocess.Popen[bytes]", Hanging()), "npu-smi info")
