@@ -22,11 +22,14 @@ class BaselineError(RuntimeError):
     """There is no usable baseline. The text says why."""
 
 
-def find_or_make(reports: Path, key: str, make: Callable[[], Path], *, wait: Patience) -> tuple[Path, bool]:
+def find_or_make(
+    reports: Path, key: str, make: Callable[[], Path], *, wait: Patience, still: Callable[[], bool] = lambda: True
+) -> tuple[Path, bool]:
     """The run directory of the baseline with this key, and whether it was made now.
 
-    One harness makes it while others with the same key wait. A cached one that is incomplete is made again. Raises
-    what ``make`` raises, and BaselineError if what it made is not complete.
+    One harness makes it while others with the same key wait. A cached one that is incomplete is made again. One that
+    was made is kept for others only if its key is ``still`` that of the job. Raises what ``make`` and ``still`` raise,
+    and BaselineError if what was made is not complete.
     """
     cache = reports / _DIRECTORY
     cache.mkdir(parents=True, exist_ok=True)
@@ -38,6 +41,8 @@ def find_or_make(reports: Path, key: str, make: Callable[[], Path], *, wait: Pat
         made = make()
         if (why := why_incomplete(made)) is not None:
             raise BaselineError(f"the fault-free run {made} cannot serve as a baseline: {why}")
+        if not still():
+            return made, True
         unfinished = pointer.with_suffix(".new")
         unfinished.write_text(made.name, "utf-8")
         unfinished.replace(pointer)

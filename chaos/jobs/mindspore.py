@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.plan.traits import JobTraits
@@ -69,10 +70,14 @@ class MindSporeJob:
         return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The script, and the files beside it that it may import. What it reads elsewhere nobody knows."""
+        """The script, and the modules and packages beside it that it may import. What else it reads nobody knows."""
         script = _script(scenario, scenario_directory)
         files = sorted({script, *script.parent.glob("*.py")})
-        return {f"script {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        packages = sorted(file.parent for file in script.parent.glob("*/__init__.py"))
+        return {
+            **{f"script {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+            **{f"package {package.name}": sources_digest(package) for package in packages},
+        }
 
 
 def _script(scenario: Scenario, directory: Path) -> Path:

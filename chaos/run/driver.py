@@ -24,6 +24,7 @@ from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
+from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
@@ -125,6 +126,7 @@ class _Runner:
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
+        self._inputs: Inputs | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
         """Run and judge the cell."""
@@ -159,7 +161,7 @@ class _Runner:
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
-            except (JobFailed, BaselineError) as failed:
+            except (JobFailed, BaselineError, InputChanged) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
@@ -197,18 +199,32 @@ class _Runner:
             return
         key = baseline_key(
             self._scenario,
-            fingerprint={
-                **self._kind.fingerprint(self._scenario, self._loaded.path.parent),
-                "digest steps": str(self._digest_steps),
-            },
+            fingerprint={**self._begun().begun, "digest steps": str(self._digest_steps)},
             versions=self._versions,
             sdk=self._sdk,
             cores=len(self._cores),
         )
         wait = Patience(self._scenario.deadlines.run, self._clock, (self._deadline,))
-        found, made = find_or_make(self._options.reports, key, lambda: self._make_baseline(key), wait=wait)
+        found, made = find_or_make(
+            self._options.reports, key, lambda: self._make_baseline(key), wait=wait, still=self._still
+        )
         self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
         copy_into(found, owned.path)
+
+    def _begun(self) -> Inputs:
+        """The job's inputs as they were when this was first asked for."""
+        if self._inputs is None:
+            directory = self._loaded.path.parent
+            self._inputs = Inputs(self._kind, self._scenario, directory, dict(os.environ))
+        return self._inputs
+
+    def _still(self) -> bool:
+        """Whether the job's inputs are what they were; a source that changed is an error."""
+        changed = self._begun().changed()
+        if changed:
+            listed = ", ".join(changed)
+            self._progress.note(f"the baseline is not kept for other runs: what it reads has changed ({listed})")
+        return not changed
 
     def _make_baseline(self, key: str) -> Path:
         self._progress.note("no baseline is cached for this job: running it once without faults")
@@ -255,6 +271,7 @@ class _Runner:
                 deadline=self._deadline,
             ) as session,
         ):
+            self._begun().changed()
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
                 self._resume(session, launches)
@@ -267,6 +284,7 @@ class _Runner:
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )
             return
+        self._begun().changed()
         try:
             launches.attempt(session, "resume", (), resume=True)
         except JobFailed as failed:

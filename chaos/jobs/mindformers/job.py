@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from chaos.jobs.inputs import named_inputs, words_of
 from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
 from chaos.jobs.mindformers.launching import argv, checkout_of, named_checkout, source_digest
@@ -107,13 +108,15 @@ class MindFormersJob:
         return tft_environment(launch.scenario.job.protection, launch.logs, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The merged configuration and a checkout's sources: what they say decides about every loss."""
-        data = repr(configuration_of(scenario, scenario_directory).plain())
+        """The merged configuration, a checkout's sources, and what the files that the configuration names look like."""
+        data = configuration_of(scenario, scenario_directory).plain()
+        found = {f"configuration {scenario.job.config}": hashlib.sha256(repr(data).encode()).hexdigest()}
         checkout = named_checkout(scenario, scenario_directory)
-        return {
-            "configuration": hashlib.sha256(data.encode()).hexdigest(),
-            "checkout": "" if checkout is None else source_digest(checkout),
-        }
+        if checkout is not None:
+            found[f"checkout {checkout}"] = source_digest(checkout)
+        # The run has an output directory of its own.
+        read = {key: value for key, value in data.items() if key != "output_dir"}
+        return {**named_inputs(words_of(read), checkout), **found}
 
 
 def _configuration_for(launch: Launch) -> Configuration:

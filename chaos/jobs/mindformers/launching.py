@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 from pathlib import Path
 
+from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.msrun import msrun_argv
 from chaos.scenario.model import Scenario
@@ -53,12 +53,8 @@ def named_checkout(scenario: Scenario, directory: Path) -> Path | None:
 
 
 def source_digest(checkout: Path) -> str:
-    """Of the checkout's own Python files. Files that are not there have no part in it."""
-    digest = hashlib.sha256()
-    for file in (checkout / PROGRAM, checkout / LAUNCHER, *sorted((checkout / "mindformers").rglob("*.py"))):
-        if file.is_file():
-            digest.update(str(file.relative_to(checkout)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+    """Of all of the checkout's Python files and of its launcher."""
+    return sources_digest(checkout, (checkout / LAUNCHER,))
 
 
 def _refuse_blanks(logs: Path) -> None:

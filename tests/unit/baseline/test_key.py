@@ -80,6 +80,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.config": job(config="another.yaml"),
     "job.overrides": job(overrides={"seed": 2}),
     "job.checkout": job(checkout="another"),
+    "job.loading": job(loading="callback"),
     "job.steps": job(steps=9),
     "job.steps_per_epoch": job(steps_per_epoch=4),
     "job.checkpoint_interval": job(checkpoint_interval=2),

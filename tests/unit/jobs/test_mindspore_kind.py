@@ -91,6 +91,17 @@ def test_a_changed_script_or_neighbour_is_another_baseline(tmp_path: Path) -> No
     assert len(set(seen)) == 3
 
 
+def test_a_changed_package_beside_the_script_is_another_baseline(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "__init__.py").write_text("")
+    seen = []
+    for width in (1, 2):
+        (tmp_path / "model" / "layers.py").write_text(f"WIDTH = {width}")
+        seen.append(KIND.fingerprint(scenario(), tmp_path))
+    assert seen[0] != seen[1]
+
+
 def test_it_resumes_from_the_last_periodic_checkpoint_where_the_scenario_says_that_the_script_does() -> None:
     expect = {"mechanism": "none", "resume": {"step": 5}}
     plan = planned(scenario({"checkpoint_interval": 4}, faults=[KILL], expect=expect))

@@ -274,6 +274,43 @@ def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:
     assert (one.run_dir.parent / "latest").resolve() == two.run_dir
 
 
+class Editing(Watcher):
+    """A view that stands for somebody who changes one of the job's inputs while the baseline is made."""
+
+    def __init__(self, inputs: dict[str, str], name: str) -> None:
+        super().__init__()
+        self._inputs, self._name = inputs, name
+
+    def event(self, event: Event) -> None:
+        super().event(event)
+        if event.event == "attempt.start":
+            self._inputs[self._name] = "edited"
+
+
+def test_a_source_that_changes_while_the_baseline_is_made_is_an_error_that_names_it(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inputs = {"configuration job.yaml": "as it was"}
+    monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
+    outcome = drive(baseline="auto", progress=Editing(inputs, "configuration job.yaml"))
+    (end,) = history_of(outcome).select("run.end")
+    assert "configuration job.yaml has changed while the run went on" in end.data["error"]
+    assert outcome.verdict == "unknown"
+    assert not list((tmp_path / "reports" / ".baselines").glob("*.txt"))
+
+
+def test_a_baseline_whose_data_change_meanwhile_is_not_kept_for_others(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inputs = {"seen /data/train.json": "8 bytes"}
+    monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
+    view = Editing(inputs, "seen /data/train.json")
+    outcome = drive(baseline="auto", progress=view)
+    assert history_of(outcome).select("run.end")[0].data["error"] is None
+    assert any("not kept for other runs" in note and "/data/train.json" in note for note in view.notes)
+    assert not list((tmp_path / "reports" / ".baselines").glob("*.txt"))
+
+
 def test_a_baseline_that_cannot_be_made_is_said_with_what_it_lacks(drive: Run) -> None:
     outcome = drive(KILL, job="arguments: ['--fail-at=6']", baseline="auto")
     error = history_of(outcome).select("run.end")[0].data["error"]

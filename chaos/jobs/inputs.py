@@ -1,0 +1,124 @@
+"""What of the files that a job reads is part of its baseline's key.
+
+Sources are few and small, and are read whole. Data and weights may be terabytes: of them size and time of change count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+SEEN = "seen "
+"""Begins the entries that stand for files by size and time only. A job may write to such a file itself."""
+
+MOST_FILES = 20_000
+"""Of a directory with more files than these, in the order of their names, the rest does not count."""
+
+_NOT_SOURCES = frozenset({"node_modules", "site-packages"})
+
+
+def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
+    """Of every Python file below a directory, and of ``more`` files in it; what is not there has no part in it."""
+    digest = hashlib.sha256()
+    for file in (*sorted(more), *_python_files(root)):
+        try:
+            content = file.read_bytes()
+        except OSError:
+            continue
+        digest.update(os.fsencode(file.relative_to(root)) + b"\0%d\0" % len(content) + content)
+    return digest.hexdigest()
+
+
+def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, str]:
+    """An entry for each file or directory that these words name; words that name nothing have none.
+
+    ``--option=path`` names one too. ``beside`` is where relative paths begin; without it they name nothing, since a job
+    runs in a new directory.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        for text in {word, word.partition("=")[2]}:
+            path = _named(text, beside)
+            if path is not None and (seen := _state(path)) is not None:
+                found[f"{SEEN}{path}"] = seen
+    return found
+
+
+def module_inputs(search_path: str) -> dict[str, str]:
+    """An entry for each directory of a PYTHONPATH: what its Python files look like from outside."""
+    found = {}
+    for name in search_path.split(os.pathsep):
+        # A relative one begins in the job's own directory, which is new.
+        if name.startswith("/") and (root := Path(name)).is_dir():
+            found[f"{SEEN}modules below {root}"] = _listing(_python_files(root))
+    return found
+
+
+def words_of(data: Any) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from words_of(value)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            yield from words_of(value)
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the entries in which two fingerprints differ."""
+    return tuple(sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)))
+
+
+def _named(text: str, beside: Path | None) -> Path | None:
+    if not text or text.isspace() or "\0" in text or len(text) > 4096:
+        return None
+    path = Path(text)
+    if path.is_absolute():
+        return path
+    return None if beside is None else beside / path
+
+
+def _state(path: Path) -> str | None:
+    """Size and time of a file, or of all files of a directory; None where there is neither."""
+    try:
+        if path.is_dir():
+            return _listing(_files(path))
+        return _seen(path) if path.is_file() else None
+    except OSError:
+        return None
+
+
+def _listing(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for number, file in enumerate(files):
+        if number == MOST_FILES:
+            break
+        try:
+            digest.update(os.fsencode(file) + f"\0{_seen(file)}\0".encode())
+        except OSError:
+            continue
+    return digest.hexdigest()
+
+
+def _seen(file: Path) -> str:
+    status = file.stat()
+    return f"{status.st_size} bytes, {status.st_mtime_ns} ns"
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    return (file for file in _files(root, _NOT_SOURCES) if file.suffix == ".py")
+
+
+def _files(root: Path, left_out: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """Files below a directory in a fixed order; hidden directories and other environments are not entered."""
+    for directory, below, names in os.walk(root):
+        if "pyvenv.cfg" in names and directory != str(root):
+            below.clear()
+            continue
+        below[:] = sorted(name for name in below if not name.startswith((".", "__pycache__")) and name not in left_out)
+        yield from (Path(directory, name) for name in sorted(names))

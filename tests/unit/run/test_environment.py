@@ -1,0 +1,48 @@
+"""Of the shell's variables those that may change a loss make another baseline, and no others do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.jobs.kind import JobError
+from chaos.run.environment import deciding
+from chaos.run.inputs import InputChanged, Inputs
+from chaos.scenario.model import Scenario
+from tests.unit.fake_job.kind import FakeJobKind
+
+SHELL = {"HOME": "/root", "OMP_NUM_THREADS": "2", "MS_DEV_X": "1", "HCCL_DETERMINISTIC": "true", "MS_ENABLE_TFT": "{}"}
+
+
+def test_settings_of_framework_and_libraries_count_and_switches_that_no_job_gets_do_not() -> None:
+    assert list(deciding(SHELL)) == ["HCCL_DETERMINISTIC", "MS_DEV_X", "OMP_NUM_THREADS"]
+
+
+def scenario(**job: object) -> Scenario:
+    return Scenario.model_validate(
+        {"chaos": 1, "name": "n", "cluster": {"ranks": 2}, "job": {"kind": "fake", "steps": 2, **job}}
+    )
+
+
+def test_arguments_modules_and_settings_are_part_of_the_inputs(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text("1")
+    (tmp_path / "own.py").write_text("1")
+    job = {"arguments": [f"--data={tmp_path}/data.json"], "environment": {"PYTHONPATH": str(tmp_path)}}
+    inputs = Inputs(FakeJobKind(), scenario(**job), tmp_path, SHELL)
+    assert inputs.changed() == ()
+    assert inputs.begun["environment OMP_NUM_THREADS"] == "2"
+    (tmp_path / "data.json").write_text("12")
+    (tmp_path / "own.py").write_text("12")
+    assert inputs.changed() == (f"{tmp_path}/data.json", f"modules below {tmp_path}")
+
+
+def test_a_source_that_is_gone_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = Inputs(FakeJobKind(), scenario(), tmp_path, {})
+
+    def gone(*_: object) -> None:
+        raise JobError("job.script: there is no file x.py")
+
+    monkeypatch.setattr(FakeJobKind, "fingerprint", gone)
+    with pytest.raises(InputChanged, match=r"there is no file x\.py; run it again"):
+        inputs.changed()
