@@ -43,13 +43,15 @@ class Source:
         return Problem(self.file, line, column, message, printable(text[:_WINDOW]), hint, excerpt, at - start)
 
 
-def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES) -> Source:
+def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES, shown: str | None = None) -> Source:
     """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
+
+    ``shown`` is its name in messages, the path unless given.
 
     Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML
     does not allow.
     """
-    file = printable(str(path))
+    file = printable(str(path)) if shown is None else shown
 
     def unreadable(message: str, hint: str = "") -> ScenarioError:
         return ScenarioError([Problem(file, 0, 0, message, hint=hint)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ BASE = "base_config"
 """Key that names the file, or files, that a configuration adds to."""
 
 MAX_FILES = 32
-"""Most files that one configuration is made of."""
+"""Most files that one configuration is made of, and most names in one base_config."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def read_configuration(
     Raises ScenarioError, with file and line, on anything that MindFormers cannot read or merge.
     """
     file = Path(os.path.normpath(scenario_file.parent.absolute() / config))
-    root = _based(file, [])
+    root = _based(file, [], {})
     source = Source(printable(str(scenario_file)), "")
     if overrides and lines is not None:
         source = read_source(scenario_file)
@@ -91,23 +91,34 @@ def shown_path(path: Path) -> str:
         return printable(str(path))
 
 
-def _based(file: Path, above: list[Path]) -> Value:
-    """A file, merged into those that its base_config names: what it says itself counts more."""
-    root = read_yaml(Path(shown_path(file)))
-    if (base := root.data.pop(BASE, None)) is None:
+def _based(file: Path, above: list[Path], read: dict[Path, Value]) -> Value:
+    """A file, merged into those that its base_config names: what it says itself counts more.
+
+    ``read`` holds the files that are merged already: each is read once, however many others name it.
+    """
+    own = read_yaml(file, shown_path(file))
+    root = replace(own, data={key: value for key, value in own.data.items() if key != BASE})
+    base = own.data.get(BASE)
+    if base is None:
         return root
     names = base.data if isinstance(base.data, list) else [base]
+    if len(names) > MAX_FILES:
+        raise ScenarioError([base.problem(f"{BASE} names more than {MAX_FILES} files")])
     found: dict[Hashable, Value] = {}
     for name in names:
         if not isinstance(name.data, str):
             raise ScenarioError([name.problem(f"{BASE} must name a file, or a list of files")])
         other = Path(os.path.normpath(file.parent / name.data))
         chain = [*above, file]
-        if other in chain or len(chain) >= MAX_FILES:
+        if other in chain:
             raise ScenarioError([name.problem(f"{BASE} leads back to {quote(shown_path(other))}")])
-        if not other.is_file():
-            raise ScenarioError([name.problem(f"{BASE} names {quote(shown_path(other))}, which is no file")])
-        found.update(_based(other, chain).data)
+        if other not in read:
+            if not other.is_file():
+                raise ScenarioError([name.problem(f"{BASE} names {quote(shown_path(other))}, which is no file")])
+            if len(read) + len(chain) >= MAX_FILES:
+                raise ScenarioError([name.problem(f"more than {MAX_FILES} files in all are named by {BASE}")])
+            read[other] = _based(other, chain, read)
+        found.update(read[other].data)
     return _merge(root, Value(found, root.source, root.line, root.column))
 
 

@@ -42,7 +42,7 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     sink = typed.whole("runner_config.sink_size", least=-1)
     if sink is None or sink > 0:
         yield Filled(("job", "sink_size"), 1 if sink is None else sink, typed.origin("runner_config.sink_size", 1))
-    seed = typed.whole("seed")
+    seed = typed.whole("seed", most=2**32 - 1)
     yield Filled(("job", "seed"), 1 if seed is None else seed, typed.origin("seed", 1))
     yield from _epochs(typed, cell)
     saving = saving_of(typed)

@@ -12,6 +12,9 @@ from chaos.scenario.messages import kind_of
 
 _T = TypeVar("_T", int, str)
 
+MOST = 10**9
+"""Largest size or count that a configuration may give: products of several must stay numbers of a few digits."""
+
 
 class Typed:
     """Reads a configuration. ``problems`` holds what has the wrong type, each value once."""
@@ -20,13 +23,16 @@ class Typed:
         self.configuration = configuration
         self.problems: list[Problem] = []
 
-    def whole(self, key: str, *, least: int = 0) -> int | None:
+    def whole(self, key: str, *, least: int = 0, most: int = MOST) -> int | None:
         """A whole number, None where the configuration has none."""
         value = self._written(key)
         if value is None:
             return None
         if isinstance(value.data, bool) or not isinstance(value.data, int) or value.data < least:
             self._wrong(key, value, f"a whole number from {least}")
+            return None
+        if value.data > most:
+            self._wrong(key, value, f"{most} at most")
             return None
         return value.data
 
@@ -38,7 +44,11 @@ class Typed:
         if isinstance(value.data, bool) or not isinstance(value.data, (int, float)):
             self._wrong(key, value, "a number")
             return None
-        return float(value.data)
+        try:
+            return float(value.data)
+        except OverflowError:
+            self._wrong(key, value, "a number of at most 308 digits")
+            return None
 
     def flag(self, key: str) -> bool | None:
         """True or false, None where the configuration has neither."""
@@ -65,7 +75,10 @@ class Typed:
     def checked(self, key: str, value: Value, kind: type[_T], default: _T) -> _T:
         """The data of a value that is there, ``default`` where it is of another type."""
         if isinstance(value.data, kind) and not (kind is int and isinstance(value.data, bool)):
-            return value.data
+            if not isinstance(value.data, int) or value.data <= MOST:
+                return value.data
+            self._wrong(key, value, f"{MOST} at most")
+            return default
         self._wrong(key, value, {int: "a whole number", str: "text"}[kind])
         return default
 
@@ -79,6 +92,8 @@ class Typed:
 
     def _wrong(self, key: str, value: Value, wanted: str) -> None:
         shown = kind_of(value.plain()) if isinstance(value.data, (str, int, float, list, dict)) else value.shown
+        if isinstance(value.data, int) and not isinstance(value.data, bool):
+            shown = f"the number {value.shown}"
         problem = value.problem(f"{key} must be {wanted}, not {shown}")
         if problem not in self.problems:
             self.problems.append(problem)

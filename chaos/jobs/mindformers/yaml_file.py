@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,9 +81,27 @@ class Value:
         return self.source.problem(self.line, self.column, message, text=self.key or self.text, hint=hint)
 
 
-def read_yaml(path: Path) -> Value:
-    """The mapping that a file holds. Raises ScenarioError, with the place, on anything that MindFormers cannot read."""
-    source = read_source(path, "a configuration", MAX_BYTES)
+def read_yaml(path: Path, shown: str | None = None) -> Value:
+    """The mapping that a file holds, not to be changed. ``shown`` is its name in messages, the path unless given.
+
+    Raises ScenarioError, with the place, on anything that MindFormers cannot read.
+    """
+    parsed = _parsed(read_source(path, "a configuration", MAX_BYTES, shown))
+    if isinstance(parsed, Value):
+        return parsed
+    raise ScenarioError(parsed)
+
+
+@lru_cache(maxsize=32)
+def _parsed(source: Source) -> Value | tuple[Problem, ...]:
+    """The mapping of a text, or why there is none; kept, since every cell of a matrix reads the same files again."""
+    try:
+        return _parse(source)
+    except ScenarioError as error:
+        return error.problems
+
+
+def _parse(source: Source) -> Value:
     builder = _Builder(source)
     loader = None
     try:
@@ -174,6 +193,7 @@ class _Builder:
             raise self._bad_tag(tag, line, column)
         try:
             data = self._constructor.yaml_constructors[tag](self._constructor, yaml.ScalarNode(tag, event.value))
+            str(data)  # hexadecimal digits may make a number that Python writes to nobody
         except (ValueError, KeyError, OverflowError, yaml.YAMLError):
             message = f"{quote(event.value)} cannot be read as {tag.removeprefix(_CORE)}"
             raise self.error(line, column, message) from None

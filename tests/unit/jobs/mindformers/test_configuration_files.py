@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chaos.jobs.mindformers.configuration import read_configuration
+from chaos.jobs.mindformers.configuration import MAX_FILES, read_configuration
 from chaos.jobs.mindformers.yaml_file import MAX_VALUES, read_yaml
 from chaos.scenario.errors import ScenarioError
 
@@ -126,6 +126,62 @@ def test_bases_that_cannot_be_used_are_refused_at_the_line_that_names_them(
         read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
     assert said in str(caught.value)
     assert "job.yaml:2:1" in str(caught.value)
+
+
+def test_files_that_name_each_other_many_times_are_read_once_each(tmp_path: Path) -> None:
+    for number in range(24):  # 2**24 ways lead to the last one
+        write(tmp_path, f"base_config: [{number + 1}.yaml, {number + 1}.yaml]\nk{number}: 1\n", f"{number}.yaml")
+    write(tmp_path, "last: 1\n", "24.yaml")
+    read = read_configuration("0.yaml", {}, tmp_path / "scenario.yaml")
+    assert read.plain() == {"last": 1, **{f"k{number}": 1 for number in range(24)}}
+
+
+def test_files_and_their_names_are_counted_in_all(tmp_path: Path) -> None:
+    for number in range(MAX_FILES):
+        write(tmp_path, "a: 1\n", f"{number}.yaml")
+    half = MAX_FILES // 2
+    write(tmp_path, f"base_config: [{', '.join(f'{number}.yaml' for number in range(half))}]\n", "one.yaml")
+    write(tmp_path, f"base_config: [{', '.join(f'{number + half}.yaml' for number in range(half))}]\n", "two.yaml")
+    write(tmp_path, "base_config: [one.yaml, two.yaml]\n")
+    with pytest.raises(ScenarioError, match=r"two\.yaml:1:\d+: more than 32 files in all are named by base_config"):
+        read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
+    write(tmp_path, f"base_config: [{'0.yaml, ' * (MAX_FILES + 1)}]\n")
+    with pytest.raises(ScenarioError, match="base_config names more than 32 files"):
+        read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
+
+
+def test_a_file_is_parsed_once_for_all_cells_and_anew_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+
+    def load(text: str) -> yaml.SafeLoader:
+        loads.append(text)
+        return yaml.SafeLoader(text)
+
+    monkeypatch.setattr("chaos.jobs.mindformers.yaml_file._Loader", load)
+    write(tmp_path, f"base_config: base.yaml\nplace: {tmp_path}\n")
+    write(tmp_path, f"a: 1\nbelow: {tmp_path}\n", "base.yaml")
+    for number in range(5):
+        read = read_configuration("job.yaml", {"a": number}, tmp_path / "scenario.yaml")
+        assert read.plain() == {"a": number, "below": str(tmp_path), "place": str(tmp_path)}
+    assert len(loads) == 2
+    write(tmp_path, f"a: 2\nbelow: {tmp_path}\n", "base.yaml")
+    assert read_configuration("job.yaml", {}, tmp_path / "scenario.yaml").plain()["a"] == 2
+    write(tmp_path, f"a: [\nbelow: {tmp_path}\n", "base.yaml")
+    for _ in range(5):
+        with pytest.raises(ScenarioError, match=r"base\.yaml:3:1"):
+            read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
+    assert len(loads) == 4  # what cannot be read is not tried again either
+
+
+def test_a_file_with_an_unusual_name_is_read_and_shown_escaped(tmp_path: Path) -> None:
+    write(tmp_path, "base_config: b\u00a0c.yaml\n", "a\u00a0b.yaml")
+    write(tmp_path, "a: 1\n", "b\u00a0c.yaml")
+    read = read_configuration("a\u00a0b.yaml", {}, tmp_path / "scenario.yaml")
+    value = read.get("a")
+    assert value is not None and value.data == 1
+    assert value.file.endswith("b\\xa0c.yaml")
 
 
 def test_overrides_are_merged_and_the_users_file_stays_as_it_is(tmp_path: Path) -> None:

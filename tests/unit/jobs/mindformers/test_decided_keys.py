@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 SIZES = "  data_parallel: 4\n  model_parallel: 1\n  pipeline_stage: 1\n"
 
+NINES = "9" * 4000
+"""Digits of a number that Python still reads, but neither as a float nor squared as text."""
+
 
 def test_parallel_sizes_give_ranks_and_replica_groups(room: Room) -> None:
     room.change(SIZES, "  data_parallel: 2\n  model_parallel: 2\n  pipeline_stage: 2\n")
@@ -185,6 +188,21 @@ def test_names_of_files_are_those_of_mode_and_format(room: Room) -> None:
         ("steps: 4", "steps: four", "save_checkpoint_steps must be a whole number, not text 'four'"),
         ("callbacks:", "callbacks: 5\nother:", "job.yaml:17:1: callbacks must be a list, not the number 5"),
         ("parallel_config:", "parallel_config: 5\nother:", "job.yaml:13:1: parallel_config must be a mapping, not the"),
+        (
+            "data_parallel: 4\n  model_parallel: 1",
+            f"data_parallel: {NINES}\n  model_parallel: {NINES}",
+            "parallel_config.model_parallel must be 1000000000 at most, not the number 999",
+        ),
+        ("epochs: 2", f"epochs: -{NINES}", "runner_config.epochs must be a whole number from 1, not the number -999"),
+        ("sink_size: 1", f"sink_size: 0x{NINES}{NINES}", "cannot be read as int"),
+        ("steps: 4", f"steps: {NINES}", "save_checkpoint_steps must be 1000000000 at most, not the number 999"),
+        ("seed: 7", "seed: 4294967296", "seed must be 4294967295 at most, not the number 4294967296"),
+        (
+            "callbacks:",
+            "monitor_config: {monitor_on: True, check_for_global_norm: True, "
+            f"global_norm_spike_threshold: {NINES}}}\ncallbacks:",
+            "monitor_config.global_norm_spike_threshold must be a number of at most 308 digits, not the number 999",
+        ),
     ],
 )
 def test_values_of_the_wrong_type_are_refused_at_their_line(room: Room, old: str, new: str, said: str) -> None:
