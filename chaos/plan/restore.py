@@ -1,7 +1,9 @@
 """Distributed recovery: a job that ended without an end-of-life checkpoint is started again from periodic ones.
 
-Every rank saves its own slices. A file that is lost is replaced by that of another rank of the same replica group,
-which holds the same ones. Source: MindSpore, Distributed Fault Recovery.
+Every rank saves its own slices. Where the job knows the replica groups, a file that is lost is replaced by that of
+another rank of its group, which holds the same ones. Source: MindSpore, Distributed Fault Recovery. With MindFormers
+every rank goes on from its own file, of a step that every rank has recorded, or none goes on. Source: MindFormers,
+tools/resume_ckpt.py and utils/resume_ckpt_utils.py (2.1).
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def plan_restore(
     """
     losing = [fault for fault in faults if fault.effect == LOST_FILES]
     for fault in losing:
-        _check_losing(scenario, fault, problems)
+        _check_losing(scenario, fault, traits, problems)
     check_damage(scenario, faults, outcome, traits, problems)
     losing = [*losing, *damaging(faults)]
     written = isinstance(scenario.expect.resume, ExpectResume)
@@ -67,16 +69,23 @@ def plan_restore(
             hint="give every fault that takes ranks a step as its trigger",
         )
         return None, ""
+    if traits.restarts:
+        _check_recorded(lethal, interval, problems)
     gone = [fault for fault in losing if fault.effect == LOST_FILES]
     lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
     last = _last_saved(range(sum(map(len, groups))), lethal, step)
     left = _Left(lost, last, spoilt(faults, last, interval, problems), _any_replica(scenario, groups, traits, faults))
+    if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
+        holders = _holders(groups, told, left)
+        if holders is not None:
+            return PlannedRestore(told, lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
+    own = traits.restarts or traits.resumes_periodic
     for candidate in range(step - step % interval + interval, 0, -interval):
         holders = _holders(groups, candidate, left)
-        if holders is not None:
+        if holders is not None and not (own and left.lacking(candidate)):
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
-            return PlannedRestore(candidate, lost, holders, left.damaged), _why(candidate, left, holders, source)
-    return PlannedRestore(None, lost, {}, left.damaged), _why_not(groups, left, interval)
+            return PlannedRestore(candidate, lost, holders, left.damaged), _why(candidate, left, holders, source, own)
+    return PlannedRestore(None, lost, {}, left.damaged), _why_not(groups, left, interval, traits)
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,10 @@ class _Left:
         """Whether there is a file of a rank to go on from."""
         return rank not in self.lost and self.last[rank] >= step and self.damaged.get(rank) != step
 
+    def lacking(self, step: int) -> bool:
+        """Whether a rank has no file of its own to go on from."""
+        return any(not self.has(rank, step) for rank in self.last)
+
 
 def _restores(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
     """Whether the job says how it goes on from periodic checkpoints."""
@@ -113,8 +126,38 @@ def _any_replica(
     return frozenset(rank for fault in faults if fault.effect == RENAMED for rank in fault.fault.ranks)
 
 
-def _check_losing(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """Files are lost for good only when nobody saves any more."""
+def _told_step(scenario: Scenario, interval: int) -> int | None:
+    """The step of the periodic checkpoint that the scenario's script goes on from, as the scenario says."""
+    written = scenario.expect.resume
+    step = written.step - 1 if isinstance(written, ExpectResume) else 0
+    return step if step > 0 and step % interval == 0 else None
+
+
+def _check_recorded(lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:
+    """MindFormers goes on from what its records name, and writes them behind the files."""
+    for fault in lethal:
+        at = fault.moment.earliest
+        if at.phase == _SAVED and at.step % interval == 0:
+            problems.add(
+                f"{fault.path}.trigger",
+                f"fault {fault.fault.id!r} hits when the file of step {at.step} is written and MindFormers has not "
+                "recorded that (meta.json, latest_checkpointed_iteration.txt), so the job may go on from it or from "
+                f"the one before ({_RESTART})",
+                text="checkpoint.end",
+                hint=f"take phase checkpoint.write, or step.begin of step {at.step + 1}",
+            )
+
+
+def _check_losing(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """Files are lost for good only when nobody saves any more, and there must be a directory that holds a rank's."""
+    if not traits.rank_directories:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} takes away the directory that a rank saves in, but the job saves the files of "
+            "all ranks in one directory for each step (MindFormers, layout iteration_N)",
+            text=fault.fault.kind,
+            hint="use a configuration that saves in the legacy layout",
+        )
     if scenario.job.checkpoint_interval is None:
         problems.add(
             f"{fault.path}.kind",
@@ -157,8 +200,9 @@ def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[
     return holders
 
 
-def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str) -> str:
-    text = f"step {step} is the newest of which every replica group has a periodic checkpoint {source}"
+def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str, own: bool) -> str:
+    has = "rank has its own" if own else "replica group has a"
+    text = f"step {step} is the newest of which every {has} periodic checkpoint {source}"
     if left.damaged:
         told = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
         text += f", leaving out what is damaged: {told}; nobody may go on from a damaged state"
@@ -170,7 +214,12 @@ def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source:
     return f"{text}, and a lost one is replaced by a replica's: {replaced}" if replaced else text
 
 
-def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int) -> str:
+def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int, traits: JobTraits) -> str:
+    if traits.restarts and left.lost:
+        return (
+            f"the files of {ranks(left.lost)} are lost, and each rank goes on from its own only, so the job cannot be "
+            f"resumed ({_RESTART})"
+        )
     gone = next((members for members in groups if set(members) <= set(left.lost)), None)
     if gone is not None:
         return (

@@ -33,7 +33,8 @@ class JobTraits:
     keys of a scenario to what the kind does not do, in words that follow its name. ``watches_slices`` says
     that its watch over the global norm is right for sliced weights too. ``file_format`` is the suffix of the files of
     an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that in MindFormers' form each
-    step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5.
+    step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5. ``rank_directories`` says that each rank
+    saves in a directory of its own, ``rank_N``.
     """
 
     observable: frozenset[str]
@@ -57,3 +58,4 @@ class JobTraits:
     watches_slices: bool = False
     file_format: str | None = "ckpt"
     sinks_steps: bool = True
+    rank_directories: bool = True

@@ -77,6 +77,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             traits,
             end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0],
             file_format=saved_format(configuration) if saving.legacy else None,
+            rank_directories=saving.legacy,
             sinks_steps=typed.flag("runner_config.sink_mode") is not False,
         )
     return Examined(traits, tuple(found))

@@ -116,3 +116,62 @@ def test_a_job_that_does_not_resume_by_itself_has_nothing_to_restore(plan: Plann
 def test_a_job_whose_ranks_hold_the_same_weights_writes_no_group_info(plan: Planner) -> None:
     assert not plan(job=JOB).group_info
     assert plan(cluster=CLUSTER, job=JOB).group_info
+
+
+PAIR = {"ranks": 2}
+OFTEN: dict[str, Any] = {**JOB, "checkpoint_interval": 2}
+
+
+@pytest.fixture
+def mindformers(plan: Planner) -> Planner:
+    """A kind whose ranks go on from their own files only, as MindFormers' do."""
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True)
+    return plan
+
+
+@pytest.mark.parametrize("phase", ["checkpoint.begin", "checkpoint.write", "step.end"])
+def test_mindformers_goes_on_from_a_step_of_which_every_rank_has_its_own_file(mindformers: Planner, phase: str) -> None:
+    made = mindformers(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 7}})
+    assert made.restore == PlannedRestore(6, (), {0: (0,), 1: (1,)})
+    assert "every rank has its own periodic checkpoint" in " ".join(made.reasons)
+    text = mindformers.refused(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 9}})
+    assert "resumes from the periodic checkpoints of step 6" in text
+
+
+def test_mindformers_takes_no_replicas_file_for_a_lost_one(mindformers: Planner) -> None:
+    made = mindformers(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
+    assert made.restore == PlannedRestore(None, (1,), {})
+    assert not made.resumes
+    assert "files of rank 1 are lost, and each rank goes on from its own only" in " ".join(made.reasons)
+
+
+def test_a_kill_between_a_file_and_the_record_of_it_leaves_mindformers_choice_open(mindformers: Planner) -> None:
+    fault = power(8, "checkpoint.end", (0,))
+    text = mindformers.refused(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": 9}})
+    assert "MindFormers has not recorded that" in text
+    assert "step.begin of step 9" in text
+
+
+def test_files_of_one_directory_for_all_ranks_cannot_be_lost_by_rank(mindformers: Planner) -> None:
+    mindformers.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True, rank_directories=False)
+    text = mindformers.refused(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
+    assert "saves the files of all ranks in one directory" in text
+
+
+@pytest.mark.parametrize(("told", "holders"), [(9, (1,)), (7, (0, 1)), (3, (0, 1))])
+def test_a_script_of_the_scenarios_own_goes_on_from_the_step_that_the_scenario_tells(
+    plan: Planner, told: int, holders: tuple[int, ...]
+) -> None:
+    """Rank 0 dies before it has saved step 8: a script may wait for both files, or take rank 1's."""
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", resumes_periodic=True)
+    fault = power(8, "checkpoint.begin", (0,))
+    made = plan(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
+    assert made.restore == PlannedRestore(told - 1, (), {0: holders, 1: holders})
+
+
+@pytest.mark.parametrize("told", [10, 11, 1])
+def test_a_script_cannot_go_on_from_what_was_never_saved(plan: Planner, told: int) -> None:
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", resumes_periodic=True)
+    fault = power(8, "checkpoint.begin", (0,))
+    text = plan.refused(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
+    assert "resumes from the periodic checkpoints of step 6" in text

@@ -292,3 +292,23 @@ def test_how_many_steps_are_trained_must_be_said(room: Room) -> None:
     told = room.refused()
     assert told.startswith("scenario.yaml:3:1: how many steps the job trains is not in its configuration: job.yaml:9: ")
     assert "write job.steps" in told
+
+
+LOSE = """\
+  - kind: kill
+    id: power
+    target: {ranks: [0, 1, 2, 3]}
+    trigger: {step: 6, phase: step.begin}
+  - kind: lose-checkpoint
+    target: {rank: 1}
+    trigger: {after: power}
+"""
+
+
+def test_a_ranks_files_are_lost_in_the_legacy_layout_only(room: Room) -> None:
+    head, _, _ = room.scenario.partition("  - kind: kill")
+    room.scenario = f"{head}{LOSE}".replace(PROTECTION, "protection: []")
+    plan = room.plan()
+    assert plan.restore is not None and plan.restore.step is None
+    room.configuration += "use_legacy_format: False\n"
+    assert "saves the files of all ranks in one directory for each step" in room.refused()
