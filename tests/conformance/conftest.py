@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from chaos.platforms.leases import Leases
+from chaos.run.interface.offered import offered_by
+from chaos.run.machine import Machine
 from tests.conformance.driver import Story, importable, play
 
 TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text("utf-8"))
@@ -21,8 +23,8 @@ TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("expe
 Play = Callable[..., Story]
 
 
-def need(sdk: str) -> None:
-    """Skip unless this SDK is wanted and there."""
+def need(sdk: str, name: str = "") -> None:
+    """Skip unless this SDK is wanted and there, and can be told what this job tells it."""
     wanted = os.environ.get("CONFORMANCE_SDK", "both")
     if wanted not in ("standin", "vendor", "both"):
         raise pytest.UsageError(f"CONFORMANCE_SDK is {wanted!r}, not standin, vendor or both")
@@ -30,6 +32,15 @@ def need(sdk: str) -> None:
         pytest.skip(f"CONFORMANCE_SDK={wanted}")
     if not importable(sdk):
         pytest.skip("the vendor's mindio_ttp is not installed for this Python")
+    state = TABLE.get(name, {}).get("reports")
+    if sdk == "vendor" and state is not None and state not in _vendors_states():
+        pytest.skip(f"this mindio_ttp has no ReportState.{state}")
+
+
+def _vendors_states() -> frozenset[str]:
+    package = Machine().package("mindio_ttp")
+    assert package is not None
+    return offered_by(package).names["framework_ttp"]["ReportState"].members
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ def test_the_stand_in_does_what_the_table_says(name: str, played: Play) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TABLE)
 def test_the_vendors_sdk_does_what_the_table_says(name: str, played: Play) -> None:
-    need("vendor")
+    need("vendor", name)
     assert differences(TABLE[name], played(name, "vendor", "vendor")) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name, case in TABLE.items() if case.get("ending") != "free"])
 def test_both_tell_the_same_story(name: str, played: Play) -> None:
-    need("vendor")
+    need("vendor", name)
     assert told(played(name, "standin", "fast")) == told(played(name, "vendor", "vendor"))
 
 
@@ -40,7 +40,7 @@ def test_both_tell_the_same_story(name: str, played: Play) -> None:
 @pytest.mark.parametrize("name", TIMED)
 def test_the_vendors_times_are_met(name: str, sdk: str, played: Play) -> None:
     """Within a fifth, or one polling period, of what was observed."""
-    need(sdk)
+    need(sdk, name)
     story = played(name, sdk, "vendor")
     seen = seconds(story)
     for what, (low, high) in TABLE[name]["seconds"].items():
