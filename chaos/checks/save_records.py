@@ -16,6 +16,7 @@ from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.layout import DIGESTED
 from chaos.observe.mindformers_layout import FoundIteration, find_iterations, find_trackers
 from chaos.observe.mindformers_records import META, read_common, read_meta, read_metadata_files, read_tracker
+from chaos.observe.mindformers_state import is_kept
 
 EXPECTED = "what is written down about the saves is true of the files"
 
@@ -110,12 +111,6 @@ def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, found: Col
         except CheckpointError as error:
             found.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
             return
-        gone = sorted(name for name in listed if not _is_there(iteration, name))
+        gone = sorted(name for name in listed if not is_kept(iteration.path, name))
         if gone:
             found.fail(EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where)
-
-
-def _is_there(iteration: FoundIteration, name: str) -> bool:
-    """Whether the file is there, or was replaced by digests; an optimizer's goes with its model's."""
-    model = name.replace("opt-", "model-")
-    return any((iteration.path / one).is_file() for one in (name, name + DIGESTED, model + DIGESTED))

@@ -60,8 +60,18 @@ def companion(model: Path) -> Path | None:
     match = PART.fullmatch(model.name)
     if match is None or match["part"] != "model" or ITERATION.fullmatch(model.parent.name) is None:
         return None
+    return model.with_name(_other_part(match, "opt"))
+
+
+def model_name(name: str) -> str | None:
+    """The name of the model file of the rank that a part belongs to; None for another kind of file."""
+    match = PART.fullmatch(name)
+    return None if match is None else _other_part(match, "model")
+
+
+def _other_part(match: re.Match[str], part: str) -> str:
     prefix = "" if match["prefix"] is None else f"{match['prefix']}-"
-    return model.with_name(f"{prefix}opt-{match['rank']}-{match['total']}.safetensors")
+    return f"{prefix}{part}-{match['rank']}-{match['total']}.safetensors"
 
 
 def _describe(path: Path, step: int, files: list[Path]) -> FoundIteration:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from chaos.observe.checkpoint import Checkpoint, read_checkpoint
 from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.mindformers_layout import companion
+from chaos.observe.layout import DIGESTED
+from chaos.observe.mindformers_layout import companion, model_name
 from chaos.observe.mindformers_records import COMMON, METADATA, CommonInfo, read_common, read_metadata_files
 
 _STEP = "global_step"
@@ -27,7 +28,7 @@ def read_parts(model: Path) -> tuple[list[Checkpoint], CommonInfo]:
     metadata = directory / METADATA
     listed = read_metadata_files(metadata) if metadata.exists() else {}
     for name in listed:
-        if not (directory / name).is_file():
+        if not is_kept(directory, name):
             raise CheckpointError(model, f"{METADATA} beside it names {name}, which is missing")
     parts = [read_checkpoint(model)]
     if optimizer.exists():
@@ -42,6 +43,12 @@ def read_parts(model: Path) -> tuple[list[Checkpoint], CommonInfo]:
         problem = f"the optimizer has counted {counted} steps, {COMMON} beside it says {told}: they are of two saves"
         raise CheckpointError(parts[-1].path, problem)
     return parts, common
+
+
+def is_kept(directory: Path, name: str) -> bool:
+    """Whether a file of a save is there, or digests are in its place; those of a model stand for its optimizer too."""
+    model = model_name(name) or name
+    return any((directory / one).is_file() for one in (name, name + DIGESTED, model + DIGESTED))
 
 
 def part_files(path: Path) -> tuple[Path, ...]:

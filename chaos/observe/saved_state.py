@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -67,23 +68,32 @@ def _state(checkpoint: Checkpoint) -> SavedState:
     )
 
 
-def keep_digests(path: Path) -> Path:
-    """Put digests in the place of a checkpoint file, and return their path. A damaged file is kept as its damage.
+def keep_digests(paths: Sequence[Path]) -> list[Path]:
+    """Put digests in the place of checkpoint files, and return their paths. A damaged file is kept as its damage.
 
-    With a model file of MindFormers' new layout goes the file of the optimizer's state.
+    With a model file of MindFormers' new layout goes the file of the optimizer's state. All are read before the first
+    of them is replaced: whether the part of one rank is sound depends on the files of the others.
     """
-    files = part_files(path)
-    size = sum(file.stat().st_size for file in files)
+    digested = [_digest(path) for path in paths]
+    kept = [_write(path.with_name(path.name + DIGESTED), one) for path, one in zip(paths, digested, strict=True)]
+    for path in paths:
+        for file in part_files(path):
+            file.unlink()
+    return kept
+
+
+def _digest(path: Path) -> _Digested:
+    size = sum(file.stat().st_size for file in part_files(path))
     try:
-        digested = _Digested(_FORMAT, size, read_saved_state(path), None)
+        return _Digested(_FORMAT, size, read_saved_state(path), None)
     except CheckpointError as error:
-        digested = _Digested(_FORMAT, size, None, error.problem)
-    target = path.with_name(path.name + DIGESTED)
+        return _Digested(_FORMAT, size, None, error.problem)
+
+
+def _write(target: Path, digested: _Digested) -> Path:
     unfinished = target.with_suffix(".new")
     unfinished.write_text(json.dumps(asdict(digested)), "utf-8")
     unfinished.replace(target)
-    for file in files:
-        file.unlink()
     return target
 
 

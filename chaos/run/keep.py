@@ -12,8 +12,11 @@ from chaos.observe.saved_state import keep_digests
 
 def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
     """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that."""
-    for found in find_checkpoints(run_dir / "job"):
-        size = sum(file.stat().st_size for file in part_files(found.path))
-        if size > limit_mb * 1_000_000 and found.path == found.saved_as:
-            kept = keep_digests(found.path)
-            history.record("checkpoint.digested", path=str(kept.relative_to(run_dir)), bytes=size)
+    large = {
+        found.path: size
+        for found in find_checkpoints(run_dir / "job")
+        if (size := sum(file.stat().st_size for file in part_files(found.path))) > limit_mb * 1_000_000
+        and found.path == found.saved_as
+    }
+    for kept, size in zip(keep_digests(list(large)), large.values(), strict=True):
+        history.record("checkpoint.digested", path=str(kept.relative_to(run_dir)), bytes=size)

@@ -14,6 +14,8 @@ from chaos.checks.finding import Finding
 from chaos.checks.save_records import judge_records
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.saved_state import keep_digests
 from tests.unit.observe.mindformers_files import write_iteration, write_safetensors
 
 KILLED = Event("rank.exit", 5, 5, "harness", 1, "train", 1, 7, {"signal": 9, "code": None})
@@ -45,6 +47,13 @@ def test_sound_records_pass_in_both_layouts(tmp_path: Path, events: tuple[Event,
         write_iteration(tmp_path / "job" / "output", step, ranks=2)
     (found,) = judged(tmp_path, *events)
     assert (found.verdict, found.seen) == ("pass", "1 meta.json, 1 trackers, 2 iterations agree with the files")
+
+
+@pytest.mark.parametrize("prefix", ["tiny", "opt-125m"])
+def test_records_are_true_of_digests_in_the_place_of_files(tmp_path: Path, prefix: str) -> None:
+    write_iteration(tmp_path / "job" / "output", 8, ranks=2, prefix=prefix)
+    keep_digests([one.path for one in find_checkpoints(tmp_path)])
+    assert [one.verdict for one in judged(tmp_path)] == ["pass"]
 
 
 def broken(run: Path, how: str) -> None:

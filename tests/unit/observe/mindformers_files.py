@@ -22,12 +22,12 @@ def write_safetensors(path: Path, floats: dict[str, list[float]], integers: dict
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
-def write_iteration(root: Path, step: int, *, ranks: int = 1, weight: float = 1.0) -> Path:
+def write_iteration(root: Path, step: int, *, ranks: int = 1, weight: float = 1.0, prefix: str = "tiny") -> Path:
     """One save of every rank, named as the newest one. Returns its directory."""
     directory = root / f"iteration_{step:08d}"
     storage = {}
     for rank in range(ranks):
-        names = [f"tiny-{part}-{rank:07d}-{ranks:07d}.safetensors" for part in ("model", "opt")]
+        names = [f"{prefix}-{part}-{rank:07d}-{ranks:07d}.safetensors" for part in ("model", "opt")]
         write_safetensors(directory / names[0], {"a.weight": [weight, rank, step]})
         write_safetensors(directory / names[1], {"moments.a.weight": [0.5, rank, step]}, {"global_step": step})
         for part, name in zip(("a.weight", "moments.a.weight"), names, strict=True):

@@ -61,10 +61,30 @@ def test_a_rank_holds_its_model_and_its_optimizer_and_the_step_of_the_save(tmp_p
 def test_digests_take_the_place_of_both_files(tmp_path: Path) -> None:
     model = write_iteration(tmp_path, 8) / "tiny-model-0000000-0000001.safetensors"
     state = read_saved_state(model)
-    kept = keep_digests(model)
+    (kept,) = keep_digests([model])
     assert sorted(path.name for path in model.parent.iterdir()) == ["common.json", kept.name]
     assert read_saved_state(kept) == state
     assert [one.saved_as for one in find_checkpoints(tmp_path)] == [model]
+
+
+@pytest.mark.parametrize("prefix", ["tiny", "opt-125m"])
+def test_sound_saves_of_several_ranks_stay_sound_when_digests_take_their_place(prefix: str, tmp_path: Path) -> None:
+    """Whichever of them are replaced, and in however many goes."""
+    directory = write_iteration(tmp_path, 8, ranks=3, prefix=prefix)
+    models = [directory / f"{prefix}-model-{rank:07d}-0000003.safetensors" for rank in range(3)]
+    states = [read_saved_state(model) for model in models]
+    kept = keep_digests(models[:1])
+    assert [read_saved_state(path) for path in [*kept, *models[1:]]] == states
+    kept += keep_digests(models[1:])
+    assert [read_saved_state(path) for path in kept] == states
+
+
+def test_a_missing_part_damages_all_of_a_save_also_when_digests_are_kept(tmp_path: Path) -> None:
+    directory = write_iteration(tmp_path, 8, ranks=2)
+    (directory / "tiny-opt-0000000-0000002.safetensors").unlink()
+    for path in keep_digests([one.path for one in find_checkpoints(tmp_path)]):
+        with pytest.raises(CheckpointError, match=r"names tiny-opt-0000000-0000002\.safetensors, which is missing"):
+            read_saved_state(path)
 
 
 def damage(directory: Path, how: str) -> None:

@@ -1,0 +1,27 @@
+"""What is kept of a run instead of its large checkpoints says of them what they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.saved_state import read_saved_state
+from chaos.run.keep import thin_out
+from tests.unit.observe.mindformers_files import write_iteration
+
+
+def test_sound_saves_of_several_ranks_are_thinned_out_to_sound_digests(tmp_path: Path) -> None:
+    for step in (4, 8):
+        write_iteration(tmp_path / "job" / "output", step, ranks=2)
+    before = [read_saved_state(one.path) for one in find_checkpoints(tmp_path)]
+    path = tmp_path / "history" / "harness.jsonl"
+    path.parent.mkdir()
+    with HistoryWriter(path, writer="harness", run="r1", clock=SYSTEM_CLOCK) as history:
+        thin_out(tmp_path, 0, history)
+    assert [read_saved_state(one.path) for one in find_checkpoints(tmp_path)] == before
+    recorded = read_history(tmp_path / "history").select("checkpoint.digested")
+    assert len(recorded) == 4 and all((tmp_path / str(one.data["path"])).is_file() for one in recorded)
+    assert not list((tmp_path / "job").rglob("*.safetensors"))
