@@ -40,7 +40,9 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     device = typed.text("context.device_target")
     yield Filled(("job", "device"), device or "Ascend", typed.origin("context.device_target", "Ascend"))
     sink = typed.whole("runner_config.sink_size", least=-1)
-    if sink is None or sink > 0:
+    if not sinks(typed):
+        yield Filled(("job", "sink_size"), 1, _named(typed.origin("runner_config.sink_mode"), "one step at a time"))
+    elif sink is None or sink > 0:
         yield Filled(("job", "sink_size"), 1 if sink is None else sink, typed.origin("runner_config.sink_size", 1))
     seed = typed.whole("seed", most=2**32 - 1)
     yield Filled(("job", "seed"), 1 if seed is None else seed, typed.origin("seed", 1))
@@ -54,6 +56,11 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
             yield Filled(("job", "storage", "asynchronous_saving"), True, in_background[1])
     yield from _watch(typed)
     yield from _protection(cell)
+
+
+def sinks(typed: Typed) -> bool:
+    """Whether steps are sunk to the device. Without that MindFormers does not train by the sink size."""
+    return typed.flag("runner_config.sink_mode") is not False
 
 
 def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
@@ -73,7 +80,7 @@ def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
 
 _OPTIONAL = {
     "jit level": ("context.jit_config.jit_level", "context.jit_level"),
-    "weights from": ("load_checkpoint", "checkpoint.load_path"),
+    "weights from": ("checkpoint.load_path", "load_checkpoint"),
 }
 """What a plan tells only where the configuration has it."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.configuration import read_configuration
-from chaos.jobs.mindformers.keys import decided, facts, saving_of
+from chaos.jobs.mindformers.keys import decided, facts, saving_of, sinks
 from chaos.jobs.mindformers.known_keys import misspelt
 from chaos.jobs.mindformers.rules import Case, problems
 from chaos.jobs.mindformers.run_copy import saved_format
@@ -78,7 +78,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0],
             file_format=saved_format(configuration) if saving.legacy else None,
             rank_directories=saving.legacy,
-            sinks_steps=typed.flag("runner_config.sink_mode") is not False,
+            sinks_steps=sinks(typed),
         )
     return Examined(traits, tuple(found))
 

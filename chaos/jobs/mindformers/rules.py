@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from chaos.jobs.mindformers.keys import MONITOR, saving_of, watch_of
-from chaos.jobs.mindformers.run_copy import saved_format
+from chaos.jobs.mindformers.keys import MONITOR, saving_of, sinks, watch_of
+from chaos.jobs.mindformers.run_copy import is_new_layout, saved_format
 from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.plan.mechanism import DOCUMENT, NEEDS
@@ -108,11 +108,26 @@ def saves_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def sink_of_steps(case: Case) -> Iterator[Problem]:
-    """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan."""
+    """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
+
+    Without sinking the size has no part in the training, but MindFormers looks at it all the same where one of these
+    mechanisms is on.
+    """
     size = case.value("runner_config.sink_size")
-    if size is not None and isinstance(size.data, int) and size.data < 1:
-        message = f"sink_size {size.data} sinks a whole epoch at once, in which no step can be told apart"
-        yield size.problem(message, "use a sink size of 1 or more")
+    if size is None or not isinstance(size.data, int):
+        return
+    if sinks(case.typed):
+        if size.data < 1:
+            message = f"sink_size {size.shown} sinks a whole epoch at once, in which no step can be told apart"
+            yield size.problem(message, "use a sink size of 1 or more")
+        return
+    mechanism = case.first_of(STEP_LEVEL)
+    if mechanism is not None and size.data != 1:
+        yield size.problem(
+            f"{mechanism} ({case.written}) wants sink_size 1, also with sink_mode False: MindFormers ends with "
+            f"'sink_size should be 1, got {size.shown}' (core/context/validators.py, 1.5 to 2.1)",
+            "set sink_size: 1",
+        )
 
 
 def compiled_step_by_step(case: Case) -> Iterator[Problem]:
@@ -143,14 +158,25 @@ def watched(case: Case) -> Iterator[Problem]:
 
 
 def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
-    """The plan counts steps from 1."""
-    resume = case.value("resume_training")
-    load = case.value("load_checkpoint", "checkpoint.load_path")
-    if resume is not None and resume.data not in (False, "") and load is not None and load.data not in (False, ""):
-        yield resume.problem(
+    """The plan counts steps from 1.
+
+    In the new layout ``checkpoint.no_load_optim`` decides whether a job goes on, and ``resume_training`` only where
+    that is left out (MindFormers 2.1, trainer/utils.py).
+    """
+    new = is_new_layout(case.typed.configuration)
+    load = case.value("checkpoint.load_path", "load_checkpoint") if new else case.value("load_checkpoint")
+    if load is None or not load.data:
+        return
+    anew, resume = case.value("checkpoint.no_load_optim") if new else None, case.value("resume_training")
+    if anew is not None:
+        found, hint = None if anew.data else anew, "override checkpoint.no_load_optim with true"
+    else:
+        found, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
+    if found is not None:
+        yield found.problem(
             f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
             "version counts the steps from 1",
-            "override resume_training with false",
+            hint,
         )
 
 

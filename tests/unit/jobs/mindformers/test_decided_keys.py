@@ -140,6 +140,19 @@ def test_slices_are_watched_too(room: Room) -> None:
     assert room.plan().watch is not None
 
 
+def test_without_sinking_there_is_one_step_at_a_time_whatever_the_sink_size(room: Room) -> None:
+    room.change_scenario("[TTP]", "[]")
+    room.change_scenario("faults:", "expect: {}\nfaults:")
+    room.change("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: -1")
+    assert room.cell().scenario.job.sink_size == 1
+    assert room.plan().configured["job.sink_size"] == "job.yaml:11: runner_config.sink_mode: False (one step at a time)"
+
+
+def test_of_two_names_for_weights_the_one_that_mindformers_takes_is_told(room: Room) -> None:
+    room.change("run_mode", "load_checkpoint: old\ncheckpoint: {load_path: new}\nrun_mode")
+    assert room.plan().configured["weights from"] == "job.yaml:5: checkpoint.load_path: new"
+
+
 def test_steps_are_spread_over_the_epochs(room: Room) -> None:
     plan = room.plan()
     assert (plan.last_step, plan.steps_per_epoch) == (12, 6)

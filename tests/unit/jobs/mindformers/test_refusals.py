@@ -43,6 +43,19 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [("sink_size: 1", "sink_size: 1")],
     ),
     (
+        "job.yaml:12:3",
+        "TTP (scenario.yaml:7) wants sink_size 1, also with sink_mode False: MindFormers ends with "
+        "'sink_size should be 1, got 4'",
+        [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 4")],
+        [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 4"), (PROTECTION, "protection: []")],
+    ),
+    (
+        "job.yaml:12:3",
+        "'sink_size should be 1, got -1'",
+        [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: -1")],
+        [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 1")],
+    ),
+    (
         "job.yaml:17:1",
         "CheckpointMonitor is not among the callbacks, and TTP is on (scenario.yaml:7): MindFormers then ends with "
         "'You must set CheckpointMonitor callback for TFT training!'",
@@ -136,6 +149,24 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         "the job goes on from the checkpoint 'ckpt' (job.yaml:5), and the plan of this version counts the steps from 1",
         [("run_mode", "resume_training: True\nload_checkpoint: ckpt\nrun_mode")],
         [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # MindFormers then begins anew
+    ),
+    (
+        "job.yaml:4:31",
+        "the job goes on from the checkpoint 'ckpt' (job.yaml:4), and the plan of this version counts the steps from 1",
+        [("run_mode", "checkpoint: {load_path: ckpt, no_load_optim: False}\nrun_mode")],
+        [("run_mode", "checkpoint: {load_path: ckpt}\nrun_mode")],  # the weights alone
+    ),
+    (
+        "job.yaml:4:1",
+        "the job goes on from the checkpoint 'ckpt' (job.yaml:5)",
+        [("run_mode", "resume_training: True\ncheckpoint: {load_path: ckpt, no_load_optim: null}\nrun_mode")],
+        [("run_mode", "resume_training: True\ncheckpoint: {load_path: ckpt, no_load_optim: True}\nrun_mode")],
+    ),
+    (
+        "job.yaml:5:14",
+        "the job goes on from the checkpoint 'ckpt' (job.yaml:4)",
+        [("run_mode", "load_checkpoint: ckpt\ncheckpoint: {no_load_optim: False}\nrun_mode")],
+        [("run_mode", "load_checkpoint: ckpt\ncheckpoint: {no_load_optim: False, load_path: ''}\nrun_mode")],
     ),
     (
         "job.yaml",
