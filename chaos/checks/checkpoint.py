@@ -7,6 +7,7 @@ Names are hints and are compared with the numbers inside. What the parameters ar
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
@@ -41,7 +42,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         _judge_absence(plan, artifacts, files, found)
         return found.findings()
     _judge_groups(plan, history, artifacts, files, found)
-    _judge_temporary(plan, artifacts, found)
+    _judge_temporary(history, artifacts, found)
     states: dict[FoundCheckpoint, SavedState] = {}
     for file in files:
         state = _load(artifacts, file, found)
@@ -143,9 +144,17 @@ def _group(plan: Plan, rank: int) -> str:
     return "[" + ", ".join(map(str, group[:8])) + (", …]" if len(group) > 8 else "]")
 
 
-def _judge_temporary(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -> None:
+    """MindFormers' names are the same for both kinds: such a file counts when a rank began it as an end-of-life one."""
     expected = "temporary directories are renamed when all have saved"
-    left = [file.path for file in artifacts.checkpoints if file.temporary and file.kind != "periodic"]
+    saves = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
+    paths = [PurePosixPath(str(one.data.get("path"))) for one in saves]
+    begun = {artifacts.locate(str(path.parent / f"{path.stem}.tmp")) for path in paths}
+    left = [
+        file.path
+        for file in artifacts.checkpoints
+        if file.temporary and (file.kind == "end-of-life" or (file.kind == "either" and file.path in begun))
+    ]
     for path in [*artifacts.temporary_directories, *left]:
         found.fail(expected, f"{path.name} is left", artifacts.relative(path))
     found.settle(expected, "none is left")

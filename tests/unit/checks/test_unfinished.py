@@ -72,3 +72,29 @@ def test_whoever_loads_it_is_a_failure(name: str, run: GoodRun, judged: Judge) -
 
 def test_where_everything_was_finished_nothing_is_said_of_it(run: GoodRun, judged: Judge) -> None:
     assert [one for one in judged(run).findings if one.expected == EXPECTED] == []
+
+
+RENAMED = "temporary directories are renamed when all have saved"
+PERIODIC = "job/checkpoints/rank_1/CKP_rank_1-1_4.tmp"
+
+
+@pytest.mark.parametrize("kind", ["periodic", "end-of-life"])
+def test_of_names_for_both_kinds_only_what_was_begun_as_end_of_life_is_its_remainder(
+    kind: str, run: GoodRun, judged: Judge
+) -> None:
+    """MindFormers calls both kinds of a rank's saves alike."""
+    run.others[PERIODIC] = b"\x0a"
+    run.add(
+        "train-rank_1",
+        {
+            **run.one("checkpoint.begin", rank=1),
+            "kind": kind,
+            "path": f"/elsewhere/{PERIODIC}".replace(".tmp", ".safetensors"),
+        },
+    )
+    judgement = judged(run)  # all ranks have saved, and this one began a save more
+    verdict = "pass" if kind == "periodic" else "fail"
+    assert said(judgement, "checkpoint", verdict, RENAMED)
+    if kind == "periodic":
+        assert said(judgement, "checkpoint", "pass", f"{EXPECTED} | unfinished and loaded by nobody: {PERIODIC}")
+        assert [one for one in judgement.findings if one.check == "checkpoint" and one.verdict != "pass"] == []
