@@ -70,7 +70,7 @@ def plan_restore(
         )
         return None, ""
     if traits.restarts:
-        _check_recorded(lethal, interval, problems)
+        _check_recorded(scenario, lethal, interval, problems)
     gone = [fault for fault in losing if fault.effect == LOST_FILES]
     lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
     last = _last_saved(range(sum(map(len, groups))), lethal, step)
@@ -133,8 +133,16 @@ def _told_step(scenario: Scenario, interval: int) -> int | None:
     return step if step > 0 and step % interval == 0 else None
 
 
-def _check_recorded(lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:
+def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:
     """MindFormers goes on from what its records name, and writes them behind the files."""
+    if scenario.job.storage.asynchronous_saving:
+        problems.add(
+            "job.storage.asynchronous_saving",
+            "MindFormers records a checkpoint that is written in the background at the end of some later step, so "
+            f"nobody knows from which one the job goes on ({_RESTART})",
+            hint="save in the foreground",
+        )
+        return
     for fault in lethal:
         at = fault.moment.earliest
         if at.phase == _SAVED and at.step % interval == 0:

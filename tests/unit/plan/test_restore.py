@@ -152,6 +152,13 @@ def test_a_kill_between_a_file_and_the_record_of_it_leaves_mindformers_choice_op
     assert "step.begin of step 9" in text
 
 
+def test_what_is_saved_in_the_background_leaves_mindformers_choice_open(mindformers: Planner) -> None:
+    background = {**OFTEN, "storage": {"asynchronous_saving": True}}
+    text = mindformers.refused(power(9, ranks=(0,)), cluster=PAIR, job=background, expect={"resume": {"step": 9}})
+    assert "nobody knows from which one the job goes on" in text
+    assert mindformers(power(9, ranks=(0,)), cluster=PAIR, job=background).restore is None
+
+
 def test_files_of_one_directory_for_all_ranks_cannot_be_lost_by_rank(mindformers: Planner) -> None:
     mindformers.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True, rank_directories=False)
     text = mindformers.refused(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
