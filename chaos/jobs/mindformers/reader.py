@@ -11,6 +11,7 @@ from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, saving_of, sinks
 from chaos.jobs.mindformers.known_keys import misspelt
+from chaos.jobs.mindformers.launching import PROGRAM
 from chaos.jobs.mindformers.rules import Case, problems
 from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.jobs.mindformers.switches import SWITCHES, misread
@@ -25,7 +26,13 @@ from chaos.scenario.rules_base import mapped, text, whole
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
 
-_HARMLESS = frozenset({"--register_path", "--device_id", "--trust_remote_code"})
+_REGISTERED = "--register_path"
+_DISPLACES = (
+    "takes the place of the directory that job.loading: callback loads the agent from, so no step would be seen"
+)
+_BY_PATH = "use job.loading: path, or leave it out"
+
+_HARMLESS = frozenset({_REGISTERED, "--device_id", "--trust_remote_code"})
 """Arguments of run_mindformer.py that change nothing that a plan is made of."""
 
 
@@ -105,13 +112,24 @@ def _switches(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
 
 
 def _arguments(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
-    """Arguments of MindFormers' program that would change the configuration behind the plan's back."""
-    for index, argument in enumerate(cell.scenario.job.arguments):
+    """Arguments that change the configuration behind the plan's back, end the job at its start or lose the agent."""
+    job = cell.scenario.job
+    refused = False
+    for index, argument in enumerate(job.arguments):
+        where = f"job.arguments.{index}"
         name = argument.partition("=")[0]
         if name.startswith("--") and name not in _HARMLESS:
             message = f"argument {quote(name)} changes the configuration, and the plan would not know of it"
             hint = "write it in job.overrides, such as overrides: {use_parallel: true}"
-            yield _at(scenario_file, cell.lines, f"job.arguments.{index}", message, hint)
+            yield _at(scenario_file, cell.lines, where, message, hint)
+        elif job.checkout is None and not refused:
+            refused = True
+            message = f"argument {quote(argument)}: without job.checkout a program that takes no arguments is started"
+            yield _at(scenario_file, cell.lines, where, message, f"leave it out, or name the checkout of {PROGRAM}")
+        elif name == _REGISTERED and job.checkout is not None and job.loading == "callback":
+            yield _at(scenario_file, cell.lines, where, f"{_REGISTERED} {_DISPLACES}", _BY_PATH)
+    if "REGISTER_PATH" in job.environment and job.loading == "callback":
+        yield _at(scenario_file, cell.lines, "job.environment.REGISTER_PATH", f"REGISTER_PATH {_DISPLACES}", _BY_PATH)
 
 
 def _at(file: Path, lines: Lines, path: str, message: str, hint: str) -> Problem:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.jobs.mindformers.checkout_paths import from_checkout
 from chaos.jobs.mindformers.configuration import Configuration, callbacks
 
 CALLBACK = {"type": "ChaosAgent", "auto_register": "chaos_agent.ChaosAgent"}
@@ -25,12 +25,12 @@ def run_copy(
     """The merged configuration as plain data, for a run in ``directory``.
 
     The output goes into the directory. With ``resume`` the job goes on from the newest checkpoint there, by the keys of
-    the layout that it saves in. Relative paths of files that are in the checkout are made absolute, since the job does
-    not run there.
+    the layout that it saves in. Relative paths of what is in the checkout are made absolute, since the job does not
+    run there.
     Source of the keys: MindFormers, resume training (1.x: ``load_checkpoint``, ``resume_training``,
     ``load_ckpt_format``) and checkpoint configuration (2.x: ``checkpoint.load_path``, ``no_load_optim``).
     """
-    data = configuration.plain() if checkout is None else _from_checkout(configuration.plain(), checkout)
+    data = configuration.plain() if checkout is None else from_checkout(configuration.plain(), checkout)
     data["output_dir"] = str(directory / OUTPUT)
     if not resume:
         return data
@@ -69,13 +69,3 @@ def saved_format(configuration: Configuration) -> str:
         if kind is not None and kind.data == "CheckpointMonitor" and form is not None:
             return str(form.data)
     return "ckpt"
-
-
-def _from_checkout(value: Any, checkout: Path) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _from_checkout(one, checkout) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_from_checkout(one, checkout) for one in value]
-    if isinstance(value, str) and "/" in value and not value.startswith("/") and (checkout / value).is_file():
-        return str(checkout / value)
-    return value

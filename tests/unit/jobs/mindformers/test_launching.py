@@ -140,6 +140,42 @@ def test_a_file_of_the_checkout_is_found_from_the_run(make: Make, tmp_path: Path
     assert copy["train_dataset"]["note"] == "data/none.json"
 
 
+IN_CHECKOUT = {
+    "directory": ({"data_loader": {"any": "./dataset"}}, "dataset"),
+    "slash at the end": ({"any": "dataset/"}, "dataset/"),
+    "known key": ({"tokenizer": {"vocab_file": "vocab.txt"}}, "vocab.txt"),
+    "directory of a known key": ({"data_loader": {"dataset_dir": "dataset"}}, "dataset"),
+    "list below a known key": ({"data_loader": {"data_files": {"train": ["vocab.txt"]}}}, "vocab.txt"),
+    "weights": ({"load_checkpoint": "vocab.txt"}, "vocab.txt"),
+    "indexed data": ({"config": {"data_path": ["./dataset/wiki"]}}, "dataset/wiki"),
+}
+NOT_IN_CHECKOUT: dict[str, dict[str, Any]] = {
+    "name": {"model_name": "dataset"},
+    "another place": {"vocab_file": "none.txt", "any": "none/"},
+    "what is written": {"save_graphs_path": "./dataset", "tensorboard": {"tensorboard_dir": "dataset"}},
+    "no path at all": {"a_file": None, "b_file": 5, "c_file": "", "d_file": "x" * 5000, "e": "/" + "x" * 5000},
+}
+
+
+@pytest.mark.parametrize(("given", "where"), IN_CHECKOUT.values(), ids=list(IN_CHECKOUT))
+def test_whatever_is_in_the_checkout_is_found_from_the_run(
+    make: Make, tmp_path: Path, given: dict[str, Any], where: str
+) -> None:
+    (tmp_path / "checkout/dataset").mkdir()
+    (tmp_path / "checkout/dataset/wiki.bin").write_text("")
+    (tmp_path / "checkout/vocab.txt").write_text("")
+    value: Any = trained_from(KIND.command(make(checkout="checkout", overrides={"given": given})))["given"]
+    while not isinstance(value, str):
+        (value,) = value.values() if isinstance(value, dict) else value
+    assert value == f"{tmp_path}/checkout/{where}"
+
+
+@pytest.mark.parametrize("given", NOT_IN_CHECKOUT.values(), ids=list(NOT_IN_CHECKOUT))
+def test_what_is_no_path_of_the_checkout_stays_as_it_is(make: Make, tmp_path: Path, given: dict[str, Any]) -> None:
+    (tmp_path / "checkout/dataset").mkdir()
+    assert trained_from(KIND.command(make(checkout="checkout", overrides={"given": given})))["given"] == given
+
+
 def test_a_resume_trains_from_what_the_run_has_begun_with(make: Make) -> None:
     begun = KIND.command(make(loading="callback"))
     resumed = trained_from(KIND.command(make(resume=True, loading="callback", more="later: 1\n")))

@@ -249,7 +249,25 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         "scenario.yaml:8:15",
         "argument '--use_parallel' changes the configuration",
         [(PROTECTION, f"{PROTECTION}\n  arguments: [--use_parallel=True]")],
-        [(PROTECTION, f"{PROTECTION}\n  arguments: [--register_path=here]")],
+        [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  arguments: [--register_path=here]")],
+    ),
+    (
+        "scenario.yaml:8:15",
+        "argument '--register_path': without job.checkout a program that takes no arguments is started",
+        [(PROTECTION, f"{PROTECTION}\n  arguments: [--register_path, here]")],
+        [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  arguments: [--register_path, here]")],
+    ),
+    (
+        "scenario.yaml:10:15",
+        "--register_path takes the place of the directory that job.loading: callback loads the agent from",
+        [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  loading: callback\n  arguments: [--register_path=here]")],
+        [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  loading: callback\n  arguments: [--device_id=0]")],
+    ),
+    (
+        "scenario.yaml:9:17",
+        "REGISTER_PATH takes the place of the directory that job.loading: callback loads the agent from",
+        [(PROTECTION, f"{PROTECTION}\n  loading: callback\n  environment: {{REGISTER_PATH: here}}")],
+        [(PROTECTION, f"{PROTECTION}\n  loading: path\n  environment: {{REGISTER_PATH: here}}")],
     ),
     (
         "job.yaml:8:1",
