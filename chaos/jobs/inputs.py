@@ -17,6 +17,9 @@ SEEN = "seen "
 MOST_FILES = 20_000
 """Of a directory with more files than these, in the order of their names, the rest does not count."""
 
+_ENDINGS = ("", ".bin", ".idx")
+"""An indexed data set is named by what its two files have in common (Megatron's form; MindFormers, ``data_path``)."""
+
 _NOT_SOURCES = frozenset({"node_modules", "site-packages"})
 
 
@@ -41,9 +44,10 @@ def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, 
     found: dict[str, str] = {}
     for word in words:
         for text in {word, word.partition("=")[2]}:
-            path = _named(text, beside)
-            if path is not None and (seen := _state(path)) is not None:
-                found[f"{SEEN}{path}"] = seen
+            named = _named(text, beside)
+            for path in () if named is None else (Path(f"{named}{ending}") for ending in _ENDINGS):
+                if (seen := _state(path)) is not None:
+                    found[f"{SEEN}{path}"] = seen
     return found
 
 

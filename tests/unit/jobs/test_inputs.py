@@ -28,6 +28,15 @@ def test_a_file_in_a_named_directory_that_changes_is_seen(tmp_path: Path) -> Non
     assert changes(before, named_inputs([str(tmp_path / "set")])) == (f"seen {tmp_path / 'set'}",)
 
 
+def test_an_indexed_data_set_is_seen_by_what_its_files_have_in_common(tmp_path: Path) -> None:
+    for ending in ("bin", "idx"):
+        (tmp_path / f"wiki.{ending}").write_bytes(b"one")
+    before = named_inputs([str(tmp_path / "wiki")])
+    os.utime(tmp_path / "wiki.bin", ns=(1, 1))
+    assert changes(before, named_inputs(["./wiki"], tmp_path)) == (f"seen {tmp_path / 'wiki.bin'}",)
+    assert f"seen {tmp_path / 'wiki.idx'}" in before
+
+
 def test_modules_of_a_search_path_are_seen_but_not_what_python_makes_of_them(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("A = 1")
     before = module_inputs(f"{tmp_path}:relative::/nowhere")
