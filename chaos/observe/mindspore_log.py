@@ -77,7 +77,8 @@ _TABLE = (
     known(
         "watchdog.error",
         "HcclWatchdogThread catch an error",
-        r"catch an error: (?P<text>.*?), rank id: ?(?P<rank>\d*), group name: ?(?P<group>\S*)",
+        # The text ends where the words come again: else a line full of them would be searched from each to its end.
+        r"catch an error: (?P<text>(?:(?!catch an error: ).)*?), rank id: ?(?P<rank>\d*), group name: ?(?P<group>\S*)",
     ),
     known("watchdog.stop", "Watchdog thread got hccl error", r"try to stop training\. rank: ?(?P<rank>\d*)"),
     known("watchdog.destroy", "Try to destroy all streams", r"Try to destroy all streams by watch dog thread"),

@@ -57,7 +57,7 @@ _TABLE = (
     known(
         "cluster.registered",
         "is registered successfully",
-        r"The new node: (?P<node>[^(]+)\(role: (?P<role>\w+)\), rank id: (?P<rank>\d+)",
+        r"The new node: (?P<node>[^(]{1,200})\(role: (?P<role>\w+)\), rank id: (?P<rank>\d+)",
     ),
     known("cluster.node_rank", "This node ", r"This node (?P<node>\S+) rank id: (?P<rank>\d+)"),
     known("cluster.node_lost", "is timed out", r"The node: (?P<node>\S+) is timed out"),

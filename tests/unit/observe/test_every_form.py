@@ -122,6 +122,20 @@ def test_no_line_takes_long_however_long_it_is() -> None:
             assert time.process_time() - began < 1, line
 
 
+@pytest.mark.parametrize(
+    ("reader", "beginning", "literal"),
+    [
+        ("mindspore", "catch an error: ", "HcclWatchdogThread "),
+        ("msrun", "The new node: ", "is registered successfully "),
+    ],
+)
+def test_a_line_full_of_beginnings_without_an_end_takes_no_time(reader: str, beginning: str, literal: str) -> None:
+    text = literal + beginning * (60_000 // len(beginning))
+    began = time.process_time()
+    assert READERS[reader].read(text) is None
+    assert time.process_time() - began < 0.25
+
+
 def step(message: str) -> LogEvent:
     prefix = "2026-11-21 01:28:53,952 - mindformers/log[mindformers/core/callback/callback.py:747] - INFO - "
     event = MindFormersLogReader(timezone.utc).read(prefix + message)
