@@ -10,6 +10,7 @@ import pytest
 
 from chaos.platforms.masking import masked
 from chaos.platforms.procfs import command_line
+from chaos.run.wait import wait_for
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,6 @@ def test_only_the_values_of_secret_options_are_masked(given: str, shown: str) ->
 def test_a_command_line_is_never_read_with_its_secrets() -> None:
     arguments = [sys.executable, "-c", "input()", "--hub_token=s3cr3t"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, env=dict(os.environ)) as process:
-        seen = command_line(process.pid)
+        seen = wait_for("its arguments", lambda: command_line(process.pid), seconds=20)  # empty while it is being made
         process.communicate(b"\n")
     assert seen[-1] == "--hub_token=***"

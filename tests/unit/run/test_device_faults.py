@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from chaos.history.reader import History, read_history
-from chaos.platforms.leases import Leases
 from chaos.registry import NOUNS, Registry
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
@@ -22,6 +21,7 @@ from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind
 from tests.unit.recorded import SEEDS
 from tests.unit.run.fakes import Watcher
+from tests.unit.run.own_cores import OwnCores
 
 SCENARIO = """\
 chaos: 1
@@ -101,7 +101,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     for module in ("driver", "prepare", "quarantine", "launches"):
         monkeypatch.setattr(f"chaos.run.{module}.registry", registry)
-    monkeypatch.setattr("chaos.run.driver.Leases", lambda: Leases(tmp_path / "leases"))
+    monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
     return tmp_path
 
 

@@ -18,7 +18,6 @@ from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
 from chaos.platforms.find import find_run_processes
-from chaos.platforms.leases import Leases
 from chaos.registry import NOUNS, Registry
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
@@ -27,6 +26,7 @@ from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind
 from tests.unit.run.fakes import Watcher
+from tests.unit.run.own_cores import OwnCores
 
 SCENARIO = """\
 chaos: 1
@@ -70,7 +70,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("chaos.run.driver.registry", registry)
     monkeypatch.setattr("chaos.run.prepare.registry", registry)
     # Cores of its own, or the tests would wait for the jobs of others.
-    monkeypatch.setattr("chaos.run.driver.Leases", lambda: Leases(tmp_path / "leases"))
+    monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
 
     def drive(
         faults: str = "[]",
