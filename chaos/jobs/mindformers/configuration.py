@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ BASE = "base_config"
 
 MAX_FILES = 32
 """Most files that one configuration is made of, and most names in one base_config."""
+
+MAX_CHARACTERS = 1024 * 1024
+"""Longest text that these files may have together: what is written in Python parses slowly."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def read_configuration(
     Raises ScenarioError, with file and line, on anything that MindFormers cannot read or merge.
     """
     file = Path(os.path.normpath(scenario_file.parent.absolute() / config))
-    root = _based(file, [], {})
+    root = _based(file, [], _Read())
     source = Source(printable(str(scenario_file)), "")
     if overrides and lines is not None:
         source = read_source(scenario_file)
@@ -91,12 +94,20 @@ def shown_path(path: Path) -> str:
         return printable(str(path))
 
 
-def _based(file: Path, above: list[Path], read: dict[Path, Value]) -> Value:
-    """A file, merged into those that its base_config names: what it says itself counts more.
+@dataclass
+class _Read:
+    """What one reading has done so far. ``merged`` holds files with their bases: each is read once."""
 
-    ``read`` holds the files that are merged already: each is read once, however many others name it.
-    """
+    merged: dict[Path, Value] = field(default_factory=dict)
+    files: int = 0
+    characters: int = 0
+
+
+def _based(file: Path, above: list[Path], read: _Read) -> Value:
+    """A file, merged into those that its base_config names: what it says itself counts more."""
     own = read_yaml(file, shown_path(file))
+    read.files += 1
+    read.characters += len(own.source.text)
     root = replace(own, data={key: value for key, value in own.data.items() if key != BASE})
     base = own.data.get(BASE)
     if base is None:
@@ -112,13 +123,14 @@ def _based(file: Path, above: list[Path], read: dict[Path, Value]) -> Value:
         chain = [*above, file]
         if other in chain:
             raise ScenarioError([name.problem(f"{BASE} leads back to {quote(shown_path(other))}")])
-        if other not in read:
+        if other not in read.merged:
             if not other.is_file():
                 raise ScenarioError([name.problem(f"{BASE} names {quote(shown_path(other))}, which is no file")])
-            if len(read) + len(chain) >= MAX_FILES:
-                raise ScenarioError([name.problem(f"more than {MAX_FILES} files in all are named by {BASE}")])
-            read[other] = _based(other, chain, read)
-        found.update(read[other].data)
+            if read.files >= MAX_FILES or read.characters > MAX_CHARACTERS:
+                limits = f"{MAX_FILES} files, or {MAX_CHARACTERS // 1024} Ki characters,"
+                raise ScenarioError([name.problem(f"more than {limits} in all are named by {BASE}")])
+            read.merged[other] = _based(other, chain, read)
+        found.update(read.merged[other].data)
     return _merge(root, Value(found, root.source, root.line, root.column))
 
 

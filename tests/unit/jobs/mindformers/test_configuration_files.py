@@ -143,11 +143,22 @@ def test_files_and_their_names_are_counted_in_all(tmp_path: Path) -> None:
     write(tmp_path, f"base_config: [{', '.join(f'{number}.yaml' for number in range(half))}]\n", "one.yaml")
     write(tmp_path, f"base_config: [{', '.join(f'{number + half}.yaml' for number in range(half))}]\n", "two.yaml")
     write(tmp_path, "base_config: [one.yaml, two.yaml]\n")
-    with pytest.raises(ScenarioError, match=r"two\.yaml:1:\d+: more than 32 files in all are named by base_config"):
+    with pytest.raises(
+        ScenarioError,
+        match=r"two\.yaml:1:\d+: more than 32 files, or 1024 Ki characters, in all are named by base_config",
+    ):
         read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
     write(tmp_path, f"base_config: [{'0.yaml, ' * (MAX_FILES + 1)}]\n")
     with pytest.raises(ScenarioError, match="base_config names more than 32 files"):
         read_configuration("job.yaml", {}, tmp_path / "scenario.yaml")
+
+
+def test_the_text_of_all_files_together_is_bounded(tmp_path: Path) -> None:
+    for number in range(6):  # few values, so that they are read quickly
+        write(tmp_path, f"base_config: {number + 1}.yaml\na: {'x' * 250_000}\n", f"{number}.yaml")
+    with pytest.raises(ScenarioError, match=r"/4\.yaml:1:1: more than 32 files, or 1024 Ki characters, in all"):
+        write(tmp_path, "a: 1\n", "6.yaml")
+        read_configuration("0.yaml", {}, tmp_path / "scenario.yaml")
 
 
 def test_a_file_is_parsed_once_for_all_cells_and_anew_when_it_changes(
