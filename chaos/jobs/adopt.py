@@ -12,6 +12,7 @@ from chaos.platforms.procfs import PROC
 from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
 
 _LISTED = 10
+_ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"
 
 
 def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
@@ -33,6 +34,8 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
         raise JobError(
             f"--job {name}: {len(matching)} jobs run there; name one by its log directory or a PID:{_list(matching)}"
         )
+    if left := [process for process in found.left if key in process.directories.keys]:
+        raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}")
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
 
 
@@ -86,6 +89,8 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
         raise JobError(f"--job {pid}: {_cannot_look(hidden)}")
     if pid not in found.parents:
         raise JobError(f"--job {pid}: there is no process {pid}{_advice(found)}")
+    if left := [process for process in found.left if process.pid == pid]:
+        raise JobError(f"--job {pid}: {_ONLY_LEFT}{_list(left)}")
     below = [job for job in found.jobs if pid in _ancestors(job.processes[0].pid, found)]
     listed = f"; started from it:{_list(below)}" if below else _advice(found)
     raise JobError(

@@ -44,6 +44,8 @@ class JobProcess:
 
     def __str__(self) -> str:
         what = f"rank {self.rank}" if self.role == "rank" else self.role
+        if self.role == "other":
+            what = f"{' '.join(self.cmdline)[:80]!r}, started by rank {self.rank} or for it"
         return f"{what}: PID {self.pid}, logs in {self.directories.shown}"
 
 
@@ -84,11 +86,15 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Survey:
-    """What runs on this host now. ``parents`` gives every process's parent."""
+    """What runs on this host now. ``parents`` gives every process's parent.
+
+    ``left`` is what ranks that are gone have started and left behind: it has their variables and is none of them.
+    """
 
     jobs: tuple[RunningJob, ...]
     hidden: tuple[Hidden, ...]
     parents: Mapping[int, int]
+    left: tuple[JobProcess, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,13 @@ def survey(proc_root: Path = PROC) -> Survey:
     boot = boot_id()
     found = (_job(launch, stats, boot, proc_root) for launch in launches.values())
     jobs = sorted((job for job in found if job is not None), key=lambda job: job.processes[0].pid)
-    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()})
+    held = {pid for job in jobs for pid in job.members}
+    left = tuple(
+        _describe(seen.stat, "other", seen.claim[1], seen.variables, boot, proc_root)
+        for pid, seen in sorted(claimed.items())
+        if pid not in held and seen.claim[0] == "rank"
+    )
+    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()}, left)
 
 
 def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
@@ -182,12 +194,18 @@ def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root
 def _owners(claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
     """Those that have their role themselves, and not from a parent or from what msrun had just started.
 
-    A shell that runs one Python program with its own role is not the rank: that program is.
+    A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
+    gone. A shell or tool that runs Python programs with its own role is not the rank: they are.
     """
     tops = [pid for pid in claimed if not _inherits(pid, claimed)]
     if any(claimed[pid].claim[0] == "rank" and claimed[pid].stat.session == pid for pid in tops):
         tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid]
-    return [_through_shells(pid, claimed, proc_root) for pid in tops]
+    owners = []
+    for pid in tops:
+        programs = _programs(pid, claimed, proc_root)
+        if programs or claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid:
+            owners += programs or [pid]
+    return owners
 
 
 def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
@@ -201,15 +219,24 @@ def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
     return False
 
 
-def _through_shells(pid: int, claimed: dict[int, _Seen], proc_root: Path) -> int:
-    while claimed[pid].stat.comm in _SHELLS:
-        children = [one for one, seen in claimed.items() if seen.stat.ppid == pid]
-        if len(children) != 1 or claimed[children[0]].claim != claimed[pid].claim:
-            break
-        if claimed[children[0]].stat.comm not in _SHELLS and not _is_python(command_line(children[0], proc_root)):
-            break  # what a script calls on its way
-        pid = children[0]
-    return pid
+def _programs(pid: int, claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
+    """The first Python programs with this role at or below a process, through shells, ``timeout``, ``strace`` and such.
+
+    What a script calls on its way is none, nor is a helper of Python's multiprocessing, which outlives its rank.
+    """
+    found = []
+    waiting, seen = [pid], {pid}
+    while waiting:
+        one = waiting.pop()
+        cmdline = command_line(one, proc_root)
+        if _is_python(cmdline):
+            found += [] if any(text.startswith("from multiprocessing.") for text in cmdline[:5]) else [one]
+            continue
+        below = [child for child, what in claimed.items() if what.stat.ppid == one and child not in seen]
+        below = [child for child in below if claimed[child].claim == claimed[pid].claim]
+        seen.update(below)
+        waiting += below
+    return sorted(found)
 
 
 def _launcher(pid: int, stats: dict[int, Stat], proc_root: Path) -> int | None:

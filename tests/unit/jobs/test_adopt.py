@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,7 +99,8 @@ def test_a_job_of_chaos_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused(tmp_path: Path) -> None:
     """One shell has started two jobs; of each a single rank is left."""
-    script = "export RANK_SIZE=2; cd a; RANK_ID=0 sleep 1000 > log & cd ../b; RANK_ID=1 sleep 1000 > log & wait"
+    python = f"{sys.executable} -c 'import time; time.sleep(1000)'"
+    script = f"export RANK_SIZE=2; cd a; RANK_ID=0 {python} > log & cd ../b; RANK_ID=1 {python} > log & wait"
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     shell = subprocess.Popen(["bash", "-c", script], cwd=tmp_path, start_new_session=True)

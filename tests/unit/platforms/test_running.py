@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.jobs.adopt import named_job
+from chaos.jobs.kind import JobError
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import RunningJob, Survey, survey
 from chaos.run.wait import wait_for
@@ -124,6 +127,40 @@ def test_what_a_shell_calls_on_its_way_is_not_the_rank(proc: FakeProc, work: Pat
     assert [process.pid for process in job.ranks] == [110]
 
 
+@pytest.mark.parametrize("tools", [("timeout",), ("strace",), ("bash", "timeout"), ("bash", "bash", "strace")])
+def test_a_tool_that_runs_the_program_is_not_the_rank(tools: tuple[str, ...], proc: FakeProc, work: Path) -> None:
+    own = variables(0)
+    for pid, (tool, parent) in enumerate(zip(tools, (1, 110, 111), strict=False), 110):
+        proc.add(pid, parent, tool, "…", comm=tool, session=110, variables=own, cwd=work)
+    below = 110 + len(tools)
+    proc.add(below, below - 1, "python", "train.py", comm="python", session=110, variables=own, cwd=work)
+    if "bash" in tools:
+        proc.add(120, 110, "tee", "log", comm="tee", session=110, variables=own, cwd=work)
+    (job,) = look(proc).jobs
+    assert [process.pid for process in job.ranks] == [below]
+
+
+def test_what_dead_ranks_have_left_is_no_rank_and_is_named_in_the_refusal(proc: FakeProc, work: Path) -> None:
+    """msrun starts a ``tail -f`` with each rank's variables, and Python helpers of its own."""
+    log = work / "logs" / "worker_0.log"
+    proc.add(111, 1, "/usr/bin/tail", "-f", str(log), session=100, variables=variables(0), cwd=work)
+    helper = "from multiprocessing.resource_tracker import main;main(29)"
+    proc.add(112, 1, "python", "-c", helper, session=110, variables=variables(0), cwd=work)
+    survey = look(proc)
+    assert (survey.jobs, [one.pid for one in survey.left]) == ((), [111, 112])
+    for name in (str(work), "111"):
+        with pytest.raises(JobError, match=r"(?s)no rank runs there any more.*tail -f .*PID 111"):
+            named_job(survey, name, here=Path("/"), proc_root=proc.root)
+
+
+def test_what_dead_ranks_have_left_is_no_rank_of_a_job_whose_launcher_lives(proc: FakeProc, work: Path) -> None:
+    add_msrun(proc, 100, work)
+    for rank in (110, 120):
+        shutil.rmtree(proc.root / str(rank))
+    (job,) = look(proc).jobs
+    assert found(job) == [("launcher", None, 100), ("scheduler", None, 101)]
+
+
 def test_a_rank_id_alone_makes_no_rank(proc: FakeProc, work: Path) -> None:
     proc.add(110, 1, "python", "-m", "http.server", variables={"RANK_ID": "0"}, cwd=work)
     assert look(proc).jobs == ()
@@ -157,7 +194,12 @@ def test_a_rank_in_a_container_of_this_host_is_found_and_hit_from_outside(tmp_pa
     given = [f"{name}={value}" for name, value in variables(1, port=8119).items()]
     log = tmp_path / "worker_1.log"
     with log.open("wb") as output:
-        outer = subprocess.Popen([*inside, "env", *given, "sleep", "1000"], cwd=tmp_path, stdout=output)
+        outer = subprocess.Popen(
+            [*inside, "env", *given, sys.executable, "-c", "input()"],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=output,
+        )
     try:
         job = wait_for("the rank", lambda: next(iter(here(survey(), log.parent)), None), seconds=120)
         (rank,) = job.ranks
