@@ -63,10 +63,10 @@ np.add.at(summed, indices, upstream)
 told("embedding's gradient", back, summed)
 
 
-def attention(query: Any, key: Any, value: Any, scale: float) -> Any:
+def attention(query: Any, key: Any, value: Any, scale: float, discarded: Any) -> Any:
     key, value = (np.repeat(one, query.shape[1] // one.shape[1], 1) for one in (key, value))
     scores = query @ key.swapaxes(2, 3) * scale
-    scores[..., np.triu(np.ones(scores.shape[2:], bool), 1)] = -np.inf
+    scores = np.where(discarded, -np.inf, scores)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ value
 
@@ -74,16 +74,42 @@ def attention(query: Any, key: Any, value: Any, scale: float) -> Any:
 flash = Namespace()
 kernels.replace_attention(flash)
 query, key, value = made(2, 4, 6, 8), made(2, 2, 6, 8), made(2, 2, 6, 8)
-wanted = attention(query, key, value, 0.3)
-score = flash.FlashAttentionScore(head_num=4, scale_value=0.3, input_layout="BNSD")
-told("attention", score(Tensor(query), Tensor(key), Tensor(value), None)[3], wanted)
-flat = [Tensor(one.swapaxes(1, 2).reshape(2, 6, -1)) for one in (query, key, value)]
-score = flash.FlashAttentionScore(head_num=4, scale_value=0.3, input_layout="BSH")
-told("attention, flat", score(*flat, None)[3], wanted.swapaxes(1, 2).reshape(2, 6, -1))
-try:
-    flash.FlashAttentionScore(head_num=4, keep_prob=0.9)
-except ValueError as error:
-    print("refused:", error)
+later = np.triu(np.ones((6, 6), np.uint8), 1)
+padded = np.broadcast_to(later, (2, 1, 6, 6)).copy()
+padded[1, :, :, 2] = 1  # a token of padding, and earlier ones of another document
+padded[0, :, 4:, :3] = 1
+apart = (np.arange(6)[:, None] // 3 != np.arange(6) // 3).astype(np.uint8)
+flat = [one.swapaxes(1, 2).reshape(2, 6, -1) for one in (query, key, value)]
+template = np.triu(np.ones((2048, 2048), np.uint8), 1)
+for name, mask, discarded, told_by in (
+    ("causal", later, later, {"next_tokens": 0}),
+    ("as the data says", padded, padded, {"next_tokens": 0}),
+    ("within its next tokens", apart, apart | later, {"next_tokens": 0}),
+    ("of any tokens", apart, apart, {}),
+    ("of all", apart, apart, {"next_tokens": 0, "sparse_mode": 1}),
+    ("compressed", template, later, {"next_tokens": 0, "sparse_mode": 2}),
+    ("without a mask", None, 0 * later, {"next_tokens": 0}),
+):
+    wanted = attention(query, key, value, 0.3, discarded.astype(bool))
+    given = (None, None, None, None if mask is None else Tensor(mask))
+    score = flash.FlashAttentionScore(head_num=4, scale_value=0.3, input_layout="BNSD", **told_by)
+    told(f"attention {name}", score(Tensor(query), Tensor(key), Tensor(value), *given)[3], wanted)
+    score = flash.FlashAttentionScore(head_num=4, scale_value=0.3, input_layout="BSH", **told_by)
+    got = score(*map(Tensor, flat), *given)[3]
+    told(f"attention {name}, flat", got, wanted.swapaxes(1, 2).reshape(2, 6, -1))
+refused: tuple[dict[str, Any], ...] = ({"keep_prob": 0.9}, {"sparse_mode": 4}, {"next_tokens": 3}, {"pre_tokens": 3})
+for arguments in refused:
+    try:
+        flash.FlashAttentionScore(head_num=4, **arguments)
+    except ValueError as error:
+        print("refused:", error)
+score = flash.FlashAttentionScore(head_num=4)
+for place, name in enumerate(("shift", "dropped", "padding", "mask", "prefix", "actual queries", "actual keys")):
+    try:
+        score(*map(Tensor, flat), *[None] * place, Tensor(later))
+        print("taken:", name)
+    except ValueError:
+        print("refused:", name)
 
 
 class Step:

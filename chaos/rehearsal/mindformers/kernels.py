@@ -72,8 +72,14 @@ def replace_embedding(module: ModuleType) -> None:
 
 
 def replace_attention(module: ModuleType) -> None:
-    """``FlashAttentionScore`` with layout BNSD or BSH, without dropout."""
+    """``FlashAttentionScore`` with layout BNSD or BSH, without dropout. What it does not understand it refuses.
+
+    Masks are those that MindSpore documents (2.10): 1 discards; sparse mode 0 takes what the mask says within
+    ``next_tokens``, 1 what the mask says, 2 and 3 keep what is not later.
+    """
     from mindspore import nn, ops
+
+    everything = 2147483647
 
     class FlashAttentionScore(nn.Cell):  # type: ignore[misc]
         def __init__(
@@ -81,31 +87,66 @@ def replace_attention(module: ModuleType) -> None:
             head_num: int,
             keep_prob: float = 1.0,
             scale_value: float = 1.0,
+            pre_tokens: int = everything,
+            next_tokens: int = everything,
+            inner_precise: int = 0,
             input_layout: str = "BSH",
-            **more: Any,
+            sparse_mode: int = 0,
         ) -> None:
             super().__init__()
-            del more
+            del inner_precise  # MindSpore documents it as without effect
             if keep_prob != 1.0 or input_layout not in ("BNSD", "BSH"):
                 raise ValueError(
                     f"the rehearsal's attention has no dropout and knows BNSD and BSH, not {input_layout} with "
                     f"keep_prob {keep_prob}"
                 )
+            if sparse_mode not in (0, 1, 2, 3):
+                raise ValueError(f"the rehearsal's attention knows the sparse modes 0 to 3, not {sparse_mode}")
+            if sparse_mode == 0 and (pre_tokens != everything or next_tokens not in (0, everything)):
+                raise ValueError(
+                    f"the rehearsal's attention knows no bands: pre_tokens {pre_tokens}, next_tokens {next_tokens}"
+                )
             self._heads = head_num
             self._scale = scale_value
             self._flat = input_layout == "BSH"
+            self._mode = sparse_mode
+            self._causal = sparse_mode in (2, 3) or (sparse_mode == 0 and next_tokens == 0)
 
-        def construct(self, query: Any, key: Any, value: Any, *masks: Any) -> Any:
+        def construct(
+            self,
+            query: Any,
+            key: Any,
+            value: Any,
+            real_shift: Any = None,
+            drop_mask: Any = None,
+            padding_mask: Any = None,
+            attn_mask: Any = None,
+            prefix: Any = None,
+            actual_seq_qlen: Any = None,
+            actual_seq_kvlen: Any = None,
+        ) -> Any:
+            if real_shift is not None or drop_mask is not None or padding_mask is not None or prefix is not None:
+                raise ValueError("the rehearsal's attention knows attn_mask, no other mask, shift or prefix")
+            if actual_seq_qlen is not None or actual_seq_kvlen is not None:
+                raise ValueError("the rehearsal's attention knows no actual_seq_qlen and actual_seq_kvlen")
+            if self._mode != 0 and attn_mask is None:
+                raise ValueError("attention with sparse mode 1, 2 or 3 needs attn_mask")
             shape = query.shape
             if self._flat:
                 width = shape[2] // self._heads
                 query, key, value = self._split(query, width), self._split(key, width), self._split(value, width)
+            if self._causal and query.shape[2] != key.shape[2]:
+                raise ValueError("the rehearsal's attention has as many queries as keys")
             query, key, value = (x.astype("float32") for x in (query, key, value))
             repeat = query.shape[1] // key.shape[1]
             key, value = ops.repeat_interleave(key, repeat, 1), ops.repeat_interleave(value, repeat, 1)
             scores = ops.matmul(query, key.swapaxes(2, 3)) * self._scale
-            later = ops.triu(ops.ones_like(scores), 1)
-            weights = ops.softmax(scores - 1e9 * later, -1)
+            # In sparse mode 0 next_tokens counts where there is a mask, in 2 and 3 the mask is only a template.
+            if self._causal and attn_mask is not None:
+                scores = scores - 1e9 * ops.triu(ops.ones_like(scores), 1)
+            if self._mode < 2 and attn_mask is not None:
+                scores = ops.where(attn_mask.astype("bool"), -1e9 + 0 * scores, scores)
+            weights = ops.softmax(scores, -1)
             result = ops.matmul(weights, value)
             if self._flat:
                 result = result.swapaxes(1, 2).reshape(shape)
