@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -74,10 +75,12 @@ def test_a_terminal_gets_a_table(job: OwnJob) -> None:
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment)
     os.close(there)
+    os.set_blocking(here, False)  # else the deadlines below would never be looked at
     shown = bytearray()
 
     def has(text: str) -> bool:
-        shown.extend(os.read(here, 1000))
+        with suppress(BlockingIOError):
+            shown.extend(os.read(here, 1000))
         return text.encode() in shown
 
     wait_for("the table", lambda: has("1:7"), seconds=120)
