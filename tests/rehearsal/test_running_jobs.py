@@ -18,6 +18,7 @@ import pytest
 
 from chaos.history.reader import read_history
 from chaos.platforms.children import ExitStatus, collect, subreaper
+from chaos.platforms.leases import Leases
 from chaos.platforms.process import ProcessIdentity, send_signal, state
 from chaos.platforms.running import RunningJob, survey
 from chaos.run.wait import wait_for
@@ -88,11 +89,11 @@ def msrun(tmp_path: Path) -> Iterator[Msrun]:
         "PYTHONUNBUFFERED": "1",
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
     }
-    counts = (f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", "--master_port=8397", "--join=False")
     ranks: dict[int, ProcessIdentity] = {}
-    with subreaper():
+    with subreaper(), Leases().take_ports(1) as ports:
+        counts = (f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", f"--master_port={ports.numbers[0]}")
         try:
-            command = [str(python / "msrun"), *counts, "--log_dir=logs", "train.py"]
+            command = [str(python / "msrun"), *counts, "--join=False", "--log_dir=logs", "train.py"]
             subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
             job = wait_for("the ranks", lambda: found(work), seconds=WAIT_SECONDS)
             ranks |= {process.rank: process.identity for process in job.ranks if process.rank is not None}
@@ -101,7 +102,8 @@ def msrun(tmp_path: Path) -> Iterator[Msrun]:
                 started.trains_on(rank)
             yield started
         finally:
-            for identity in ranks.values():
+            left = {one.identity for job in survey().jobs for one in job.processes if one.directories.cwd == str(work)}
+            for identity in left | set(ranks.values()):
                 if state(identity) in ("alive", "stopped"):
                     send_signal(identity, signal.SIGKILL)
                 end_of(identity)
