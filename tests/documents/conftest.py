@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.documents.blocks import ROOT, Block, Perform
+from tests.unit.running_jobs import OwnJob, own_job
 
 WAIT_SECONDS = 600.0
 """For one block: only one that would never end is ended by it."""
@@ -28,26 +30,14 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def running_job(place: Path) -> Iterator[Callable[[], None]]:
     """Starts a job that the pages about running jobs name: two ranks, as msrun would, that do nothing."""
-    started: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as jobs:
+        started: list[OwnJob] = []
 
-    def start() -> None:
-        if started:
-            return
-        logs = place / "output" / "msrun_log"
-        logs.mkdir(parents=True)
-        for rank in range(2):
-            own = {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(rank), "RANK_ID": str(rank), "MS_WORKER_NUM": "2"}
-            own |= {"MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": "1", "PATH": os.environ["PATH"]}
-            with (logs / f"worker_{rank}.log").open("wb") as log:
-                rank_process = subprocess.Popen(
-                    ["sleep", "600"], env=own, cwd=place, stdout=log, stderr=log, stdin=subprocess.DEVNULL
-                )
-            started.append(rank_process)
+        def start() -> None:
+            if not started:
+                started.append(jobs.enter_context(own_job(place, logs="output/msrun_log")))
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+        yield start
 
 
 @pytest.fixture

@@ -224,6 +224,7 @@ from pathlib import Path
 from chaos.jobs.adopt import named_job
 from chaos.jobs.kind import JobError
 from chaos.platforms.running import survey
+survey()  # what is imported late must be there: another user may not read where Python is installed
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
