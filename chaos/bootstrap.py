@@ -6,6 +6,9 @@
 Makes ``.venv`` in the repository, installs chaos with MindSpore for the CPU into it, then runs the command. The second
 call finds everything in place. Any other command of chaos (plan, doctor, …) works like ``run``. pip takes its settings
 from the environment and its own configuration, as always.
+
+For ``test`` MindFormers is installed as well, as docs/mindformers.md says. Where it cannot be had, the tests go on
+without it, and those that need it are skipped.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ FAILED = 3
 """Exit code when the set-up itself fails: the same as for any failure of the harness."""
 USAGE = 64
 _NEWS_SECONDS = 30.0
+
+MINDFORMERS = "mindformers==2.1.0"
+"""Installed without what its wheel asks for, which would replace MindSpore; the extra of its name brings the rest."""
 
 PHASES = [
     ("ruff check", ["ruff", "check", "."]),
@@ -95,6 +101,37 @@ def prepare(root: Path, extras: set[str]) -> Path:
     return venv / "bin"
 
 
+def add_mindformers(root: Path) -> bool:
+    """Install MindFormers into the environment that :func:`prepare` has made, and say so where that fails.
+
+    Returns whether it is there. Never raises because of pip: whoever needs MindFormers is skipped without it.
+    """
+    venv = root / ".venv"
+    stamp_path, cut_off = venv / "bootstrap.mindformers", venv / "bootstrap.installing"
+    wanted = {"pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(), "package": MINDFORMERS}
+    with (venv / "bootstrap.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if read_stamp(stamp_path) == wanted:
+            return True
+        stamp_path.unlink(missing_ok=True)
+        extras = sorted({"mindformers", *_extras(read_stamp(venv / "bootstrap.stamp"))})
+        cut_off.touch()
+        status = _pip_install(root, venv, extras) or _pip_install(root, venv, [], ["--no-deps", MINDFORMERS])
+        if status < 0:  # killed: the environment is made anew by the next call
+            raise SetupFailed(
+                f"pip ended with status {status} while it installed {MINDFORMERS}; run the command again."
+            )
+        cut_off.unlink()
+        if status:
+            say(
+                f"{MINDFORMERS} cannot be had here: pip failed with status {status}, its own message is above. The "
+                "tests and scenarios that need it are skipped."
+            )
+            return False
+        stamp_path.write_text(json.dumps(wanted) + "\n")
+    return True
+
+
 def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
     stamp_path, cut_off = venv / "bootstrap.stamp", venv / "bootstrap.installing"
     stamp = read_stamp(stamp_path)
@@ -150,12 +187,18 @@ def _make_venv(venv: Path) -> None:
         raise SetupFailed(f"making {venv} failed: {error}") from error
 
 
-def _pip_install(root: Path, venv: Path, extras: list[str]) -> int:
+def _pip_install(root: Path, venv: Path, extras: list[str], package: list[str] | None = None) -> int:
+    """Install chaos with these extras, or a package with pip's own arguments for it. Returns pip's exit status."""
     target = f"{root}[{','.join(extras)}]" if extras else str(root)
-    say(f"installing chaos with {', '.join(extras) or 'no extras'}; the first time this takes some minutes")
+    say(
+        f"installing {package[-1]}"
+        if package
+        else f"installing chaos with {', '.join(extras) or 'no extras'}; the first time this takes some minutes"
+    )
     command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     started = time.monotonic()
-    pip = subprocess.Popen([*command, "--progress-bar", "off", "--editable", target], stdin=subprocess.DEVNULL)
+    wanted = package or ["--editable", target]
+    pip = subprocess.Popen([*command, "--progress-bar", "off", *wanted], stdin=subprocess.DEVNULL)
     try:
         while (status := _wait(pip)) is None:
             say(f"still installing, {time.monotonic() - started:.0f} s")
@@ -231,6 +274,8 @@ def main(arguments: list[str]) -> int:
         return USAGE
     try:
         programs = prepare(ROOT, {"mindspore", "test"} if arguments[0] == "test" else {"mindspore"})
+        if arguments[0] == "test":
+            add_mindformers(ROOT)
     except SetupFailed as error:
         say(str(error))
         return FAILED

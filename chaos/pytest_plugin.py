@@ -21,6 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
     from chaos.scenario.model import Scenario
+    from chaos.scenario.names import KnownNames
 
     class _Outcome(Exception):
         def __init__(self, msg: str, pytrace: bool) -> None: ...
@@ -58,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="Set a variable in every scenario that has it; repeat it for more.",
     )
+    group.addoption("--chaos-platform", metavar="NAME", help="Where the jobs live, whatever the files say.")
     parser.addini("chaos_command", "Command that is `chaos`. Default: this Python with -m chaos.", type="args")
 
 
@@ -109,6 +111,7 @@ class ScenarioFile(pytest.File):
             yield ScenarioItem.from_parent(self, name=_item_name(group), cells=group, settings=settings)
 
     def _load(self) -> tuple[tuple[Cell, ...], dict[str, str]]:
+        from chaos.run.on_platform import on_platform
         from chaos.run.prepare import known_names
         from chaos.scenario.load import load_scenario
 
@@ -119,7 +122,16 @@ class ScenarioFile(pytest.File):
         self.config.stash[_UNUSED] -= set(settings)
         if settings:
             loaded = load_scenario(self.path, settings=settings, names=names)
+        loaded = on_platform(loaded, self._platform(names))
         return tuple(loaded.cells), settings
+
+    def _platform(self, names: KnownNames) -> str | None:
+        """The platform that the command line names. Raises UsageError for one that there is not."""
+        name: str | None = self.config.getoption("--chaos-platform")
+        if name is not None and names.platforms is not None and name not in names.platforms:
+            known = ", ".join(sorted(names.platforms))
+            raise pytest.UsageError(f"--chaos-platform: no platform {name!r}; there are {known}")
+        return name
 
 
 def _item_name(cells: tuple[Cell, ...]) -> str:
@@ -198,6 +210,8 @@ class ScenarioItem(pytest.Item):
         if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
             # The first of several jobs would take all cores, and the others would wait for it.
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]
+        if platform := self.config.getoption("--chaos-platform"):
+            command += ["--platform", platform]
         for cell in self.cells:
             command += ["--cell", cell.name] if cell.name else []
         for name, value in self.settings.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from chaos.agent.acts import Slowness, perform
 from chaos.agent.channel import Channel
 from chaos.agent.record import Record
 
@@ -28,7 +29,10 @@ class Barriers:
 
     Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
 
-    Or with an alteration, which whoever computes what is to be altered takes by :meth:`take_alterations`.
+    Or with an act (:mod:`chaos.agent.acts`): a way in which the rank ends, hangs or fails by itself.
+
+    Or with an alteration, which whoever computes what is to be altered takes by :meth:`take_alterations`; that of a
+    weight is made by ``on_weight`` at once, which is told the phase. Or with slowness, which is kept in ``slow``.
 
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
@@ -49,6 +53,8 @@ class Barriers:
         self._phases: set[str] = set()
         self.parameters: list[tuple[str, Any]] = []
         self.on_raise: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.on_weight: Callable[[dict[str, Any], str], None] | None = None
+        self.slow: list[Slowness] = []
         self._alterations: list[dict[str, Any]] = []
         for point in armed:
             self._armed.setdefault((point["step"], point["phase"]), []).append(point["fault"])
@@ -73,8 +79,16 @@ class Barriers:
         return set(self._phases)
 
     def take_alterations(self) -> list[dict[str, Any]]:
-        """What the harness has asked to be altered at the barrier that was just passed, each with its fault's id."""
-        taken, self._alterations = self._alterations, []
+        """What the harness has asked to be done to the gradients, at the barrier that was just passed, each with its
+        fault's id."""
+        return self.take_alterations_of("gradients")
+
+    def take_alterations_of(self, what: str) -> list[dict[str, Any]]:
+        """The same of anything else that can be altered."""
+        if not self._alterations:
+            return []
+        taken = [order for order in self._alterations if order.get("what", "gradients") == what]
+        self._alterations = [order for order in self._alterations if order not in taken]
         return taken
 
     def _hold(self, phase: str, *, at_any_step: bool = False) -> None:
@@ -90,11 +104,19 @@ class Barriers:
                 self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **done)
                 if not done.get("answered"):
                     raise RuntimeError(text)
+            if answer is not None and answer.get("message") == "act":
+                perform(answer, self._record, fault=fault, step=self.step, phase=phase)
             if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:
                 self.actions[answer["action"]]()
                 self._record.write("fault.device", fault=fault, step=self.step, phase=phase, action=answer["action"])
             if answer is not None and answer.get("message") == "alter":
-                self._alterations.append({**answer, "fault": fault})
+                order = {**answer, "fault": fault}
+                if order.get("what") != "weight":
+                    self._alterations.append(order)
+                elif self.on_weight is not None:
+                    self.on_weight(order, phase)
+            if answer is not None and answer.get("message") == "slow":
+                self.slow.append(Slowness(answer, self._record, fault=fault, step=self.step, phase=phase))
             if answer is not None and answer.get("message") == "later":
                 self._armed.setdefault(point, []).append(fault)
             self._record.write("barrier.released", fault=fault)

@@ -15,7 +15,9 @@ class Configuration:
     ``history`` is the directory that event files go to. ``socket`` and ``secret`` are paths in the run's private
     directory; without them the agent records but takes no faults. ``digest_interval`` is the number of steps between
     digests, 0 for none; ``digest_steps`` have one in any case. ``extensions`` are modules whose ``install(agent)`` is
-    called before the job starts.
+    called before the job starts. On one of several nodes ``node`` is its number, ``address`` its own on the job's
+    network, and ``meeting`` the directory in which the ranks of all nodes find each other; else they meet beside the
+    socket.
     """
 
     run: str
@@ -27,6 +29,9 @@ class Configuration:
     digest_steps: list[int] = field(default_factory=list)
     extensions: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    node: int | None = None
+    address: str | None = None
+    meeting: str | None = None
 
 
 def read_configuration(path: str) -> Configuration:

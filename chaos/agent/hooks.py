@@ -146,7 +146,8 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
 
     @functools.wraps(save)
     def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
-        appended = kwargs.get("append_dict") or {}
+        # MindFormers gives all of these by their place: integrated_save, async_save, append_dict.
+        appended = kwargs.get("append_dict", args[2] if len(args) > 2 else None) or {}
         end_of_life = "__exception_save__" in appended
         step = appended.get("step_num") if end_of_life else None
         asynchronous = kwargs.get("async_save", args[1] if len(args) > 1 else False)

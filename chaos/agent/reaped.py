@@ -54,7 +54,7 @@ class Reaped:
             return
         if self._record is None:
             to = self._configuration
-            self._record = Record(to.history, run=to.run, attempt=to.attempt, rank=None)
+            self._record = Record(to.history, run=to.run, attempt=to.attempt, rank=None, node=to.node)
             atexit.register(self._record.close)
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
         signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None

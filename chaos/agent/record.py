@@ -42,6 +42,8 @@ class _Turn:
 class Record:
     """Appends events to ``<directory>/<attempt>-rank_<rank>-<pid>.jsonl``, or ``…-launcher-<pid>`` without a rank.
 
+    On a node it is ``…-launcher_<node>-<pid>``, since nodes may have PIDs of their own.
+
     The file is mapped into memory: a line outlives a SIGKILL of this process as soon as it has been copied, and no
     system call is made in the middle of a training step (measured in a rank: 15 µs for each ``write``, since it gives
     up the interpreter lock). The file is longer than its content while it is open, so a killed rank's file ends in NUL
@@ -49,9 +51,10 @@ class Record:
     when the disk is full.
     """
 
-    def __init__(self, directory: str, *, run: str, attempt: str, rank: int | None) -> None:
+    def __init__(self, directory: str, *, run: str, attempt: str, rank: int | None, node: int | None = None) -> None:
         pid = os.getpid()
-        who = "launcher" if rank is None else f"rank_{rank}"
+        launcher = "launcher" if node is None else f"launcher_{node}"
+        who = launcher if rank is None else f"rank_{rank}"
         path = os.path.join(directory, f"{attempt}-{who}-{pid}.jsonl")
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self._map = self._map_from(0)

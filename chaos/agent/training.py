@@ -40,6 +40,7 @@ class Training:
         self._write_begin = record.step_writer("step.begin")
         self._write_end = record.step_writer("step.end")
         self._spent_ns = 0
+        self._began_ns = 0
         self._costs_us: list[float] = []
         self._parameters: list[tuple[str, Any]] = []
         self._end_of_life = False
@@ -58,7 +59,7 @@ class Training:
 
     def step_begin(self, step: int) -> None:
         """The step begins."""
-        began = perf_counter_ns()
+        began = self._began_ns = perf_counter_ns()
         self._barriers.step = step
         self._write_begin(step)
         self._spent_ns = perf_counter_ns() - began
@@ -71,6 +72,9 @@ class Training:
         self._write_end(step)
         self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
         self._digests.write(step, outputs=outputs, batch=batch, parameters=self._parameters)
+        if self._barriers.slow:
+            own = (perf_counter_ns() - self._began_ns) / 1e9
+            self._barriers.slow = [one for one in self._barriers.slow if not one.drag(step, own)]
         self.reach("step.end")
 
     def end(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.checks.altered import other_batches
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests
 from chaos.checks.twin import Twin, at_baseline
@@ -37,6 +38,7 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
         return
     compared: dict[int, int] = dict.fromkeys(range(plan.ranks), 0)
     wrong: set[int] = set()
+    planned = other_batches(plan)
     for rank, step, ours in kept(history, saved):
         other = twin.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
@@ -45,7 +47,7 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
             found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
         compared[rank] = compared.get(rank, 0) + (ours.attempt == RESUME)
-        if ours.data["batch"] != other.data["batch"] and rank not in wrong:
+        if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
             found.fail(EXPECTED, shift(twin, rank, step, ours), ours.source, at_baseline(other))
     for rank, count in compared.items():

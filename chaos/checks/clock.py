@@ -2,7 +2,8 @@
 
 A log has local times without a zone; the history has both clocks in every event. The zone is found by a moment that
 both know, the start of the process that wrote the log, so the result does not depend on where the run is judged. All
-offsets in use are whole quarters of an hour.
+offsets in use are whole quarters of an hour. Each host has a wall clock of its own; a log's is that of the host on
+which the process that wrote it began.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
 
@@ -29,21 +31,39 @@ class ClockError(Exception):
 class LogClock:
     """Places log times of one attempt. Made by :func:`log_clock`."""
 
-    walls: tuple[int, ...]
-    offsets: tuple[int, ...]
+    points: dict[str, _Points]
     zones: dict[str, int]
+    hosts: dict[str, str]
 
     def mono(self, event: LogEvent) -> int:
-        """Nanoseconds of the monotonic clock. Raises ClockError when the line's time or zone is not known."""
+        """Nanoseconds of the harness's monotonic clock. Raises ClockError when the line's time or zone is not known."""
+        return self.placed(event).mono
+
+    def placed(self, event: LogEvent) -> Event:
+        """The moment of the line as one of the history: on which clock it was read, and how wrong it may be."""
         if event.wall_ns is None or event.file not in self.zones:
             raise ClockError(f"{event.source} has no time that can be placed")
+        clock = self.hosts[event.file]
         wall = event.wall_ns - self.zones[event.file]
+        mono, error = self.points[clock].mono(wall)
+        return Event("log", mono, wall, "log", 0, source=event.source, clock=clock, error=error)
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Both clocks of a host, wherever its part of the history has them, in order of the wall clock."""
+
+    walls: tuple[int, ...]
+    offsets: tuple[int, ...]
+    errors: tuple[int, ...]
+
+    def mono(self, wall: int) -> tuple[int, int]:
         right = bisect_left(self.walls, wall)
         near = min(
             (index for index in (right - 1, right) if 0 <= index < len(self.walls)),
             key=lambda index: abs(self.walls[index] - wall),
         )
-        return wall + self.offsets[near]
+        return wall + self.offsets[near], self.errors[near]
 
 
 def log_clock(history: History, artifacts: Artifacts) -> LogClock:
@@ -52,14 +72,11 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
     Raises ClockError when the wall clock jumped against the monotonic one, when a log's own times run back, or when
     there is nothing to compare with.
     """
-    points = sorted((one.wall, one.mono - one.wall) for one in history.events)
+    points = {clock: _points(events) for clock, events in _by_clock(history).items()}
     if not points:
         raise ClockError("the history is empty")
-    offsets = [offset for _, offset in points]
-    drift = max(offsets) - min(offsets)
-    if drift > JUMP_NS:
-        raise ClockError(f"the wall clock jumped by {drift / 1e9:.3f} s during the run")
     zones: dict[str, int] = {}
+    hosts: dict[str, str] = {}
     latest: dict[str, int] = {}
     for event in artifacts.sdk_events(TRAIN):
         if event.wall_ns is None:
@@ -69,14 +86,45 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
             raise ClockError(f"the times in {event.file} run back by {back / 1e9:.3f} s at line {event.line}")
         latest[event.file] = max(latest.get(event.file, 0), event.wall_ns)
         if event.file not in zones:
-            zones[event.file] = _zone(history, event)
-    return LogClock(tuple(wall for wall, _ in points), tuple(offsets), zones)
+            start = _start(history, event)
+            hosts[event.file] = start.clock
+            zones[event.file] = round((event.wall_ns - start.wall) / _QUARTER_NS) * _QUARTER_NS
+    return LogClock(points, zones, hosts)
 
 
-def _zone(history: History, event: LogEvent) -> int:
-    """Nanoseconds that the log's local time is ahead of UTC, by the start of the process that wrote it."""
-    start = history.first("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else None
+def _named_pid(file: str) -> int:
+    """The process that the name of a log of the SDK ends in; -1 where it ends in none."""
+    _, _, number = file.rpartition(".")
+    return int(number) if number.isascii() and number.isdigit() else -1
+
+
+def _by_clock(history: History) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for one in history.events:
+        found.setdefault(one.clock, []).append(one)
+    return found
+
+
+def _points(events: list[Event]) -> _Points:
+    """Raises ClockError when the host's wall clock jumped."""
+    points = sorted((one.wall, one.mono - one.wall, one.error) for one in events)
+    offsets = tuple(offset for _, offset, _ in points)
+    drift = max(offsets) - min(offsets)
+    if drift > JUMP_NS:
+        raise ClockError(f"the wall clock jumped by {drift / 1e9:.3f} s during the run")
+    return _Points(tuple(wall for wall, _, _ in points), offsets, tuple(error for _, _, error in points))
+
+
+def _start(history: History, event: LogEvent) -> Event:
+    """The start of the process that wrote a log: it knows both clocks of its host, and the log its zone."""
+    starts = history.select("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else []
+    if any(not clock.same for clock in history.clocks.values()):
+        starts = starts or history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
+        if len({one.clock for one in starts}) != 1:
+            known = "on several hosts" if starts else "known on no host"
+            raise ClockError(f"which host wrote {event.file} cannot be told: process {event.pid} is {known}")
+    start = next(iter(starts), None)
     start = start or history.first("attempt.start", attempt=TRAIN)
     if start is None or event.wall_ns is None:
         raise ClockError(f"nothing tells the time zone of {event.file}")
-    return round((event.wall_ns - start.wall) / _QUARTER_NS) * _QUARTER_NS
+    return start

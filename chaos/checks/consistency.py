@@ -17,6 +17,7 @@ from chaos.checks.scope import trains_nothing
 from chaos.checks.spans import NotTold, Span, replayed_spans, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.corruption import stays
 from chaos.plan.model import Plan
 
 NAME = "consistency"
@@ -34,7 +35,10 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         for group in plan.replica_groups:
             if len(group) < 2:
                 continue
-            times = [_judge_state(attempt, moment, group, events, found) for moment, events in sorted(states.items())]
+            times = [
+                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, found)
+                for moment, events in sorted(states.items())
+            ]
             compared += sum(times)
             _judge_coverage(attempt, group, states, found)
     seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
@@ -42,6 +46,17 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     by_log.judge_agreement(logged(plan, history, artifacts), found)
     judge_groups(plan, artifacts, found)
     return found.findings()
+
+
+def _agreeing(plan: Plan, group: tuple[int, ...], step: int) -> tuple[int, ...]:
+    """The ranks of a group that must still agree: a weight that a fault has changed in one of them stays another."""
+    odd = {
+        rank
+        for fault in plan.faults
+        if stays(fault) and step >= int(fault.trigger.get("step", 0))
+        for rank in fault.ranks
+    }
+    return tuple(rank for rank in group if rank not in odd)
 
 
 def _beginning_anew(plan: Plan, history: History) -> list[Span]:

@@ -16,6 +16,12 @@ DAMAGED = "damaged checkpoint"
 RENAMED = "renamed checkpoint"
 """The effects of such faults (chaos.plan.schedule)."""
 
+RECORD = "damaged record"
+"""The effect of one that spoils the record of which checkpoint is the last."""
+
+ABSENT = "absent"
+"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoint_damage)."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -23,11 +29,14 @@ def damage_doubts(
     plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[Doubt]:
     """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
-    if fault.effect not in (DAMAGED, RENAMED):
+    if fault.effect not in (DAMAGED, RENAMED, RECORD):
         return
     rank, file = evidence.get("rank"), str(evidence.get("file"))
     before, after = str(evidence.get("before")), str(evidence.get("after"))
-    if not _DIGEST.fullmatch(before) or not _DIGEST.fullmatch(after):
+    removes = fault.kind == "remove-checkpoint" or (
+        fault.kind == "damage-record" and fault.parameters.get("how", "remove") == "remove"
+    )
+    if not _DIGEST.fullmatch(before) or not (after == ABSENT if removes else _DIGEST.fullmatch(after)):
         yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
     elif (before == after) != (fault.effect == RENAMED):
         seen = "the same content as before" if before == after else "another content than before"
@@ -35,13 +44,30 @@ def damage_doubts(
     if fault.effect == RENAMED and evidence.get("renamed") in (None, file):
         yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
-    own = [save for save in saves if _ends_with(str(save.data.get("path")), file)]
+    if fault.effect == RECORD:
+        yield from _record_doubts(fault, landing, evidence, saves)
+        return
+    # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
+    names = {file, file.removesuffix(".safetensors")}
+    own = [save for save in saves if any(_ends_with(str(save.data.get("path")), name) for name in names)]
     if not own:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
     planned = plan.restore.damaged.get(rank) if plan.restore is not None and isinstance(rank, int) else None
     if planned is not None and evidence.get("step") != planned:
         seen = f"rank {rank}'s file of step {evidence.get('step')} was hit, not that of step {planned}"
         yield seen, (landing.source, *(save.source for save in own[:1]))
+
+
+def _record_doubts(
+    fault: PlannedFault, landing: Event, evidence: dict[str, object], saves: list[Event]
+) -> Iterator[Doubt]:
+    """The record was that of the newest checkpoint that the rank has saved."""
+    last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
+    if last is None or evidence.get("step") != last:
+        seen = (
+            f"rank {evidence.get('rank')}'s record was of step {evidence.get('step')}, its last save is of step {last}"
+        )
+        yield seen, (landing.source, *(save.source for save in saves[-1:]))
 
 
 def loads_made(history: History, rank: int | None = None) -> list[Event]:
@@ -52,9 +78,7 @@ def loads_made(history: History, rank: int | None = None) -> list[Event]:
 def _given_up(history: History, load: Event) -> bool:
     """Whether a load of a file that a fault had damaged did not come to its end."""
     path = str(load.data.get("path"))
-    landings = history.select("fault.landed")
-    shown = [one for landing in landings for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
-    damaged = [one for one in shown if one.get("after") != one.get("before")]
+    damaged = [one for one in _shown(history) if one.get("after") != one.get("before")]
     if not any(_ends_with(path, str(one.get("file"))) for one in damaged):
         return False
     ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
@@ -62,13 +86,31 @@ def _given_up(history: History, load: Event) -> bool:
 
 
 def as_saved(history: History, recorded: str) -> str:
-    """A path that a process recorded, with the name back that a fault has taken from the file: so it was put back."""
-    for landing in history.select("fault.landed"):
-        for one in landing.data.get("evidence") or []:
-            renamed = one.get("renamed") if isinstance(one, dict) else None
-            if isinstance(renamed, str) and _ends_with(recorded, renamed):
-                return PurePosixPath(recorded).with_name(PurePosixPath(str(one.get("file"))).name).as_posix()
+    """The path of the file whose content was loaded under a path that a process recorded.
+
+    A renamed file has its own name back, so it was put back. Under the name of a stale one lay the content of an older
+    file, byte for byte: whoever has loaded it has loaded that file.
+    """
+    for one in _shown(history):
+        renamed, older, file = one.get("renamed"), one.get("older"), str(one.get("file"))
+        if isinstance(renamed, str) and _ends_with(recorded, renamed):
+            return PurePosixPath(recorded).with_name(PurePosixPath(file).name).as_posix()
+        if isinstance(older, str) and _ends_with(recorded, file):
+            return PurePosixPath(*PurePosixPath(recorded).parts[: -len(PurePosixPath(file).parts)], older).as_posix()
     return recorded
+
+
+def is_damaged(history: History, recorded: str) -> bool:
+    """Whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
+    return any(
+        _ends_with(recorded, str(one.get("file"))) and one.get("after") != one.get("before") and not one.get("older")
+        for one in _shown(history)
+    )
+
+
+def _shown(history: History) -> list[dict[str, object]]:
+    landings = history.select("fault.landed")
+    return [one for landing in landings for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
 
 
 def _ends_with(path: str, file: str) -> bool:

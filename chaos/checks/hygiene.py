@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import PurePosixPath
 
 from chaos.checks.acted import TTP
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.broken_off import broken_off
 from chaos.checks.collect import Collector
+from chaos.checks.deaths import wanted_end
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.lost_files import LOST_FILES
-from chaos.checks.on_device import TAKE_RANKS
+from chaos.checks.on_device import REBOOT, TAKE_RANKS
+from chaos.checks.on_node import SILENCED
 from chaos.checks.quarantine import judge_quarantine
 from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
+from chaos.plan.hangs import HANG
 from chaos.plan.model import Plan, PlannedFault
 
 NAME = "hygiene"
-SIGKILL = 9
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -28,16 +30,16 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     felt = [fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES]
     felt.sort(key=lambda fault: (not fault.harmless, _made(history, fault)))  # what comes last decides, if it does harm
-    hit = {rank: fault.kind for fault in felt for rank in fault.ranks}
+    hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
     if trains_to_the_end(plan):
-        _judge_launcher(history, TRAIN, found)
+        _judge_launcher(plan, history, TRAIN, found)
     found.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
         for rank in range(plan.ranks):
             _judge_exit(plan, history, RESUME, rank, None, found)
-        _judge_launcher(history, RESUME, found)
+        _judge_launcher(plan, history, RESUME, found)
         found.settle("every process of the resumed job exits with 0", "they did")
     _judge_healed(plan, history, artifacts, found)
     _judge_left(plan, history, artifacts, found)
@@ -49,7 +51,9 @@ def _made(history: History, fault: PlannedFault) -> int:
     return max((one.mono for one in history.select("fault.injecting", fault=fault.id)), default=0)
 
 
-def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: str | None, found: Collector) -> None:
+def _judge_exit(
+    plan: Plan, history: History, attempt: str, rank: int, fault: PlannedFault | None, found: Collector
+) -> None:
     exits = history.select("rank.exit", attempt=attempt, rank=rank)
     expected, wanted = _wanted_exit(plan, attempt, fault)
     text = f"rank {rank} of attempt {attempt} ends with {expected}"
@@ -58,10 +62,14 @@ def _judge_exit(plan: Plan, history: History, attempt: str, rank: int, fault: st
     replaced = _replaced(plan, attempt, rank, exits)
     for one in exits:
         if one.pid in replaced:
-            _judge_replaced_exit(history, one, text, found)
+            _judge_replaced_exit(plan, history, one, text, found)
         elif replaced and _not_hit(history, one):
             _judge_new(plan, one, found)
-        elif not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+        elif wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+            continue
+        elif one.data.get("signal") is None and one.data.get("code") is None:
+            found.unknown(text, f"process {one.pid} has ended, and nobody can say how", one.source)
+        else:
             found.fail(text, exit_status(one), one.source)
     _judge_identity(history, attempt, rank, exits, text, found)
 
@@ -74,11 +82,14 @@ def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[in
     return {one.pid for one in exits[:-1][:restarts]}
 
 
-def _judge_replaced_exit(history: History, one: Event, expected: str, found: Collector) -> None:
+def _judge_replaced_exit(plan: Plan, history: History, one: Event, expected: str, found: Collector) -> None:
     """A process that was replaced has ended by the fault, or by whoever starts the ranks again; never by itself."""
-    killed = [act for act in history.select("fault.injecting", rank=one.rank) if act.pid == one.pid]
-    if killed and killed[0].data.get("kind") == "kill" and signal_number(one.data.get("signal")) != SIGKILL:
-        found.fail(expected, f"its killed process {one.pid} {exit_status(one)}", one.source)
+    acts = [act for act in history.select("fault.injecting", rank=one.rank) if act.pid == one.pid]
+    made = {act.data.get("fault") for act in acts}
+    ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
+    if ends:
+        if not any(end.was(one) for end in ends):
+            found.fail(expected, f"its process {one.pid}, which a fault has ended, {exit_status(one)}", one.source)
     elif signal_number(one.data.get("signal")) is None and one.data.get("code") == 0:
         found.fail(expected, f"its process {one.pid}, which was replaced, {exit_status(one)}", one.source)
 
@@ -97,16 +108,23 @@ def _judge_new(plan: Plan, one: Event, found: Collector) -> None:
         found.fail(text, exit_status(one), one.source)
 
 
-def _wanted_exit(plan: Plan, attempt: str, fault: str | None) -> tuple[str, Callable[[int | None, int | None], bool]]:
+def _wanted_exit(
+    plan: Plan, attempt: str, fault: PlannedFault | None
+) -> tuple[str, Callable[[int | None, int | None], bool]]:
     """The exit status in words, and a test of signal and code."""
     if attempt == RESUME or plan.mechanism is None or trains_to_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
-    if fault == "suspend":
+    if fault is not None and (fault.kind in SILENCED or fault.effect == HANG):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return "any status", lambda signal, code: True
-    if fault == "kill":
-        return "SIGKILL", lambda signal, code: signal == SIGKILL
-    if fault in TAKE_RANKS:
+    if fault is not None and (end := wanted_end(fault)) is not None:
+        return str(
+            end
+        ), lambda signal, code: (signal, code) == ((end.signal, None) if end.code is None else (None, end.code))
+    if fault is not None and fault.kind == REBOOT:
+        # The kernel that could say how it ended has ended with it; what proves the reboot is the other boot.
+        return "any status, or none", lambda signal, code: signal is not None or code != 0
+    if fault is not None and fault.kind in TAKE_RANKS:
         return (
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
@@ -127,14 +145,16 @@ def _judge_identity(
             found.unknown(expected, seen, start.source, *places(exits))
 
 
-def _judge_launcher(history: History, attempt: str, found: Collector) -> None:
+def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     """The launcher's code counts where the job must end well: under an agent it is 0 even if every rank has died."""
-    expected = f"the launcher of attempt {attempt} exits with 0"
+    killed = [fault for fault in plan.faults if fault.role == "launcher"] if attempt == TRAIN else []
+    end = wanted_end(killed[0]) if killed else None
+    expected = f"the launcher of attempt {attempt} {'exits with 0' if end is None else f'ends with {end}'}"
     exits = [one for one in history.select("launcher.exit", attempt=attempt) if one.data.get("role") != "scheduler"]
     if not exits:
         found.unknown(expected, "no exit status was recorded")
     for one in exits:
-        if one.data.get("code") != 0:
+        if not (one.data.get("code") == 0 if end is None else end.was(one)):
             found.fail(expected, exit_status(one), one.source)
 
 
@@ -158,10 +178,10 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Col
 def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     expected = "no process, port or unfinished file is left"
     events = history.select("hygiene")
-    known = {one.pid for one in history.select("launcher.found")}
-    broken = _broken_off(history, artifacts)
+    known = {(one.pid, one.data.get("node")) for one in history.select("launcher.found")}
+    broken = broken_off(plan, history, artifacts)
     for event in history.select("job.leftovers"):
-        left = [one for one in event.data.get("orphans") or [] if one.get("pid") not in known]
+        left = [one for one in event.data.get("orphans") or [] if (one.get("pid"), one.get("node")) not in known]
         if left:
             seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
             found.fail(expected, seen, event.source)
@@ -192,20 +212,6 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     if unfinished:
         found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
     found.settle(expected, "none is")
-
-
-def _broken_off(history: History, artifacts: Artifacts) -> set[str]:
-    """Temporary names of the periodic checkpoints in the middle of which a fault has struck the rank."""
-    struck = {(one.rank, one.pid) for one in history.select("fault.injecting", attempt=TRAIN)}
-    names = {}
-    for event in ("checkpoint.begin", "checkpoint.end"):
-        names[event] = {
-            (one.rank, one.pid, str(one.data.get("path")))
-            for one in history.select(event, attempt=TRAIN, kind="periodic")
-            if (one.rank, one.pid) in struck
-        }
-    paths = (path for _, _, path in names["checkpoint.begin"] - names["checkpoint.end"])
-    return {artifacts.recorded(str(PurePosixPath(path).with_suffix(".tmp"))) for path in paths}
 
 
 def _processes(listed: list[dict[str, object]]) -> str:

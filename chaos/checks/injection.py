@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.checks import on_device
+from chaos.checks import in_cluster, on_device, on_node
+from chaos.checks.altered import altered_again, altered_doubts
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.beside_ranks import beside_doubts
 from chaos.checks.collect import Collector
+from chaos.checks.conditions import condition_doubts
 from chaos.checks.damage import damage_doubts
+from chaos.checks.deaths import ACTING, acting_doubts, death_doubts, wanted_end
 from chaos.checks.facts import (
     by_rank,
-    exit_status,
     places,
     ranks_text,
     signal_name,
@@ -22,6 +25,7 @@ from chaos.checks.facts import (
     step_of,
 )
 from chaos.checks.finding import Finding
+from chaos.checks.hung import hung_doubts
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
@@ -29,19 +33,19 @@ from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_dou
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
 from chaos.checks.scaled import scaled_doubts, scaled_too_often
 from chaos.checks.severed import severed_doubts
+from chaos.checks.slowed import slowed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
 
 NAME = "injection"
-SIGKILL = 9
 SIGSTOP = 19
 
 _AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load")
 """Phases at which the step itself has ended."""
 
-_SIGNALS = {"kill": SIGKILL, "suspend": SIGSTOP, "terminate": SIGTERM}
+_SIGNALS = {"suspend": SIGSTOP, "terminate": SIGTERM}
 """What the kernel must show of a fault kind. Of other kinds it is the signal that the plan or the injection names."""
 
 
@@ -71,7 +75,7 @@ class _Case:
         """The fault in words."""
         wanted = demands(self.fault.trigger)
         when = " or ".join(map(place_text, wanted.barriers)) or "its trigger"
-        return f"fault {self.fault.id} ({self.fault.kind}) hits {ranks_text(self.fault.ranks)} once, at {when}"
+        return f"fault {self.fault.id} ({self.fault.kind}) hits {_target(self.fault)} once, at {when}"
 
     def unproven(self, seen: str, *where: str) -> None:
         """Say that the fault is not proven."""
@@ -79,6 +83,10 @@ class _Case:
 
     def of_fault(self, event: str) -> list[Event]:
         return self.history.select(event, fault=self.fault.id)
+
+
+def _target(fault: PlannedFault) -> str:
+    return ranks_text(fault.ranks) if fault.role is None else f"the {fault.role}"
 
 
 def _judge(case: _Case) -> None:
@@ -99,6 +107,9 @@ def _judge(case: _Case) -> None:
     if again := raised_again(history=case.history, fault=case.fault):
         ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
         case.found.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
+    if again := altered_again(case.history, case.fault):
+        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        case.found.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
     if not landings:
         case.unproven("no landing of this fault in the history: the fault that was planned was not made")
         case.found.close()
@@ -107,9 +118,9 @@ def _judge(case: _Case) -> None:
     _judge_landing(case, landing, injections)
     _judge_trigger(case, injections)
     own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
-    own |= on_device.PROOFS
+    own = {**own, **on_device.PROOFS, **on_node.PROOFS, **in_cluster.PROOFS}
     proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
-    evidence = f"landed on {ranks_text(case.fault.ranks)}, proven by {proof}, barrier and process identity"
+    evidence = f"landed on {_target(case.fault)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
 
 
@@ -119,6 +130,10 @@ def _repeated(injections: list[Event]) -> bool:
 
 
 def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None:
+    if case.fault.role is not None:
+        for doubt, where in beside_doubts(case.history, case.fault, landing, injections):
+            case.unproven(doubt, *where)
+        return
     planned = set(case.fault.ranks)
     evidence = [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
     hit = {one.get("rank") for one in evidence}
@@ -148,7 +163,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     injection = injections[0]
     if injection.pid != pid:
         case.unproven(f"process {injection.pid} was hit, but the evidence is of process {pid}", injection.source)
-    if landing.mono < injection.mono:
+    if landing.surely_before(injection):
         case.unproven("the landing is recorded before the injection", landing.source, injection.source)
     _judge_identity(case, injection)
     signal = _expected_signal(case.fault, injection)
@@ -156,11 +171,16 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     if signal is not None and seen != signal:
         text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
         case.unproven(text, landing.source)
-    if signal == SIGKILL:
-        _judge_death(case, injection)
+    end = wanted_end(case.fault)
     for doubt, where in (
+        *death_doubts(case.history, case.fault, injection),
+        *acting_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection, evidence),
+        *hung_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
+        *altered_doubts(case.history, case.artifacts, case.fault, demands(case.fault.trigger), landing, injection),
+        *slowed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
         *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
         *storage_doubts(case.fault, landing, evidence),
+        *condition_doubts(case.history, case.fault, landing, evidence),
         *termination_doubts(case.history, case.fault, landing, evidence, injection),
         *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
@@ -168,15 +188,19 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     for doubt, where in (
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
+        *on_node.node_doubts(case.fault, landing, evidence),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
+        *in_cluster.cluster_doubts(case.fault, landing, evidence),
         *damage_doubts(case.plan, case.history, case.fault, landing, evidence),
         *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)
-    _judge_barrier(case, landing, evidence, injection, dead=signal == SIGKILL)
+    _judge_barrier(case, landing, evidence, injection, dead=end is not None)
 
 
 def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
+    if (end := wanted_end(fault)) is not None:
+        return end.signal
     if fault.kind in _SIGNALS:
         return _SIGNALS[fault.kind]
     return signal_number(fault.parameters.get("signal", injection.data.get("signal")))
@@ -187,7 +211,12 @@ def _judge_identity(case: _Case, injection: Event) -> None:
     rank, attempt, pid = injection.rank, injection.attempt, injection.pid
     found = [one for one in case.history.select("rank.found", attempt=attempt, rank=rank) if one.pid == pid]
     started = [one for one in case.history.select("agent.start", attempt=attempt, rank=rank) if one.pid == pid]
-    launchers = [one for one in case.history.select("launcher.found", attempt=attempt) if one.pid == pid]
+    node = found[0].data.get("node") if found else None  # nodes may have PIDs of their own
+    launchers = [
+        one
+        for one in case.history.select("launcher.found", attempt=attempt)
+        if one.pid == pid and one.data.get("node") == node
+    ]
     if launchers:
         role = launchers[0].data.get("role", "launcher")
         case.unproven(f"process {pid} was the {role} and not rank {rank}", launchers[0].source, injection.source)
@@ -206,19 +235,6 @@ def _judge_identity(case: _Case, injection: Event) -> None:
 
 def _differs(one: object, other: object) -> bool:
     return one is not None and other is not None and one != other
-
-
-def _judge_death(case: _Case, injection: Event) -> None:
-    rank, pid = injection.rank, injection.pid
-    exits = [one for one in case.history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
-    if not exits:
-        case.unproven(f"no exit status of rank {rank} (process {pid})", injection.source)
-        return
-    if signal_number(exits[0].data.get("signal")) != SIGKILL:
-        seen = f"rank {rank} {exit_status(exits[0])}, not killed by SIGKILL: the fault that was planned was not made"
-        case.unproven(seen, exits[0].source)
-    if exits[0].mono < injection.mono:
-        case.unproven(f"rank {rank} had ended before the injection", exits[0].source, injection.source)
 
 
 def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], injection: Event, *, dead: bool) -> None:
@@ -251,7 +267,7 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
     if own_place != held:
         seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing of its place'}"
         case.unproven(f"{seen}; the evidence says {place_text(held)}", reached.source, landing.source)
-    if injection.mono < reached.mono:
+    if injection.surely_before(reached):
         case.unproven(f"rank {rank} was hit before it reached the barrier", injection.source, reached.source)
     if dead:
         _judge_silence(case, reached)
@@ -267,8 +283,8 @@ def _own_events(history: History, like: Event) -> list[Event]:
 
 
 def _judge_silence(case: _Case, reached: Event) -> None:
-    """A process that was killed at the barrier has nothing to say after it."""
-    later = [one for one in _own_events(case.history, reached) if one.seq > reached.seq]
+    """A process that was ended at the barrier has nothing to say after it, but that it is about to end itself."""
+    later = [one for one in _own_events(case.history, reached) if one.seq > reached.seq and one.event != ACTING]
     if str(reached.data.get("phase")).startswith(HANDLER):
         # The handler runs in a thread of its own, and only this thread is held.
         later = [one for one in later if one.event == "handler.exit" and one.data.get("name") == _handler(reached)]
@@ -303,15 +319,21 @@ def _judge_trigger(case: _Case, injections: list[Event]) -> None:
         return
     act = min(injections, key=lambda one: one.mono)
     for seconds in wanted.elapsed:
-        firsts = [events[0].mono for events in by_rank(case.history, "step.begin", act.attempt or "").values()]
+        # The harness counts from when it knew of them all: an error of their clocks is in its favour.
+        begun = [events[0] for events in by_rank(case.history, "step.begin", act.attempt or "").values()]
+        firsts = [one.mono - one.error for one in begun]
         if len(firsts) < case.plan.ranks:
             case.unproven("the start of elapsed time is not known: not every rank has a first step", act.source)
         elif act.mono - max(firsts) < seconds * 1e9:
             case.unproven(f"injected {(act.mono - max(firsts)) / 1e9:.3f} s after the first step", act.source)
     for other in wanted.after:
         before = case.history.select("fault.landed", fault=other)
-        if not before or before[0].mono > act.mono:
+        if not before or act.surely_before(before[0]):
             case.unproven(f"injected before fault {other} had landed", act.source)
+    for other in wanted.healed:
+        over = case.history.select("fault.healed", fault=other)
+        if not over or over[0].mono > act.mono:
+            case.unproven(f"injected before fault {other} had ended", act.source)
     for line in wanted.logs:
         if not case.artifacts.log_contains(act.attempt or "", str(line.get("contains")), line.get("rank")):
             case.unproven(f"no log of the job contains {line.get('contains')!r}", act.source)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why."""
+    """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why.
+
+    ``error``: it may be longer or shorter by so many nanoseconds, since its ends were seen on clocks of two hosts.
+    """
 
     name: str
     nanoseconds: int | None
     reason: str = ""
     where: tuple[str, ...] = ()
+    error: int = 0
 
     @property
     def seconds(self) -> float | None:
@@ -24,10 +28,12 @@ class Phase:
 class Recovery:
     """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
 
-    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any.
+    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any. ``error`` is that of the
+    total, as of a phase.
     """
 
     mechanism: str | None
     phases: tuple[Phase, ...] = ()
     total: int | None = None
     reason: str = ""
+    error: int = 0

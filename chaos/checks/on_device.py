@@ -19,6 +19,9 @@ PROOFS: Mapping[str, str] = {
 }
 """What the evidence of a kind is, in words."""
 
+ON_CARDS = frozenset({LINK, RESET})
+"""Kinds that disturb a card, which the cluster may quarantine for it."""
+
 TAKE_RANKS = frozenset({RESET, REBOOT})
 """Kinds that end a rank's process in a way of which only the failure is known."""
 
@@ -45,7 +48,7 @@ def device_doubts(
         for one in own:
             if one.data.get("signal") is None and one.data.get("code") in (0, None):
                 yield f"rank {rank} {exit_status(one)}, as if its chip had not been reset", (one.source,)
-            elif one.mono < injection.mono:
+            elif one.surely_before(injection):
                 yield f"rank {rank} had ended before the reset", (one.source, injection.source)
     else:
         boot = evidence.get("boot")

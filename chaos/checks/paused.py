@@ -63,7 +63,7 @@ def paused_doubts(
         return
     rank, told = injection.rank, evidence.get("paused")
     assert rank is not None
-    own = [one for one in halts(history, rank) if one.noticed.mono >= injection.mono]
+    own = [one for one in halts(history, rank) if not one.noticed.surely_before(injection)]
     if not isinstance(told, int):
         yield f"the evidence for rank {rank} has no step after which it is paused", (landing.source,)
     if not own:
@@ -74,7 +74,7 @@ def paused_doubts(
         yield f"rank {rank} was paused after step {first.step}; the evidence says {told}", (first.enter.source,)
     if first.enter.pid != injection.pid:
         yield f"process {first.enter.pid} was paused, not process {injection.pid}", (first.enter.source,)
-    if landing.mono < first.noticed.mono:
+    if landing.surely_before(first.noticed):
         yield f"the landing is recorded before rank {rank} was paused", (landing.source, first.noticed.source)
-    if first.exit is not None and first.exit.mono < landing.mono:
+    if first.exit is not None and first.exit.surely_before(landing):
         yield f"rank {rank} went on before the landing", (landing.source, first.exit.source)

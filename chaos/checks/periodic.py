@@ -64,6 +64,8 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from."""
+    if plan.restore is not None and plan.restore.unrecorded:
+        return  # what is left of the record is the evidence of the fault
     expected = "no step is left of which every replica group has a file"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(plan.replica_groups) for rank in group}
@@ -93,13 +95,22 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
 def judge_refusal(history: History, artifacts: Artifacts, found: Collector) -> None:
     """There the job started again says so and ends; above all it does not begin from the start without a word."""
     expected = "the job started again finds nothing to go on from, says so and ends"
-    for event in ("load.begin", "step.begin"):
-        for one in history.select(event, attempt=RESUME):
-            found.fail(expected, f"rank {one.rank} has recorded {event}", one.source)
+    # A load of a damaged file that did not come to its end is none.
+    for one in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
+        found.fail(expected, f"rank {one.rank} has recorded {one.event}", one.source)
     refused = [one for one in history.select("rank.exit", attempt=RESUME) if one.data.get("code") not in (None, 0)]
     if not refused:
         found.unknown(expected, "no rank of attempt resume has ended with an error of its own")
     for one in refused:
-        if not artifacts.log_contains(RESUME, REFUSAL, one.rank):
+        if not _says_why(artifacts, one.rank):
             found.unknown(expected, f"the log of rank {one.rank} does not say why it ended", one.source)
     found.settle(expected, f"{len(refused)} ranks did", *(one.source for one in refused))
+
+
+def _says_why(artifacts: Artifacts, rank: int | None) -> bool:
+    """Whether a rank's log says that a checkpoint is missing or damaged: in the rehearsal's words, or in those of
+    MindSpore and MindFormers that are known."""
+    if artifacts.log_contains(RESUME, REFUSAL, rank):
+        return True
+    events = [] if rank is None else artifacts.worker_events(RESUME, rank)
+    return any(event.kind in ("checkpoint.missing", "checkpoint.damaged") for event in events)

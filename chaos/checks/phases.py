@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from chaos.checks.acted import TRE, TTP, mechanisms
@@ -35,8 +35,20 @@ class MarkerError(Exception):
 
 @dataclass(frozen=True)
 class _Moment:
+    """A moment, and how wrong its time may be against those of another host's clock, as in an event."""
+
     mono: int
     where: str
+    clock: str = ""
+    error: int = 0
+
+    @classmethod
+    def of(cls, event: Event) -> _Moment:
+        return cls(event.mono, event.source, event.clock, event.error)
+
+    def may_be_off(self, other: _Moment) -> int:
+        """Nanoseconds by which the time between both may be wrong."""
+        return 0 if self.clock == other.clock else self.error + other.error
 
 
 @dataclass
@@ -60,15 +72,15 @@ class _Run:
         """The first log line of a kind that is not from before ``after``."""
         clock = self.clock()
         try:
-            times = [(clock.mono(one), one.source) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
+            times = [_Moment.of(clock.placed(one)) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
         except ClockError as error:
             raise MarkerError(str(error)) from error
-        later = [moment for moment in times if moment[0] >= after - SLACK_NS]
+        later = [moment for moment in times if moment.mono >= after - SLACK_NS - moment.error]
         if times and not later:
-            raise MarkerError(f"{what} is logged before the fault: {times[0][1]}")
+            raise MarkerError(f"{what} is logged before the fault: {times[0].where}")
         if not later:
             raise MarkerError(f"{what} is not in the SDK's logs")
-        return _Moment(*min(later))
+        return min(later, key=lambda one: (one.mono, one.where))
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
@@ -91,7 +103,7 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
         start = _begin(history, spans(plan, history)[-1])
     except NotTold as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
-    begin = next(_Moment(one.mono, one.source) for one in acts if one.mono >= start)
+    begin = next(_Moment.of(one) for one in acts if one.mono >= start)
     return _assemble(acted, begin, list(_ends(run, begin)))
 
 
@@ -124,7 +136,7 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
     """The end of each phase, or why it is not known."""
     if run.plan.mechanism == RSC:
         for name, end in restart_ends(run.plan, run.history, begin.mono):
-            yield name, end if isinstance(end, str) else _Moment(end.mono, end.source)
+            yield name, end if isinstance(end, str) else _Moment.of(end)
         return
     markers: dict[str, Callable[[_Run, int], _Moment]] = {
         "detection": _noticed,
@@ -139,7 +151,7 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
     }
     if run.plan.mechanism == TRE:
         for name, end in phase_ends(run.plan, run.history, begin.mono):
-            yield name, end if isinstance(end, str) else _Moment(end.mono, end.source)
+            yield name, end if isinstance(end, str) else _Moment.of(end)
         return
     if run.plan.mechanism == "TSP":
         markers |= {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
@@ -158,27 +170,28 @@ def _assemble(mechanism: str | None, begin: _Moment, ends: list[tuple[str, _Mome
     before: _Moment | str = begin
     for name, end in ends:
         if isinstance(end, _Moment) and isinstance(before, _Moment):
-            if end.mono < before.mono - SLACK_NS:
+            if end.mono < before.mono - SLACK_NS - end.may_be_off(before):
                 early = (before.mono - end.mono) / 1e9
                 end = f"its end ({end.where}) is {early:.3f} s before its beginning ({before.where})"
             elif end.mono < before.mono:
-                end = _Moment(before.mono, end.where)
+                end = replace(end, mono=before.mono)
         if isinstance(end, _Moment) and isinstance(before, _Moment):
-            phases.append(Phase(name, end.mono - before.mono, "", (before.where, end.where)))
+            where = (before.where, end.where)
+            phases.append(Phase(name, end.mono - before.mono, "", where, end.may_be_off(before)))
         else:
             reason = end if isinstance(end, str) else f"its beginning is not known: {before}"
             phases.append(Phase(name, None, reason))
         before = end
     if isinstance(before, str):
         return Recovery(mechanism, tuple(phases), None, before)
-    return Recovery(mechanism, tuple(phases), before.mono - begin.mono)
+    return Recovery(mechanism, tuple(phases), before.mono - begin.mono, error=before.may_be_off(begin))
 
 
 def _first_of(events: list[Event], after: int, what: str) -> _Moment:
     later = [one for one in events if one.mono >= after]
     if not later:
         raise MarkerError(f"{what} is not in the history")
-    return _Moment(later[0].mono, later[0].source)
+    return _Moment.of(later[0])
 
 
 def _last_of_ranks(run: _Run, events: list[Event], what: str, ranks: int) -> _Moment:
@@ -189,7 +202,7 @@ def _last_of_ranks(run: _Run, events: list[Event], what: str, ranks: int) -> _Mo
     if len(firsts) < ranks:
         raise MarkerError(f"{what} is recorded for {len(firsts)} of {ranks} ranks")
     last = max(firsts.values(), key=lambda one: one.mono)
-    return _Moment(last.mono, last.source)
+    return _Moment.of(last)
 
 
 def _noticed(run: _Run, after: int) -> _Moment:
@@ -248,7 +261,7 @@ def _stops(run: _Run, after: int) -> list[Halt]:
 
 def _paused(run: _Run, after: int) -> _Moment:
     last = max((one.noticed for one in _stops(run, after)), key=lambda one: one.mono)
-    return _Moment(last.mono, last.source)
+    return _Moment.of(last)
 
 
 def _told_to_go_on(run: _Run, after: int) -> _Moment:
@@ -285,7 +298,7 @@ def _exited(run: _Run, after: int) -> _Moment:
     seen, wanted = {one.rank for one in exits}, set(range(run.plan.ranks)) - suspended
     if not exits or not wanted <= seen:
         raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
-    return _Moment(exits[-1].mono, exits[-1].source)
+    return _Moment.of(exits[-1])
 
 
 def _relaunched(run: _Run, after: int) -> _Moment:
@@ -303,7 +316,7 @@ def _loaded(run: _Run, after: int) -> _Moment:
     last: dict[int | None, Event] = {one.rank: one for one in ends}
     if len(last) < run.plan.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {run.plan.ranks} ranks")
-    return _Moment(ends[-1].mono, ends[-1].source)
+    return _Moment.of(ends[-1])
 
 
 def _first_begun(run: _Run, after: int) -> _Moment:
@@ -318,7 +331,7 @@ def _first_begun(run: _Run, after: int) -> _Moment:
         if one.mono <= ends.get(rank, 0)
     ]
     last = max(ready, key=lambda one: one.mono, default=None)
-    return begun if last is None or last.mono <= begun.mono else _Moment(last.mono, last.source)
+    return begun if last is None or last.mono <= begun.mono else _Moment.of(last)
 
 
 def _first_ended(run: _Run, after: int) -> _Moment:

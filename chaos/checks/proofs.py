@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from chaos.checks.altered import KINDS as ALTERING
+from chaos.checks.conditions import SHOWN
+from chaos.checks.deaths import OWN_ENDS
 from chaos.checks.facts import exit_status, signal_name, signal_number
+from chaos.checks.hung import KINDS as HANGS
 from chaos.checks.raised import Doubt
 from chaos.checks.scaled import KIND as SPIKE
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.hangs import SLOW
 from chaos.plan.model import PlannedFault
 
-REFUSALS = {"disk-full": "ENOSPC", "read-only": "EROFS"}
-"""Storage faults, and the error with which the kernel must have refused a file."""
+REFUSALS: Mapping[str, tuple[str, ...]] = {
+    "disk-full": ("ENOSPC",),
+    "read-only": ("EROFS",),
+    "io-error": ("EIO",),
+    "storage-gone": ("ENOENT",),
+    "no-permission": ("EPERM", "EACCES"),
+}
+"""Storage faults, and the errors with one of which the kernel must have refused a file."""
 
-DAMAGES = ("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "rename-checkpoint")
+DAMAGES = (
+    *("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "rename-checkpoint", "remove-checkpoint"),
+    "damage-record",
+    "partial-checkpoint",
+)
 """Faults of checkpoints that lie where they were saved."""
 
 TERMINATE = "terminate"
@@ -24,8 +39,13 @@ SIGTERM = 15
 PROOFS: Mapping[str, str] = {
     **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
     **dict.fromkeys(DAMAGES, "the digests of the file before and after"),
+    **{kind: words for kind, (_, words) in SHOWN.items()},
     TERMINATE: "the kernel's word that the signal was taken",
     LINK: "the rank's own record that its link is down",
+    **dict.fromkeys(OWN_ENDS, "exit status and the rank's own record that it was about to end"),
+    **dict.fromkeys(HANGS, "the rank's own record that it begins to wait, and its silence afterwards"),
+    **dict.fromkeys(ALTERING, "the rank's own record of the value before and after, and a state that differs"),
+    SLOW: "the rank's own record of how long it waited, and the times of its steps",
     SPIKE: "the rank's own record of the factor, the norm of the reduced gradients",
 }
 """What the evidence of a kind is, in words."""
@@ -37,9 +57,12 @@ def storage_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, obje
     if wanted is None:
         return
     rank, refused = evidence.get("rank"), evidence.get("refused")
-    if refused != wanted:
-        yield f"where rank {rank} saves the kernel refused a file with {refused}, not with {wanted}", (landing.source,)
-    if not evidence.get("mount"):
+    if refused not in wanted:
+        seen = f"where rank {rank} saves the kernel refused a file with {refused}, not with {' or '.join(wanted)}"
+        yield seen, (landing.source,)
+    if fault.kind == "no-permission" and not evidence.get("directory"):
+        yield f"what has become of the directory of rank {rank} is not in the evidence", (landing.source,)
+    elif fault.kind != "no-permission" and not evidence.get("mount"):
         yield f"what rank {rank} sees mounted is not in the evidence", (landing.source,)
 
 
@@ -59,7 +82,7 @@ def termination_doubts(
         if evidence.get("pending") is not False:
             yield f"the signal still waited at rank {rank}", (landing.source,)
         own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-        if not exits and not any(one.mono > injection.mono for one in own):
+        if not exits and not any(injection.surely_before(one) for one in own):
             yield f"rank {rank} neither recorded anything after the signal nor ended", (landing.source,)
         return
     if not exits:

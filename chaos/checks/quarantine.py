@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.checks.collect import Collector
 from chaos.checks.facts import text_list
-from chaos.checks.on_device import PROOFS
+from chaos.checks.on_device import ON_CARDS
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -13,7 +13,7 @@ EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"
 
 def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
     """Judge what was seen before and after. Nothing for a run without faults of a device."""
-    if not any(fault.kind in PROOFS for fault in plan.faults):
+    if not any(fault.kind in ON_CARDS for fault in plan.faults):
         return
     events = history.select("quarantine")
     if not events:

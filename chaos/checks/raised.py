@@ -15,7 +15,7 @@ from chaos.history.reader import History
 from chaos.plan.mechanism import LOW_LEVEL, MEMORY
 from chaos.plan.model import PlannedFault
 
-KINDS = ("uce", "ecc", "hcce")
+KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 """Fault kinds that are raised inside the rank."""
 
 Doubt = tuple[str, tuple[str, ...]]
@@ -60,10 +60,14 @@ def raised_doubts(
         where = place_text(point) if point else "an unknown place"
         seen = f"rank {rank} raised it at {where}: the fault that was planned was not made"
         yield seen, (raised.source,)
+    for name in ("type", "text"):
+        asked = fault.parameters.get(name)
+        if asked is not None and raised.data.get(name) != asked:
+            yield f"rank {rank} raised the {name} {raised.data.get(name)!r}, not {asked!r}", (raised.source,)
     yield from _not_lost(fault, raised)
-    if raised.mono < injection.mono:
+    if raised.surely_before(injection):
         yield f"rank {rank} raised it before it was injected", (raised.source, injection.source)
-    if landing.mono < raised.mono:
+    if landing.surely_before(raised):
         yield f"the landing is recorded before rank {rank} raised it", (landing.source, raised.source)
     yield from _not_alive(history, raised)
 
@@ -82,7 +86,7 @@ def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
     own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
     said_more = any(one.seq > raised.seq for one in own)
     for one in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
-        if one.mono < raised.mono:
+        if one.surely_before(raised):
             yield f"rank {raised.rank} had ended before it raised it", places([one, raised])
         elif signal_number(one.data.get("signal")) is not None and not said_more:
             yield f"rank {raised.rank} {exit_status(one)} at the moment of the error", places([one, raised])

@@ -77,16 +77,16 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
     known = processes(history, attempt)
     planned = [one for recovery in plan.recoveries for one in recovery.restarted] if attempt == TRAIN else []
     ranks = {rank for rank, pids in known.items() if len(pids) <= 1 + planned.count(rank)}
-    agents = {one.pid for one in history.select("agent.start", attempt=attempt)}
-    identified = {one.pid for one in history.select("rank.found", attempt=attempt)}
+    agents = {(one.rank, one.pid) for one in history.select("agent.start", attempt=attempt)}
+    identified = {(one.rank, one.pid) for one in history.select("rank.found", attempt=attempt)}
     for one in history.select("rank.found", attempt=attempt):
-        if one.rank in ranks and one.pid not in agents:
+        if one.rank in ranks and (one.rank, one.pid) not in agents:
             seen = f"no history of rank {one.rank} in attempt {attempt}, though its process {one.pid} was found"
             found.unknown(expected, seen, one.source)
     # One that ends before it trains may be gone before the harness has looked.
     trained = {(one.rank, one.pid): one for one in reversed(history.select("step.begin", attempt=attempt))}
     for (rank, pid), one in sorted(trained.items(), key=str):
-        if rank in ranks and pid not in identified:
+        if rank in ranks and (rank, pid) not in identified:
             seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
             found.unknown(expected, seen, one.source)
 
@@ -116,13 +116,26 @@ def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> Non
 
 
 def _judge_boots(history: History, found: Collector) -> None:
-    expected = "all monotonic times are of one boot of one host"
+    expected = "all monotonic times are of one clock, or of clocks whose offset was measured"
     starts: dict[tuple[object, object], Event] = {}
     for one in history.select("writer.start"):
         starts.setdefault((one.data.get("host"), one.data.get("boot")), one)
+    unmeasured = {where: one for where, one in starts.items() if where not in history.clocks}
+    own = history.first("writer.start", writer="harness")
+    if own is not None:
+        unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
     if not starts:
         found.unknown(expected, "no writer says where it ran")
-    elif len(starts) > 1:
-        seen = f"{len(starts)} hosts or boots: their monotonic clocks cannot be compared"
-        found.unknown(expected, seen, *(one.source for one in starts.values()))
-    found.settle(expected, "they are")
+    elif len(unmeasured) > 1:
+        seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
+        found.unknown(expected, seen, *(one.source for one in unmeasured.values()))
+    found.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
+
+
+def _clock_texts(history: History) -> list[str]:
+    """What is known of the clocks that are not the harness's own."""
+    return [
+        f"{host} is {clock.measured[0].offset / 1e9:.6f} s ahead of the harness, ± {clock.error / 1e6:.3f} ms"
+        for (host, _), clock in sorted(history.clocks.items())
+        if not clock.same
+    ]

@@ -6,6 +6,7 @@ from chaos.checks.aids import judge_aids
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
+from chaos.checks.measured import Phase
 from chaos.checks.phases import measure
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -14,36 +15,37 @@ NAME = "recovery"
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
-    """Judge each phase, and the total. A phase that cannot be measured is unknown, with or without a budget."""
+    """Judge each phase, and the total. A phase that cannot be measured is unknown, with or without a budget.
+
+    So is a budget that is missed or kept by less than the clocks of two hosts may be wrong.
+    """
     found = Collector(NAME)
     recovery = measure(plan, history, artifacts)
     for phase in recovery.phases:
         budget = plan.budget.phases.get(phase.name)
-        _judge(plan, phase.name, phase.nanoseconds, budget, phase.reason, phase.where, found)
+        _judge(plan, phase, budget, found)
     if recovery.phases:
         where = recovery.phases[-1].where
-        _judge(plan, "total", recovery.total, plan.budget.total, recovery.reason, where, found)
+        total = Phase("total", recovery.total, recovery.reason, where, recovery.error)
+        _judge(plan, total, plan.budget.total, found)
     judge_aids(plan, history, artifacts, found)
     return found.findings()
 
 
-def _judge(
-    plan: Plan,
-    name: str,
-    nanoseconds: int | None,
-    budget: float | None,
-    reason: str,
-    where: tuple[str, ...],
-    found: Collector,
-) -> None:
-    line = _line(plan, name)
-    what = f"{name}{_of_which(plan)}"
+def _judge(plan: Plan, phase: Phase, budget: float | None, found: Collector) -> None:
+    line = _line(plan, phase.name)
+    what = f"{phase.name}{_of_which(plan)}"
     expected = f"{what} is measured" if budget is None else f"{what} ≤ {budget:g} s"
-    if nanoseconds is None:
-        found.unknown(expected, reason, line)
-    elif budget is not None and nanoseconds > budget * 1e9:
-        found.fail(expected, seconds(nanoseconds), line, *where)
-    found.settle(expected, "" if nanoseconds is None else seconds(nanoseconds), line, *where)
+    if phase.nanoseconds is None:
+        found.unknown(expected, phase.reason, line)
+        found.close()
+        return
+    seen = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
+    if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
+        found.unknown(expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where)
+    elif budget is not None and phase.nanoseconds > budget * 1e9:
+        found.fail(expected, seen, line, *phase.where)
+    found.settle(expected, seen, line, *phase.where)
 
 
 def _of_which(plan: Plan) -> str:

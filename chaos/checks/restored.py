@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.damage import as_saved, loads_made
+from chaos.checks.damage import as_saved, is_damaged, loads_made
 from chaos.checks.facts import RESUME, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
@@ -82,6 +82,8 @@ def _judge_file(
     except CheckpointError as error:
         found.unknown(LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where)
         return None
+    if is_damaged(history, recorded):
+        found.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where)
     if step != saved:
         found.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
     return file

@@ -50,14 +50,14 @@ def scaled_doubts(
             yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (one.source,)
         if (point := barrier(one.data.get("step"), one.data.get("phase"))) not in wanted.barriers:
             yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (one.source,)
-        if one.mono < injection.mono:
+        if one.surely_before(injection):
             yield f"rank {rank} scaled them before it was told to", (one.source, injection.source)
         yield from _norm_doubts(plan, history, fault, one)
-    if landing.mono < records[0].mono:
+    if landing.surely_before(records[0]):
         yield f"the landing is recorded before rank {rank} scaled them", (landing.source, records[0].source)
     for gone in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
         number = signal_number(gone.data.get("signal"))
-        if gone.mono < records[0].mono:
+        if gone.surely_before(records[0]):
             yield f"rank {rank} had {exit_status(gone)} before it scaled them ({signal_name(number)})", (gone.source,)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaos.checks.facts import ranks_text
 from chaos.checks.twin import NONE
+from chaos.plan.corruption import stays
 from chaos.plan.model import PHASES, Plan
 
-_FIRST = {(1, "step.begin"), (1, "forward"), (1, "allreduce.enter")}
+_FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("loss", f"losses after step {until + 1} against the fault-free run", reason))
         states = f"weights and optimizer state after step {until}" if until > 0 else "weights and optimizer state"
         left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
+    for fault in plan.faults:
+        if stays(fault):
+            what = (
+                f"{ranks_text(fault.ranks)} against the rest of its replica group from step {fault.trigger.get('step')}"
+            )
+            reason = f"fault {fault.id} changes a weight there, and nothing is promised to notice"
+            left.append(NotChecked("consistency", what, reason))
+    if plan.comparable is not None and plan.comparable.finite_until is not None:
+        what = f"that losses and gradients after step {plan.comparable.finite_until} are finite"
+        left.append(NotChecked("loss", what, plan.comparable.why))
     if trains_nothing(plan):
         reason = "the plan lets no rank finish a step"
         left.append(NotChecked("loss", "losses, gradients and weights", reason))

@@ -37,9 +37,9 @@ def severed_doubts(
     if wanted.barriers and point not in wanted.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank}'s link went down at {where}: the fault that was planned was not made", (severed.source,)
-    if severed.mono < injection.mono:
+    if severed.surely_before(injection):
         yield f"rank {rank}'s link was down before the injection", (severed.source, injection.source)
-    if landing.mono < severed.mono:
+    if landing.surely_before(severed):
         yield f"the landing is recorded before rank {rank}'s link was down", (landing.source, severed.source)
     ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
     if any(one.mono > severed.mono for one in ended):

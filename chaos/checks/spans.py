@@ -13,6 +13,13 @@ PAUSING = frozenset({"TSP"})
 """Mechanisms after which no rank begins its training anew: it only waited."""
 
 
+_JUDGED = ("handler.enter", "handler.exit", "train.begin", "agent.start", "load.begin", "load.end")
+"""What rules ask the time of to know which recovery it belongs to."""
+
+_JUDGED_OF_PAUSES = (*_JUDGED, "pause.enter")
+"""The same where the plan has a pause. Elsewhere ranks pass that point after every step, and nobody asks when."""
+
+
 class NotTold(Exception):
     """The recoveries cannot be told apart. The text says what is missing."""
 
@@ -94,6 +101,9 @@ def spans(plan: Plan, history: History) -> list[Span]:
     if begins != sorted(begins):
         raise NotTold("the faults were not made in the order of the plan")
     ends = [*begins[1:], _unanswered(plan, history)]
+    paused = any(recovery.mechanism in PAUSING for recovery in plan.recoveries)
+    borders = [one for one in (*begins, ends[-1]) if one is not None]
+    _untold(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
     found = []
     for number, (chain, faults, begin, end) in enumerate(zip(chains, struck, begins, ends, strict=True), 1):
         last = chain[-1]
@@ -109,6 +119,25 @@ def replayed_spans(plan: Plan, history: History) -> list[Span]:
         for span in spans(plan, history)
         if span.recovery is not None and span.recovery.mechanism not in ENDING | PAUSING
     ]
+
+
+def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> None:
+    """Raise NotTold where two hosts' clocks leave open in which recovery something was done.
+
+    Only what rules look at counts, and that comes after its fault has been noticed; steps end all the time.
+    """
+    near = [
+        one
+        for name in judged
+        for one in history.select(name)
+        if one.error and any(abs(one.mono - border) <= one.error for border in borders)
+    ]
+    if near:
+        first = near[0]
+        raise NotTold(
+            f"the clocks of two hosts do not tell whether {first.event} of rank {first.rank} ({first.source}) was "
+            f"before or after a fault: they may be wrong by {first.error / 1e6:.3f} ms"
+        )
 
 
 def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:

@@ -51,7 +51,7 @@ def _who(refused: Event) -> str:
 def _trained_after(history: History, refused: Event) -> Event | None:
     if _was_known(history, refused):
         return None
-    begun = (one for one in history.select("step.begin", pid=refused.pid) if one.mono > refused.mono)
+    begun = (one for one in history.select("step.begin", pid=refused.pid) if refused.surely_before(one))
     return next(begun, None)
 
 

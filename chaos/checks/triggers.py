@@ -20,8 +20,8 @@ HANDLER = "handler."
 class Demands:
     """Conditions of a trigger, flattened.
 
-    Every member of ``barriers``, ``elapsed`` (seconds), ``logs`` and ``after`` must hold when ``every`` is True, at
-    least one of them otherwise.
+    Every member of ``barriers``, ``elapsed`` (seconds), ``logs``, ``after`` and ``healed`` must hold when ``every`` is
+    True, at least one of them otherwise.
     """
 
     barriers: tuple[Barrier, ...]
@@ -29,6 +29,7 @@ class Demands:
     logs: tuple[dict[str, Any], ...]
     after: tuple[str, ...]
     every: bool
+    healed: tuple[str, ...] = ()
 
 
 def demands(trigger: dict[str, Any]) -> Demands:
@@ -42,6 +43,7 @@ def demands(trigger: dict[str, Any]) -> Demands:
         logs=tuple(part["log"] for part in parts if part.get("log")),
         after=tuple(part["after"] for part in parts if part.get("after")),
         every=not _has_alternatives(trigger),
+        healed=tuple(part["healed"] for part in parts if part.get("healed")),
     )
 
 

@@ -94,13 +94,13 @@ class Twin:
 
     def _early_difference(self) -> tuple[str, tuple[str, ...]] | None:
         acts = self.history.select("fault.injecting")
-        first_act = min((act.mono for act in acts), default=None)
+        first_act = min(acts, key=lambda act: act.mono, default=None)
         if first_act is None:
             return None
         for rank, own in digests(self.history, TRAIN).items():
             for step, ours in sorted(own.items()):
                 other = self.digests.get(rank, {}).get(step)
-                if ours.mono >= first_act or other is None:
+                if not ours.surely_before(first_act) or other is None:
                     continue
                 what = self._difference(ours, other)
                 if what:

@@ -11,7 +11,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.run.machine import BASE, LATER, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+from chaos.run.machine import BASE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
 
 
 @click.command("doctor", short_help="Show what this machine can run, and what is missing.")
@@ -81,14 +81,14 @@ def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tupl
 
 
 def _everything() -> dict[str, tuple[str, ...]]:
-    """Needs of every job kind and platform that is registered, and of the platforms to come."""
+    """Needs of every job kind and platform that is registered."""
     from chaos.registry import registry
 
     found: dict[str, tuple[str, ...]] = {}
     for group in ("jobs", "platforms"):
         members = registry(group)
         found.update({name: needs_of(members.load(name)) for name in members.names()})
-    return {**found, **{name: (*BASE, name) for name in LATER if name not in found}}
+    return found
 
 
 def _print(

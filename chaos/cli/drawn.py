@@ -15,7 +15,7 @@ import yaml
 
 from chaos.registry import registry
 from chaos.run.prepare import known_names, plan_cell
-from chaos.run.recoveries import MECHANISMS, MIXED, acting, propose, recovers
+from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, propose, recovers
 from chaos.run.soak import VERDICTS, SoakRun
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _TRIES = 500
 """Proposals for one scenario; so many impossible ones in a row mean that nothing like it is possible."""
+_MINDSPORE = frozenset({"rehearsal"})
+"""Kinds whose steps are counted by MindSpore: what it is known to do wrong (docs/findings.md) is no good recovery."""
+
 _WIDELY = ("plain",)
 """Kinds of jobs that start so fast that each may have a fault-free run of its own."""
 
@@ -72,7 +75,7 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path) -> 
             plan = plan_cell(loaded, loaded.cells[0])
         except ScenarioError:
             continue
-        if recovers(plan):
+        if recovers(plan) and not (kind in _MINDSPORE and counts_within_epoch(plan)):
             return Drawn(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()
     raise click.UsageError(f"no good recovery of {mechanism} could be drawn for jobs of kind {kind}")

@@ -29,6 +29,8 @@ COMMANDS = {
     "logs": "Typed events of any log, and the lines nobody knows.",
     "inject": "Make one fault in a job that runs already.",
     "watch": "Follow a job that runs already.",
+    "kubernetes": "Check manifests of a job; print those of a scenario, and the rights needed.",
+    "image": "Make the image that nodes are made of on the platform docker.",
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }

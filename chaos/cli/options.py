@@ -53,6 +53,19 @@ set_option = click.option(
 )
 
 
+inventory_option = click.option(
+    "--inventory",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Hosts for the platform ssh. A scenario that says no number of nodes is spread over all of them.",
+)
+platform_option = click.option(
+    "--platform",
+    metavar="NAME",
+    help="Where the job lives, whatever the file says: local, or another platform that is registered.",
+)
+
+
 def echo_json(value: Any) -> None:
     """Print a value as indented JSON."""
     import json

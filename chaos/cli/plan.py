@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
 from chaos.cli.debug import debug_option
-from chaos.cli.options import cell_option, echo_json, json_option, set_option
+from chaos.cli.options import cell_option, echo_json, inventory_option, json_option, platform_option, set_option
 from chaos.cli.scenarios import load, pick_cells
 from chaos.plan.io import dumps
 from chaos.plan.render import render
@@ -17,12 +18,20 @@ from chaos.run.prepare import plan_cell
 @click.command("plan", short_help="Print what should happen. Starts nothing.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @set_option
+@platform_option
+@inventory_option
 @cell_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for random targets that have none of their own.")
 @json_option
 @debug_option
 def command(
-    scenarios: tuple[str, ...], settings: dict[str, str], cells: tuple[str, ...], seed: int | None, as_json: bool
+    scenarios: tuple[str, ...],
+    settings: dict[str, str],
+    platform: str | None,
+    inventory: Path | None,
+    cells: tuple[str, ...],
+    seed: int | None,
+    as_json: bool,
 ) -> int:
     """Print what should happen: mechanism, checkpoint, resume, budgets. Starts nothing.
 
@@ -33,7 +42,7 @@ def command(
       chaos plan kill-rank.yaml
       chaos plan kill-rank-phases.yaml --cell phase=forward --json
     """
-    loaded = [load(text, settings) for text in scenarios]
+    loaded = [load(text, settings, platform, inventory) for text in scenarios]
     plans = [plan_cell(scenario, cell, seed) for scenario, cell in pick_cells(loaded, cells)]
     if as_json:
         echo_json({"schema_version": 1, "plans": [json.loads(dumps(plan)) for plan in plans]})

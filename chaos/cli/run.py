@@ -15,7 +15,15 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
-from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
+from chaos.cli.options import (
+    cell_option,
+    echo_json,
+    inventory_option,
+    json_option,
+    platform_option,
+    reports_option,
+    set_option,
+)
 from chaos.cli.places import find_run
 from chaos.cli.scenarios import load, pick_cells
 from chaos.run.cells import run_cells
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
 @click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @set_option
+@platform_option
+@inventory_option
 @cell_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for random targets, as an earlier run printed it.")
 @click.option("--baseline", metavar="auto|none|RUN", help="Fault-free run to compare with. Default: as the file says.")
@@ -52,6 +62,8 @@ def command(
     context: click.Context,
     scenarios: tuple[str, ...],
     settings: dict[str, str],
+    platform: str | None,
+    inventory: Path | None,
     cells: tuple[str, ...],
     seed: int | None,
     baseline: str | None,
@@ -77,7 +89,7 @@ def command(
     Exit codes: 0 pass, 1 fail, 2 unknown, 3 the harness failed,
     64 bad usage or scenario, 130 interrupted. The worst cell decides.
     """
-    loaded = [load(text, settings) for text in scenarios]
+    loaded = [load(text, settings, platform, inventory) for text in scenarios]
     pairs = pick_cells(loaded, cells)
     draw_seed = fresh_seed() if seed is None else seed
     for scenario, cell in pairs:

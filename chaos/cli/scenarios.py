@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.cli.places import scenario_directories
+from chaos.run.on_platform import on_platform
 from chaos.run.prepare import known_names
 from chaos.scenario.find import find_scenario
 from chaos.scenario.load import load_scenario
@@ -18,13 +19,25 @@ if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
 
 
-def load(text: str, settings: Mapping[str, str] | None = None) -> LoadedScenario:
-    """Load a scenario by its path or by its name, with variables set from the command line.
+def load(
+    text: str,
+    settings: Mapping[str, str] | None = None,
+    platform: str | None = None,
+    inventory: Path | None = None,
+) -> LoadedScenario:
+    """Load a scenario by its path or by its name, with variables and the platform set from the command line.
 
-    Raises ScenarioError for a file that is not there or is wrong.
+    Raises ScenarioError for a file that is not there or is wrong, and click.UsageError for an unknown platform, or an
+    inventory without the platform ssh.
     """
+    if inventory is not None and platform != "ssh":
+        raise click.UsageError("--inventory: is for --platform ssh")
     path = find_scenario(text, directories=scenario_directories(Path.cwd()))
-    return load_scenario(path, settings=dict(settings or {}), names=known_names())
+    names = known_names()
+    if platform is not None and names.platforms is not None and platform not in names.platforms:
+        known = ", ".join(sorted(names.platforms))
+        raise click.UsageError(f"--platform: no platform {platform!r}; there are {known}")
+    return on_platform(load_scenario(path, settings=dict(settings or {}), names=names), platform, inventory)
 
 
 def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:

@@ -55,7 +55,7 @@ def command(
     \b
     Exit codes: 0 every defect was caught for the right reason, 1 one was missed
     or caught for another reason, or something passed without its evidence,
-    2 one could not be run, 64 bad usage, 130 interrupted.
+    2 one could not be run or did not act, 64 bad usage, 130 interrupted.
     """
     from chaos.selftest.catalogue import catalogue
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.docs.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.docs.shipped import shipped_scenarios, some
-from chaos.faults.kind import Hazardous, Lasting, Preparing
+from chaos.faults.kind import Asking, Hazardous, Lasting, Parametrised, Preparing
 
 _HEAD = """\
 # Faults
@@ -43,13 +43,24 @@ def _first(point: EntryPoint) -> str:
 
 def _section(point: EntryPoint, scenarios: list[str]) -> str:
     kind = point.load()
-    rows = [
+    rows = []
+    if isinstance(kind, Parametrised):
+        for name, one in kind.parameters.items():
+            left_out = (
+                "required" if one.required else f"default {one.default}" if one.default is not None else "optional"
+            )
+            rows.append((f"`{name}`", cell(f"{one.about}; {one.range}; {left_out}")))
+    rows += [
         ("made by", doc_of(kind, "inject")),
         ("evidence", doc_of(kind, "evidence")),
         ("undone by", doc_of(kind, "undo_steps")),
     ]
     if isinstance(kind, Preparing):
         rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
+    if isinstance(kind, Asking):
+        phases = "" if kind.asks.phases is None else f", at {' or '.join(f'`{one}`' for one in kind.asks.phases)}"
+        handlers = ", or at a handler of the SDK" if kind.asks.handlers else ""
+        rows.append(("place", f"in the rank, which the agent holds{phases}{handlers}"))
     if isinstance(kind, Lasting):
         rows.append(("lasts", doc_of(kind, "lasts")))
     if needs := getattr(kind, "needs", ()):
@@ -57,6 +68,8 @@ def _section(point: EntryPoint, scenarios: list[str]) -> str:
     if isinstance(kind, Hazardous):
         words = f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone}). Allowed by name only (`allow`)"
         rows.append(("risk", cell(words)))
+    else:
+        rows.append(("risk", "low: nothing of others is changed"))
     rows.append(("scenarios", some(scenarios) or "none is shipped"))
     lines = [f"## {point.name}", "", module_doc(point), "", markdown(type(kind).__doc__), "", "| | |", "|---|---|"]
     return "\n".join([*lines, *(f"| {name} | {text} |" for name, text in rows), ""])

@@ -19,12 +19,17 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import find_checkpoints
+from chaos.observe.mindformers_layout import companion
+from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.saved_state import read_saved_state
 from chaos.plain_files import open_plain
 from chaos.platforms.base import Job
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.run.undo_checkpoint)."""
+
+ABSENT = "absent"
+"""What the evidence has in the place of a digest where there is no file any more."""
 
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""
@@ -44,27 +49,37 @@ class Hit:
     older: Path | None
 
 
-Change = Callable[[Hit, Victim], Iterable[bytes]]
-"""The content that takes the place of the hit file's, piece by piece. Raises FaultMissed where there is none."""
+Change = Callable[[Hit, Victim], "Iterable[bytes] | None"]
+"""The content that takes the place of the hit file's, piece by piece; None where the file is taken away.
+
+Raises FaultMissed where there is none.
+"""
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay."""
+    """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay.
+
+    ``find`` finds what is hit where that is another file. ``stale`` says that the content is that of the rank's older
+    file, which the evidence then names.
+    """
 
     name: str
     about: str
     change: Change
+    find: Callable[[Victim], Hit] | None = None
+    stale: bool = False
     effect: str = "damaged checkpoint"
     signal: int | None = None
     needs_from_start: str = NEEDS
+    means: str = "files"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""
         return [self._undo_step(fault, victim) for victim in victims]
 
     def _undo_step(self, fault: str, victim: Victim) -> UndoStep:
-        hit = newest(victim)
+        hit = (self.find or newest)(victim)
         before, after = digest_file(hit.path), digest_of(self.change(hit, victim))
         if before == after:
             raise FaultMissed(f"rank {victim.rank}: {hit.path} has nothing that could be changed")
@@ -81,12 +96,16 @@ class Damage:
     def inject(self, job: Job, victim: Victim) -> None:
         """Keep the original, then put the damaged content in its place."""
         del job
-        hit = newest(victim)
+        hit = (self.find or newest)(victim)
         kept = kept_place(victim, hit.path)
         if os.path.lexists(_kept_of(victim)):
             raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
         keep(hit.path, kept)
-        replace_content(hit.path, self.change(Hit(kept, hit.step, hit.older), victim))
+        content = self.change(Hit(kept, hit.step, hit.older), victim)
+        if content is None:
+            hit.path.unlink()
+        else:
+            replace_content(hit.path, content)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What lies in the file's place is not what was kept of it."""
@@ -95,17 +114,21 @@ class Damage:
         if found is None:
             return None
         kept, path = found
-        before, after = digest_file(kept), digest_file(path)
+        there = os.path.lexists(path)
+        before, after = digest_file(kept), digest_file(path) if there else ABSENT
         if before == after:
             return None
-        return {
+        step = kept_step(kept, path)
+        evidence = {
             "signal": None,
             "file": shown(victim, path),
-            "step": stored_step(kept),
+            "step": step,
             "before": before,
             "after": after,
-            "bytes": [kept.stat().st_size, path.stat().st_size],
+            "bytes": [kept.stat().st_size, path.stat().st_size if there else 0],
         }
+        older = older_than(victim, step, path) if self.stale else None
+        return evidence if older is None or digest_file(older) != after else evidence | {"older": shown(victim, older)}
 
 
 def newest(victim: Victim) -> Hit:
@@ -113,18 +136,29 @@ def newest(victim: Victim) -> Hit:
 
     Raises FaultMissed when there is none, or the job kind does not say where its jobs save.
     """
+    found = finished(victim)
+    if not found:
+        raise FaultMissed(f"rank {victim.rank} has no checkpoint below {storage_of(victim)} that could be damaged")
+    step, path = found[-1]
+    return Hit(path, step, next((other for earlier, other in reversed(found) if earlier < step), None))
+
+
+def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
+    """The rank's newest finished checkpoint of an earlier step, without the file at ``path``; None without one."""
+    older = [other for earlier, other in finished(victim) if step is not None and earlier < step and other != path]
+    return older[-1] if older else None
+
+
+def finished(victim: Victim) -> list[tuple[int, Path]]:
+    """The rank's finished checkpoints with the steps that are stored in them, the newest last."""
     found: list[tuple[int, Path]] = []
-    for file in find_checkpoints(_storage(victim)):
+    for file in find_checkpoints(storage_of(victim)):
         if file.temporary or file.rank != victim.rank:
             continue
         step = stored_step(file.path)
         if step is not None:
             found.append((step, file.path))
-    found.sort()
-    if not found:
-        raise FaultMissed(f"rank {victim.rank} has no checkpoint below {_storage(victim)} that could be damaged")
-    step, path = found[-1]
-    return Hit(path, step, next((other for earlier, other in reversed(found) if earlier < step), None))
+    return sorted(found)
 
 
 def stored_step(path: Path) -> int | None:
@@ -140,20 +174,38 @@ def stored_step(path: Path) -> int | None:
     return numbers.get("global_step", numbers.get("step_num"))
 
 
+def kept_step(kept: Path, path: Path) -> int | None:
+    """The step stored in the original that is kept of a file. In MindFormers' new layout it is in ``common.json``,
+    which is still beside the file's own place; a record names it, or the file that it is stored in."""
+    try:
+        if path.name == TRACKER:
+            return read_tracker(kept)
+        if path.name == META:
+            return stored_step(path.with_name(read_meta(kept).file))
+    except CheckpointError:
+        return None
+    if companion(path) is None:
+        return stored_step(kept)
+    try:
+        return read_common(path.with_name(COMMON)).step
+    except CheckpointError:
+        return None
+
+
 def kept_place(victim: Victim, path: Path) -> Path:
     """Where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
-    return _kept_of(victim) / path.relative_to(_storage(victim))
+    return _kept_of(victim) / path.relative_to(storage_of(victim))
 
 
 def kept_file(victim: Victim) -> tuple[Path, Path] | None:
     """The original that is kept for this fault and rank, and where the job had it; None as long as there is none."""
     files = [path for path in _kept_of(victim).rglob("*") if path.is_file() and not path.is_symlink()]
-    return (files[0], _storage(victim) / files[0].relative_to(_kept_of(victim))) if len(files) == 1 else None
+    return (files[0], storage_of(victim) / files[0].relative_to(_kept_of(victim))) if len(files) == 1 else None
 
 
 def shown(victim: Victim, path: Path) -> str:
     """A file as the evidence names it: from the directory on that the job saves in."""
-    return path.relative_to(_storage(victim)).as_posix()
+    return path.relative_to(storage_of(victim)).as_posix()
 
 
 def _kept_of(victim: Victim) -> Path:
@@ -193,8 +245,10 @@ def blocks(path: Path, size: int | None = None) -> Iterable[bytes]:
             yield block
 
 
-def digest_of(content: Iterable[bytes]) -> str:
-    """SHA-256 of what comes in pieces."""
+def digest_of(content: Iterable[bytes] | None) -> str:
+    """SHA-256 of what comes in pieces; ``absent`` for no file."""
+    if content is None:
+        return ABSENT
     digest = hashlib.sha256()
     for block in content:
         digest.update(block)
@@ -206,7 +260,8 @@ def digest_file(path: Path) -> str:
     return digest_of(blocks(path))
 
 
-def _storage(victim: Victim) -> Path:
+def storage_of(victim: Victim) -> Path:
+    """Where the job saves. Raises FaultMissed when the job kind does not say."""
     if victim.storage is None:
         raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
     return victim.storage

@@ -19,6 +19,7 @@ class DeviceReset:
     """
 
     name = "device-reset"
+    means = "device"
     effect = "death"
     signal: int | None = None
     needs = NEEDS

@@ -32,6 +32,7 @@ class DiskFull:
     """Fills the storage. On Ascend: a shared file system or local disk without room when the dying ranks save."""
 
     name = "disk-full"
+    means = "mounts"
     effect = STORAGE_FULL
     signal = None
     needs_from_start = "puts the job's checkpoints on a file system of their own, before the job starts"

@@ -14,6 +14,7 @@ class Kill:
     """Kills the process. On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``."""
 
     name = "kill"
+    means = "process"
     effect = "death"
     signal = signal.SIGKILL
     from_outside = True

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
 from chaos.plan.hazard import Hazard
+from chaos.plan.parameters import Parameters
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
@@ -20,9 +22,10 @@ class Victim:
 
     ``record`` is the history file of the agent in it. ``answer`` answers the agent while it holds the rank at a
     barrier; None when it is not held. ``storage`` is the directory that the job saves its checkpoints in, absolute and
-    without links; None when the job kind does not say. ``fault`` is the fault's id, and ``parameters`` are those that
-    the scenario gives it. ``tell_controller`` tells the process of the SDK's controller something, and ``tell_worker``
-    this rank, whatever it does; both return False where nobody is there to be told.
+    without links; None when the job kind does not say. ``fault`` is the fault's id, ``ranks`` are all that it hits, and
+    ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
+    something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
+    ``place`` is what the platform says of where the rank lives, plain data for undo steps.
     """
 
     rank: int
@@ -31,9 +34,11 @@ class Victim:
     answer: Callable[[dict[str, Any]], None] | None = None
     storage: Path | None = None
     fault: str = ""
+    ranks: tuple[int, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     tell_controller: Callable[[dict[str, Any]], bool] = lambda message: False
     tell_worker: Callable[[dict[str, Any]], bool] = lambda message: False
+    place: Mapping[str, Any] = field(default_factory=dict)
 
 
 class FaultKind(Protocol):
@@ -72,6 +77,24 @@ class Hazardous(Protocol):
 
 
 @runtime_checkable
+class Parametrised(Protocol):
+    """A kind of fault that says which parameters it has. The plan refuses what is none of them."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Each by its name."""
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A kind of fault that cannot be made at any moment. The plan refuses triggers at which it cannot."""
+
+    @property
+    def asks(self) -> Asks:
+        """Where its ranks must be."""
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A kind of fault whose effect depends on where the job lives."""
 
@@ -94,7 +117,9 @@ class Preparing(Protocol):
 class Lasting(Protocol):
     """A kind of fault that lasts for some time and then ends by the harness's word, while the job goes on.
 
-    Its ranks are let go from their barrier before there is evidence: it shows only where they go on.
+    Its ranks are let go from their barrier before there is evidence: it shows only where they go on. A kind that shows
+    at once has the attribute ``seen_at_once = True``; its ranks are held until then, like those of any other. One that
+    is ended by its undo steps has ``ends_by_undo = True``.
     """
 
     def lasts(self, victim: Victim) -> float:
@@ -125,6 +150,15 @@ def needed_from_start(kind: FaultKind) -> str | None:
     if getattr(kind, "from_outside", False):
         return None
     return str(getattr(kind, "needs_from_start", AGENT))
+
+
+def means_of(kind: FaultKind) -> str:
+    """What a kind of fault acts on, by its attribute ``means``; a platform says which of them it can carry.
+
+    ``agent`` (a rank, through the agent in it; the default), ``process`` (by a signal), ``files`` and ``mounts`` (of
+    the job), ``node``, ``network``, ``device``, ``host``.
+    """
+    return str(getattr(kind, "means", "agent"))
 
 
 class FaultMissed(RuntimeError):

@@ -22,6 +22,7 @@ class LoseCheckpoint:
     """Takes the rank's own directory out of the one that the job saves its checkpoints in."""
 
     name = "lose-checkpoint"
+    means = "files"
     effect = "lost files"
     signal = None
     needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"

@@ -19,10 +19,10 @@ from chaos.platforms.base import Job
 class RebootsNodes(Protocol):
     """What a job of a platform with several hosts can do besides. All raise PlatformError."""
 
-    def reboot_node(self, rank: int) -> None:
-        """Order the reboot of the node that this rank runs on."""
+    def reboot_node(self, node: int) -> None:
+        """Order the reboot of the node of that number."""
 
-    def boot_of_node(self, rank: int) -> str | None:
+    def boot_of_node(self, node: int) -> str | None:
         """The kernel's boot ID of that node; None while it does not answer."""
 
 
@@ -33,6 +33,7 @@ class NodeReboot:
     """
 
     name = "node-reboot"
+    means = "host"
     effect = "death"
     signal: int | None = None
     needs_from_start = NEEDS_SCENARIO
@@ -40,6 +41,7 @@ class NodeReboot:
         "severe",
         "reboots the machine, with everything that runs on it",
         "it comes back by itself, or not at all",
+        device=False,
         whole_host=True,
     )
 
@@ -50,22 +52,23 @@ class NodeReboot:
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Reboot the node, unless it is another boot already than the one that the rank began in."""
-        nodes = _nodes(job)
-        if nodes.boot_of_node(victim.rank) == victim.identity.boot:
-            nodes.reboot_node(victim.rank)
+        nodes, node = _node(job, victim)
+        if nodes.boot_of_node(node) == victim.identity.boot:
+            nodes.reboot_node(node)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The node answers again, in another boot than the one that the rank's process belonged to."""
-        boot = _nodes(job).boot_of_node(victim.rank)
+        nodes, node = _node(job, victim)
+        boot = nodes.boot_of_node(node)
         if boot is None or boot == victim.identity.boot:
             return None
         return {"signal": None, "boot": {"before": victim.identity.boot, "after": boot}}
 
 
-def _nodes(job: Job) -> RebootsNodes:
-    if not isinstance(job, RebootsNodes):
+def _node(job: Job, victim: Victim) -> tuple[RebootsNodes, int]:
+    if not isinstance(job, RebootsNodes) or victim.identity.node is None:
         raise FaultMissed("the platform that the job lives on cannot reboot a node")
-    return job
+    return job, victim.identity.node
 
 
 KIND = NodeReboot()

@@ -22,6 +22,7 @@ class NpuLinkDown:
     """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
 
     name = "npu-link-down"
+    means = "device"
     effect = COMMUNICATION
     signal: int | None = None
     needs = NEEDS

@@ -20,6 +20,7 @@ class ReadOnly:
     """Makes the storage read-only. On Ascend: a checkpoint path remounted read-only, or mounted so by mistake."""
 
     name = "read-only"
+    means = "mounts"
     effect = STORAGE_READ_ONLY
     signal = None
     needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"

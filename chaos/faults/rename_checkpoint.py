@@ -33,6 +33,7 @@ class RenameCheckpoint:
     """Adds the file's own step to the one in its name, so that the name is of a step that nobody has reached."""
 
     name = "rename-checkpoint"
+    means = "files"
     effect = "renamed checkpoint"
     signal = None
     needs_from_start = NEEDS

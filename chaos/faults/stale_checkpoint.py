@@ -19,4 +19,4 @@ def older(hit: Hit, victim: Victim) -> Iterable[bytes]:
     return blocks(hit.older)
 
 
-KIND = Damage("stale-checkpoint", "an older one", older)
+KIND = Damage("stale-checkpoint", "an older one", older, stale=True)

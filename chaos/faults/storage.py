@@ -58,6 +58,17 @@ def refusal(victim: Victim, size: int) -> str | None:
     return None
 
 
+def refusal_of_name(victim: Victim) -> str | None:
+    """The name of the error with which the kernel refuses a file with a name there, None if it does not."""
+    path = f"/proc/{victim.identity.pid}/root{directory_of(victim)}/.chaos-probe"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        return _name(error)
+    Path(path).unlink()
+    return None
+
+
 def shown(mount: Mount, refused: str) -> dict[str, Any]:
     """The evidence: what the rank's process sees, and the kernel's refusal."""
     return {"signal": None, "mount": str(mount), "refused": refused}

@@ -15,6 +15,7 @@ class Suspend:
     """Stops the process without ending it. On Ascend: a process that hangs, so that only its heartbeat is missed."""
 
     name = "suspend"
+    means = "process"
     effect = "suspension"
     signal = signal.SIGSTOP
     from_outside = True

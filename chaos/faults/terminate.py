@@ -15,7 +15,7 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.platforms.base import Job, TellsSignals
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.procfs import Signals, read_signals
 
@@ -24,6 +24,7 @@ class Terminate:
     """Asks the process to end. On Ascend: what a scheduler does to a pod before it kills it."""
 
     name = "terminate"
+    means = "process"
     effect = "termination"
     signal = signal.SIGTERM
     from_outside = True
@@ -35,7 +36,7 @@ class Terminate:
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Send the signal to that very process. Raises FaultMissed where its delivery could never be shown."""
-        signals = _signals(victim)
+        signals = _signals(job, victim)
         if signals is None:
             raise FaultMissed(f"rank {victim.rank} has ended before it could be terminated")
         if self.signal in signals.ignored:
@@ -49,7 +50,7 @@ class Terminate:
         status = job.exit_status(victim.identity)
         if status is not None:
             return _of_end(victim, status)
-        signals = _signals(victim)
+        signals = _signals(job, victim)
         if signals is None or self.signal in signals.pending or self.signal not in signals.caught:
             return None
         if job.state(victim.identity) != "alive":
@@ -57,7 +58,9 @@ class Terminate:
         return {"signal": int(self.signal), "became": "taken by a handler", "caught": True, "pending": False}
 
 
-def _signals(victim: Victim) -> Signals | None:
+def _signals(job: Job, victim: Victim) -> Signals | None:
+    if isinstance(job, TellsSignals):
+        return job.signals(victim.identity)
     return read_signals(victim.identity.pid)
 
 

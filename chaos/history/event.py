@@ -13,6 +13,9 @@ class Event:
     ``mono`` and ``wall`` are nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. ``attempt`` names the launch of the
     job that it belongs to: ``baseline``, ``train`` or ``resume``. ``data`` holds the event's own fields. ``source`` is
     ``history/<file>:<line>``, the place to quote as evidence.
+
+    ``clock`` names the clock that ``mono`` was read from: empty for the harness's own, ``host/boot`` for another
+    host's. Such a time has been placed on the harness's clock, and may be wrong there by ``error`` nanoseconds.
     """
 
     event: str
@@ -25,3 +28,17 @@ class Event:
     pid: int | None = None
     data: dict[str, Any] = field(default_factory=dict)
     source: str = ""
+    clock: str = ""
+    error: int = 0
+
+    def may_be_off(self, other: Event) -> int:
+        """Nanoseconds by which the times of both may stand wrong to each other: none on one clock."""
+        return 0 if self.clock == other.clock else self.error + other.error
+
+    def surely_before(self, other: Event) -> bool:
+        """Whether it was earlier, however wrong the clocks may be."""
+        return self.mono + self.may_be_off(other) < other.mono
+
+    def maybe_before(self, other: Event) -> bool:
+        """Whether it may have been earlier."""
+        return self.mono < other.mono + self.may_be_off(other)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from chaos.history.event import Event
+from chaos.history.host_clock import EVENT, HostClock, Offset
 from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, read_lines
 
 ProblemKind = Literal[
@@ -22,6 +23,9 @@ MAX_BYTES = 256 << 20
 
 MAX_PROBLEMS = 1000
 """Problems of one file after which the rest of it is not looked at: it is no history, or nothing can be saved of it."""
+
+HARNESS = "harness"
+"""The writer whose clock all times are placed on."""
 
 _LARGEST = 2**63 - 1
 _FRAME = ("seq", "mono", "wall", "event", "attempt", "rank", "pid")
@@ -41,10 +45,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class History:
-    """All events of a run in order of time, and the problems of its files."""
+    """All events of a run in order of time, and the problems of its files.
+
+    ``clocks`` holds what the harness has measured of other hosts' clocks, by host and boot.
+    """
 
     events: tuple[Event, ...] = ()
     problems: tuple[Problem, ...] = ()
+    clocks: Mapping[tuple[str, str], HostClock] = field(default_factory=dict)
 
     def select(
         self,
@@ -101,8 +109,9 @@ def read_history(directory: Path) -> History:
     """Read every ``*.jsonl`` of ``directory``.
 
     Nothing in a file makes this raise: what cannot be read is a problem with its place. Events keep their order within
-    a file even where its clock runs back. Monotonic times of different boots cannot be compared, so events are ordered
-    by boot first; boots are ordered by the wall clock.
+    a file even where its clock runs back. Times of a host whose clock the harness has measured are placed on the
+    harness's clock. Those of other boots cannot be compared, so events are ordered by boot first, and boots by the wall
+    clock.
     """
     problems: list[Problem] = []
     segments: list[_Segment] = []
@@ -120,7 +129,8 @@ def read_history(directory: Path) -> History:
         file = _File(path, f"{directory.name}/{path.name}")
         segments += file.read()
         problems += file.problems
-    return History(tuple(_merge(segments)), tuple(problems))
+    clocks = _clocks(segments)
+    return History(tuple(_merge(_placed(segments, clocks))), tuple(problems), clocks)
 
 
 def _nothing(directory: Path, why: str) -> History:
@@ -129,9 +139,11 @@ def _nothing(directory: Path, why: str) -> History:
 
 @dataclass
 class _Segment:
-    """Events that one writer recorded in one boot, in order of their lines."""
+    """Events that one writer recorded in one boot of one host, in order of their lines."""
 
     boot: str
+    host: str = ""
+    writer: str = ""
     events: list[Event] = field(default_factory=list)
 
 
@@ -199,9 +211,10 @@ class _File:
         if event.event in ("writer.start", "writer.resume"):
             self._writer = str(event.data.get("writer", self._writer))
             event = replace(event, writer=self._writer)
-            boot = str(event.data.get("boot", ""))
-            if boot != self._segments[-1].boot:
-                self._segments.append(_Segment(boot))
+            where = (str(event.data.get("boot", "")), str(event.data.get("host", "")), self._writer)
+            last = self._segments[-1]
+            if where != (last.boot, last.host, last.writer):
+                self._segments.append(_Segment(*where))
         events = self._segments[-1].events
         if event.seq != self._next_seq:
             self._problem("seq", event.source, f"seq {event.seq} where {self._next_seq} was expected")
@@ -240,6 +253,47 @@ def _integer(record: dict[str, Any], key: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{key} must be a whole number")
     return value
+
+
+def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock]) -> list[_Segment]:
+    """The segments with the times of measured hosts on the harness's clock, under the harness's boot."""
+    own = next((one for one in segments if one.writer == HARNESS), None)
+    if own is None or not clocks:
+        return segments
+    placed = []
+    for segment in segments:
+        clock = clocks.get((segment.host, segment.boot))
+        if segment.writer == HARNESS or clock is None:
+            placed.append(segment)
+        elif clock.same:
+            placed.append(replace(segment, boot=own.boot))
+        else:
+            name = clock_name(segment.host, segment.boot)
+            events = [_on_harness_clock(one, clock, name) for one in segment.events]
+            placed.append(replace(segment, boot=own.boot, events=events))
+    return placed
+
+
+def clock_name(host: str, boot: str) -> str:
+    """The name that the clock of a boot of a host has in events."""
+    return f"{host}/{boot}"
+
+
+def _clocks(segments: list[_Segment]) -> dict[tuple[str, str], HostClock]:
+    """The clock of every host and boot that the harness has measured."""
+    harness = [one for one in segments if one.writer == HARNESS]
+    found: dict[tuple[str, str], list[Offset]] = {}
+    for one in (one for segment in harness for one in segment.events if one.event == EVENT):
+        match {"at": one.mono, **one.data}:
+            case {"host": str(host), "boot": str(boot), "at": int(at), "offset": int(offset), "error": int(error)}:
+                if max(abs(at), abs(offset), abs(error)) <= _LARGEST and error >= 0:
+                    found.setdefault((host, boot), []).append(Offset(at, offset, error))
+    return {key: HostClock(offsets, same_boot=key[1] == harness[0].boot) for key, offsets in found.items()}
+
+
+def _on_harness_clock(event: Event, clock: HostClock, name: str) -> Event:
+    placed = clock.place(event.mono)
+    return replace(event, mono=placed.mono, clock=name, error=placed.error)
 
 
 def _merge(segments: list[_Segment]) -> Iterator[Event]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chaos.plan.traits import JobTraits
+from chaos.platforms.base import Place
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem
 from chaos.scenario.model import Scenario
@@ -26,7 +27,8 @@ class Launch:
 
     ``directory`` is the job's working directory, ``logs`` the attempt's log directory; both exist. ``resume`` says that
     training goes on from an end-of-life checkpoint. ``ports`` are leased: as many as the kind's ``ports`` says.
-    ``python`` is the interpreter of the ranks. ``sdk`` is ``standin`` or ``vendor``.
+    ``python`` is the interpreter of the ranks. ``sdk`` is ``standin`` or ``vendor``. ``place`` is the part of the job
+    that one node's launcher starts; None where one launcher starts all of it on this host.
     """
 
     scenario: Scenario
@@ -37,6 +39,12 @@ class Launch:
     ports: tuple[int, ...]
     python: Path
     sdk: str
+    place: Place | None = None
+
+    @property
+    def master(self) -> str:
+        """The address of the node that scheduler and controller are on."""
+        return "127.0.0.1" if self.place is None else self.place.master
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class MindSporeJob:
         master_port, controller_port = launch.ports
         script = _script(launch.scenario, launch.scenario_directory)
         arguments = (*job.arguments, *(job.resume_arguments if launch.resume else ()))
-        environment = tft_environment(job.protection, launch.logs, controller_port)
+        environment = tft_environment(launch, controller_port)
         return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:

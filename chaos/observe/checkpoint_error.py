@@ -20,6 +20,13 @@ class CheckpointError(Exception):
         super().__init__(f"{path}{place}: {problem}")
 
 
+class UnknownContent(Exception):
+    """A format's reader has come to something that the format has and this reader does not know. The text says what.
+
+    Its caller knows the file and the place, and makes a CheckpointNotSupported of it.
+    """
+
+
 class CheckpointNotSupported(CheckpointError):
     """The file may be sound, but this reader cannot judge it: over the size limit, or a kind of value it does not know.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported
+from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported, UnknownContent
 from chaos.observe.ckpt_messages import parse_value
 from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.tensor import MAX_DIMS, STORAGE, Tensor, byte_count, make_tensor
@@ -106,7 +106,7 @@ def parse_ckpt(path: Path, stream: BinaryIO, size: int) -> Parsed:
         message = _next_record(source)
         try:
             partial = _add(entries, partial, message, start, source.end)
-        except NotImplementedError as error:
+        except UnknownContent as error:
             raise CheckpointNotSupported(path, str(error), start) from error
         except ValueError as error:
             raise CheckpointError(path, str(error), start) from error
@@ -161,7 +161,7 @@ def _add(
     if not tag:
         raise ValueError("the record has no tag")
     if message.HasField("maptensor"):
-        raise NotImplementedError(f"{tag!r} is a map parameter, which this reader does not know")
+        raise UnknownContent(f"{tag!r} is a map parameter, which this reader does not know")
     tensor = message.tensor
     if not (message.HasField("tensor") and tensor.HasField("tensor_type") and tensor.HasField("tensor_content")):
         raise ValueError(f"{tag!r} has no tensor, no type or no content")
@@ -209,7 +209,7 @@ def _text(raw: bytes, what: str) -> str:
 
 def _dtype(tag: str, tensor_type: str) -> str:
     if tensor_type in _PACKED_TYPES:
-        raise NotImplementedError(f"tensor {tag!r} has type {tensor_type}, which this reader does not know")
+        raise UnknownContent(f"tensor {tag!r} has type {tensor_type}, which this reader does not know")
     if tensor_type not in _DTYPES:
         raise ValueError(f"tensor {tag!r} has the type {tensor_type[:40]!r}, which MindSpore does not have")
     return _DTYPES[tensor_type]

@@ -31,6 +31,12 @@ _MISSING = (
     ("No common.json", r"No common\.json found in directory '(?P<path_text>[^']{1,4000})"),
     ("common.json", r"Can not find 'common\.json' file at: '(?P<path_text>[^']{1,4000})"),
     ("No checkpoint could", r"(?<=: )No checkpoint could be resumed"),
+    ("No tracker file found", r"No tracker file found in load directory: '(?P<path_text>[^']{1,4000})"),
+    (
+        "No Safetensors files",
+        r"Checkpoint directory validation failed: No Safetensors files found in '(?P<path_text>[^']{1,4000})",
+    ),
+    ("Get resume-able checkp", r"Get resume-able checkpoint failed, due to (?P<why_text>.{0,400})"),
 )
 _DAMAGED = (
     ("JSON format failed", r"JSON format failed: (?P<why_text>.{0,400})"),

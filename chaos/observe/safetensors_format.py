@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported
+from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported, UnknownContent
 from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.tensor import MAX_DIMS, Tensor, byte_count, make_tensor
 from chaos.strict_json import parse
@@ -65,7 +65,7 @@ def parse_safetensors(path: Path, stream: BinaryIO, size: int) -> Parsed:
         if not entries:
             raise ValueError("the file holds no tensors")
         crc = _check_crc(metadata, entries)
-    except NotImplementedError as error:
+    except UnknownContent as error:
         raise CheckpointNotSupported(path, str(error)) from error
     except ValueError as error:
         raise CheckpointError(path, str(error)) from error
@@ -124,7 +124,7 @@ def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
         raise ValueError(f"tensor {name!r} must have dtype, shape and data_offsets and nothing else")
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if isinstance(kind, str) and kind in _OTHER_TYPES:
-        raise NotImplementedError(f"tensor {name!r} has type {kind}, which this reader does not know")
+        raise UnknownContent(f"tensor {name!r} has type {kind}, which this reader does not know")
     if not isinstance(kind, str) or kind not in _DTYPES:
         raise ValueError(f"tensor {name!r} has the type {str(kind)[:40]!r}, which the format does not have")
     if not _naturals(shape) or len(shape) > MAX_DIMS:
@@ -163,5 +163,5 @@ def _crc_of_zeros(name: str, count: int, crc: int) -> int:
     if not 0 <= count < _IMPOSSIBLE_ZEROS:
         raise ValueError(f"{name!r} is {count}, with which MindSpore cannot have computed the stored CRC")
     if count > _MAX_ZEROS:
-        raise NotImplementedError(f"the CRC over {name!r} = {count} takes {count} zero bytes, too many to compute")
+        raise UnknownContent(f"the CRC over {name!r} = {count} takes {count} zero bytes, too many to compute")
     return zlib.crc32(bytes(count), crc)

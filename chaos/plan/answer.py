@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from chaos.plan.constraints import Violation
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
-from chaos.plan.steps import Loss
+from chaos.plan.steps import Loss, first_loss, may_be_ahead
 from chaos.plan.strike import Strike
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Mechanism
@@ -31,6 +31,15 @@ class Context:
     problems: Problems
     before: tuple[Recovery, ...] = ()
     faults: Sequence[Scheduled] = ()
+
+    def loss(self, strike: Strike) -> Loss:
+        """How the training stops because of a strike."""
+        loss = first_loss([fault.moment for fault in strike.faults], self.scenario.job.steps)
+        if loss.at is None:
+            return loss
+        hit = {rank for fault in strike.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
+        ahead = may_be_ahead(loss.at, hit, self.groups, self.on)
+        return replace(loss, highest=loss.at.step, ahead=ahead) if ahead else loss
 
 
 @dataclass(frozen=True)

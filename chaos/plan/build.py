@@ -7,20 +7,27 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from chaos.plan.aids import plan_aids, plan_comparison
+from chaos.plan.asks import Asks, check_asks
+from chaos.plan.beside_ranks import beside_reasons, check_beside
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.constraints import layout_violations
+from chaos.plan.corruption import check_corruption, corrupted, corruption_reasons
 from chaos.plan.describe import sentence
 from chaos.plan.device import device_violations
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
+from chaos.plan.hangs import check_hangs, check_slowness
 from chaos.plan.hazard import Hazard, check_allowed, hazard_reasons
+from chaos.plan.healed import check_healed
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.mechanisms.tre import check_abnormal
 from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
+from chaos.plan.own_ends import check_own_ends
+from chaos.plan.parameters import Parameters, check_parameters
 from chaos.plan.pauses import check_pauses
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
@@ -37,6 +44,8 @@ from chaos.topology.layout import Layout, layout_of, replica_groups
 from chaos.topology.survive import survive
 
 NO_HAZARDS: Mapping[str, Hazard] = MappingProxyType({})
+NO_PARAMETERS: Mapping[str, Parameters] = MappingProxyType({})
+NO_ASKS: Mapping[str, Asks] = MappingProxyType({})
 
 
 def build_plan(
@@ -49,6 +58,9 @@ def build_plan(
     effects: Mapping[str, str],
     draw_seed: Callable[[], int],
     hazards: Mapping[str, Hazard] = NO_HAZARDS,
+    parameters: Mapping[str, Parameters] = NO_PARAMETERS,
+    asks: Mapping[str, Asks] = NO_ASKS,
+    lasting: frozenset[str] = frozenset(),
     origins: Mapping[str, Origin] | None = None,
     facts: Mapping[str, Origin] | None = None,
     found: Iterable[Problem] = (),
@@ -61,9 +73,11 @@ def build_plan(
         source: name of its file, for errors and the plan.
         cell: name of the matrix cell.
         traits: what this kind of job can observe and how it saves.
-        effects: effect of every known fault kind: "death", "suspension", "memory error", "communication error",
-            "termination", "storage full", "storage read-only", "abnormal result" or "none".
+        effects: effect of every known fault kind, one of ``chaos.plan.schedule.EFFECTS``.
         hazards: hazard of every fault kind that has one.
+        parameters: those of every fault kind that says which it has.
+        asks: where the ranks must be, of every fault kind that says so.
+        lasting: the fault kinds that end by the harness's word while the job goes on.
         draw_seed: gives a fresh seed; called for each random target that has none.
         origins: where in the job's own files the values stand that the scenario leaves out, by dotted path.
         facts: what else these files say, by the names that the plan gives it.
@@ -91,7 +105,15 @@ def build_plan(
     for violation in (*violations, *job_violations(scenario, layout, traits), *device_violations(scenario, traits)):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_allowed(scenario, faults, hazards, problems)
+    check_parameters(faults, parameters, problems)
+    check_asks(faults, asks, problems)
     check_errors(scenario, faults, problems)
+    check_corruption(scenario, faults, traits, problems)
+    check_slowness(scenario, faults, problems)
+    check_healed(scenario, lasting, problems)
+    check_beside(scenario, faults, problems)
+    check_own_ends(scenario, faults, problems)
+    check_hangs(scenario, faults, traits, problems)
     check_storage(scenario, faults, traits, problems)
     check_pauses(scenario, layout.ranks, faults, problems)
     check_op_retry(scenario, problems)
@@ -147,12 +169,12 @@ def build_plan(
         restore=restore,
         group_info=writes_group_info(scenario, groups, traits),
         gradients=traits.gradients,
-        comparable=comparable(scenario, spikes, outcome.recoveries),
+        comparable=comparable(scenario, spikes, outcome.recoveries, corrupted(faults)),
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
-            *map(sentence, spike_reasons(scenario, spikes)),
+            *map(sentence, (*spike_reasons(scenario, spikes), *corruption_reasons(faults), *beside_reasons(faults))),
             *hazard_reasons(faults, hazards),
         ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),

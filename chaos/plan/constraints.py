@@ -191,12 +191,17 @@ def nothing_trained(loss: Loss, cause: str) -> Violation | None:
 
 def nothing_left(loss: Loss, last_step: int, cause: str) -> Violation | None:
     """Behind the last all-reduce nobody waits for the lost rank any more, so no recovery can be judged."""
-    if loss.at is None or loss.at.last_complete < last_step:
+    if loss.at is None or loss.highest < last_step:
         return None
+    what = (
+        f"after the last all-reduce of the job: the others finish all {last_step} steps, no mechanism has anything to "
+        "recover,"
+        if loss.at.last_complete == last_step
+        else f"and {ranks(loss.ahead)} of other replica groups may finish all {last_step} steps and leave, or may not,"
+    )
     return Violation(
         f"{cause}.trigger",
-        f"the ranks are lost at {loss.at}, after the last all-reduce of the job: the others finish all "
-        f"{last_step} steps, no mechanism has anything to recover, and nothing can be judged",
+        f"the ranks are lost at {loss.at}, {what} and nothing can be judged",
         text=str(loss.at),
         hint="inject the fault earlier, or let the job train more steps",
     )

@@ -1,7 +1,8 @@
 """Damage to a periodic checkpoint: when it can be made, and what it leaves for a job that is started again.
 
 A damaged file is no file to go on from, whether it still loads or not: whoever goes on from it trains on with a state
-that nobody had. Of a renamed one only the name is wrong, and names are hints.
+that nobody had. Of a renamed one only the name is wrong, and names are hints; MindFormers looks for the name that
+it has recorded, so that there a renamed file is a missing one.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from collections.abc import Mapping, Sequence
 
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import DAMAGED, RENAMED, Scheduled
+from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
 PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "flip-checkpoint": {"where": ("data", "header")},
     "truncate-checkpoint": {"at": ("middle", "record")},
+    "damage-record": {"how": ("remove", "stale", "truncate")},
 }
 """The parameters of each kind with their values, the first being the default. Other kinds have none."""
+
+BY_NAME = "MindFormers, resume training"
+"""Who takes a file for missing that has another name than the recorded one."""
 
 NEEDS_OLDER = ("stale-checkpoint",)
 """Kinds that put an older file of the rank in the place of the newest one."""
@@ -33,11 +38,12 @@ def check_damage(
     scenario: Scenario, faults: Sequence[Scheduled], outcome: Outcome, traits: JobTraits, problems: Problems
 ) -> None:
     """Note damage that cannot be made, that nobody would meet, or whose moment is left to chance."""
-    found = damaging(faults)
+    found = [fault for fault in faults if fault.effect in (DAMAGED, RENAMED, RECORD)]
     seen: dict[int, str] = {}
     for fault in found:
         _check_parameters(fault, problems)
         _check_moment(fault, faults, problems)
+        _check_form(fault, traits, problems)
         for rank in fault.fault.ranks:
             if (other := seen.setdefault(rank, fault.fault.id)) != fault.fault.id:
                 problems.add(
@@ -68,15 +74,24 @@ def check_damage(
             text=first.fault.kind,
             hint="kill the ranks with no mechanism in job.protection",
         )
-    elif not scenario.job.resume or not (traits.group_info or traits.any_replica) or scenario.job.script is not None:
+    elif not scenario.job.resume or not _goes_on(traits) or scenario.job.script is not None:
         problems.add(
             f"{first.path}.kind",
             f"fault {first.fault.id!r} damages a periodic checkpoint, but what becomes of that is not known: the job "
             f"is not started again, or its kind {scenario.job.kind!r} with its script does not say how it goes on from "
             "periodic ones that are damaged",
             text=first.fault.kind,
-            hint="use the own script of kind plain or rehearsal, and job.resume: true",
+            hint="use the own script of kind plain or rehearsal or a job of MindFormers, and job.resume: true",
         )
+
+
+def _goes_on(traits: JobTraits) -> bool:
+    return traits.group_info or traits.any_replica or traits.restarts
+
+
+def is_missed(fault: Scheduled, traits: JobTraits) -> bool:
+    """Whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
+    return fault.effect == DAMAGED or (fault.effect == RENAMED and traits.restarts)
 
 
 def newest_saved(last: int, interval: int) -> int:
@@ -84,7 +99,9 @@ def newest_saved(last: int, interval: int) -> int:
     return last - last % interval
 
 
-def spoilt(faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
+def spoilt(
+    faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, traits: JobTraits, problems: Problems
+) -> dict[int, int]:
     """The step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
     damaged: dict[int, int] = {}
     for fault in damaging(faults):
@@ -100,7 +117,7 @@ def spoilt(faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, 
                     hint="let the job be ended later, or save more often",
                 )
                 break
-            if fault.effect == DAMAGED:
+            if is_missed(fault, traits):
                 damaged[rank] = step
     return damaged
 
@@ -115,6 +132,25 @@ def _check_parameters(fault: Scheduled, problems: Problems) -> None:
         elif value not in known[name]:
             hint = f"use one of: {', '.join(known[name])}"
             problems.add(path, f"{name} of a {fault.fault.kind} cannot be {value!r}", text=value, hint=hint)
+
+
+def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """What a file of this job's form does not have, a fault cannot change."""
+    if fault.fault.parameters.get("at") == "record" and traits.file_format != "ckpt":
+        problems.add(
+            f"{fault.path}.parameters.at",
+            f"fault {fault.fault.id!r} cuts a file between two values of a .ckpt, and this job saves .safetensors",
+            text="record",
+            hint="use at: middle, or leave it out",
+        )
+    if fault.effect == RENAMED and not traits.rank_directories:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} gives a file the name of another step, but in this job's layout the step is in "
+            "the name of the directory that all ranks save in (MindFormers, layout iteration_N)",
+            text=fault.fault.kind,
+            hint="use a configuration that saves in the legacy layout, or another kind of damage",
+        )
 
 
 def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:

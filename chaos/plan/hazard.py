@@ -80,7 +80,7 @@ def check_allowed(
                 f"{kind} takes the machine, and on the platform local the harness runs on the same one: it would end "
                 "with it and could prove nothing",
                 text=kind,
-                hint="it needs a platform with other hosts (ssh, kubernetes), which a later version has",
+                hint="it needs a platform with other hosts: --platform ssh",
             )
 
 

@@ -32,8 +32,19 @@ SAVING: frozenset[Mechanism] = frozenset({"TTP"})
 SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | PAUSING | {"ARF", "RSC", "TRE"}
 """Mechanisms whose outcome this version can plan."""
 
+IN_STEP: frozenset[Mechanism] = frozenset({"TTP", "UCE", "HCCE", "ARF"})
+"""Mechanisms with which the optimizer's wrapper sums a flag over all ranks before each update.
+
+No rank finishes a step then before every rank has reduced its gradients. Without them the ranks of a replica group wait
+for each other only. Source: MindSpore 2.10, ``TrainFaultTolerance.get_optimizer_wrapper``.
+"""
+
 MEMORY, COMMUNICATION = "memory error", "communication error"
 """Effects of faults that a device reports: the rank's process lives, and MindSpore classifies the error by its text."""
+
+UNKNOWN_ERROR = "unknown error"
+"""Effect of an exception that MindSpore's wrapper round the training has no repair for. It reports RS_UNKNOWN to the
+SDK (``_handle_exception_info`` in train/model.py of MindSpore 2.10), so the rank counts as lost."""
 
 TIMED = "timed memory error"
 """Effect of a fault kind whose memory error tells when it came; the plan makes MEMORY or one of the next two of it."""

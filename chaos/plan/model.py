@@ -42,9 +42,10 @@ ENDING: frozenset[str] = frozenset({"TTP"})
 
 
 STORAGE_FULL, STORAGE_READ_ONLY = "storage full", "storage read-only"
+STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED = "storage error", "storage gone", "storage denied"
 """Effects of faults that take no rank: nothing that is saved from then on is finished."""
 
-STORAGE = (STORAGE_FULL, STORAGE_READ_ONLY)
+STORAGE = (STORAGE_FULL, STORAGE_READ_ONLY, STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class PlannedFault:
     """One fault with its target resolved to ranks.
 
     ``seed`` is the seed of a random target, None otherwise. ``trigger`` is the scenario's trigger as plain data.
-    ``effect`` is what its kind does to a rank (chaos.plan.schedule.EFFECTS).
+    ``effect`` is what its kind does to a rank (chaos.plan.schedule.EFFECTS). ``role`` is the process beside the ranks
+    that it hits; then it hits no rank.
     """
 
     id: str
@@ -63,6 +65,7 @@ class PlannedFault:
     seed: int | None
     line: int | None
     effect: str = "none"
+    role: str | None = None
 
     @property
     def harmless(self) -> bool:
@@ -80,7 +83,8 @@ class Recovery:
 
     ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
     replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is how
-    many complete steps are lost by that, None where it is open or nothing is.
+    many complete steps are lost by that, None where nothing is. The ranks in ``one_more`` may have completed one step
+    more than that when they are killed, or not: it is a matter of time.
     """
 
     mechanism: str
@@ -91,6 +95,7 @@ class Recovery:
     copied: tuple[int, ...] = ()
     reads_checkpoint: bool = False
     trained_again: int | None = None
+    one_more: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,13 +122,15 @@ class PlannedRestore:
     ``step`` is the newest of which every replica group has a file to go on from, None where there is none: then the job
     cannot be resumed. ``lost`` are the ranks whose files a fault takes away. ``damaged`` maps ranks to the step of
     their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
-    may load: itself or, where its own is lost or damaged, others of its replica group.
+    may load: itself or, where its own is lost or damaged, others of its replica group. ``unrecorded`` says that no
+    record tells any more which checkpoint is the last: then the job cannot be resumed either, whatever files are left.
     """
 
     step: int | None
     lost: tuple[int, ...]
     holders: dict[int, tuple[int, ...]]
     damaged: dict[int, int] = field(default_factory=dict)
+    unrecorded: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,11 +146,13 @@ class Comparable:
     """How far a run can be compared with the fault-free one.
 
     ``until`` is the last step whose state can be; 0 is the state before the first step, -1 means none. So losses can be
-    up to the step after it. ``why`` is the reason, a sentence without its full stop.
+    up to the step after it. ``why`` is the reason, a sentence without its full stop. ``finite_until`` is the last step
+    whose loss and gradients must be finite; None where all must be.
     """
 
     until: int
     why: str
+    finite_until: int | None = None
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,16 @@ class Point(NamedTuple):
         return self.phase > _ALL_REDUCE
 
     @property
+    def splits(self) -> bool:
+        """Whether a rank at this point has left all other collectives of the step behind, but for the all-reduce."""
+        return self.phase == _ALL_REDUCE
+
+    @property
     def last_complete(self) -> int:
         """The last step that the others complete when a rank is lost here.
 
         A rank that is lost up to the entry of the all-reduce leaves the others blocked in it, so the step before is
-        the last. Afterwards it has contributed: the others finish the step and block in the next one.
+        the last that all complete. Afterwards it has contributed: the others finish the step and block in the next one.
         """
         return self.step if self.contributed else self.step - 1
 

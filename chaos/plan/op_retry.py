@@ -16,6 +16,9 @@ from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
 
 VARIABLE = "HCCL_OP_RETRY_ENABLE"
+SUSPECT_REMOTE = "suspect-remote"
+"""The fault kind of an error that MindSpore reports like one of communication (RS_HCCL_FAILED)."""
+
 LEVELS = ("L0", "L1", "L2")
 """Levels of HCCL's operators, from the inside of a server outwards."""
 
@@ -49,6 +52,13 @@ def op_retry_reasons(scenario: Scenario, faults: Sequence[Scheduled]) -> Iterato
     else:
         yield f"operator-level retry is off ({VARIABLE}), so HCCL repeats no operator by itself"
     for fault in errors:
+        if fault.fault.kind == SUSPECT_REMOTE:
+            yield (
+                f"fault {fault.fault.id} is error 507057: HCCL repeats no operator because of it, and MindSpore "
+                "reports "
+                "it to the SDK like a failed communication, so what is expected is the step-level recovery"
+            )
+            continue
         yield (
             f"fault {fault.fault.id} is error 507904: HCCL has given up its operator, so what is expected is the "
             "step-level recovery, not the operator's own retry"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chaos.plan.answer import Acts, Answer, Context
 from chaos.plan.mechanism import switched_on
 from chaos.plan.mechanisms import arf, online, rsc, tre, tsp, ttp
-from chaos.plan.model import Recovery
+from chaos.plan.model import STORAGE, Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
@@ -104,6 +104,14 @@ def _outcome(answers: Sequence[Answer]) -> Outcome:
 def _check_inside(faults: Sequence[Scheduled], found: Sequence[Strike], problems: Problems) -> None:
     """A handler is called only in a recovery, and only for a fault that is made at exactly that handler."""
     for fault in faults:
+        if fault.handler is not None and not (fault.lethal or fault.raised or _spoils_save(fault)):
+            problems.add(
+                f"{fault.path}.kind",
+                f"fault {fault.fault.id!r} does not make handler {fault.handler} fail, and what else becomes of it "
+                "there is not yet planned by this version",
+                text=fault.fault.kind,
+                hint="use a kind that takes its rank or raises an error, or one of the storage at handler save_ckpt",
+            )
         if fault.handler is not None and not found:
             problems.add(
                 f"{fault.path}.trigger.handler",
@@ -120,13 +128,19 @@ def _check_inside(faults: Sequence[Scheduled], found: Sequence[Strike], problems
             )
 
 
+def _spoils_save(fault: Scheduled) -> bool:
+    return fault.effect in STORAGE and fault.handler in ("save_ckpt", "rename")
+
+
 def _check_used(left: Strike, problems: Problems) -> None:
-    """Note faults at handlers that no mechanism calls."""
+    """Note faults at handlers that no mechanism calls, or only behind one at which the recovery has failed."""
+    broke = next((fault.handler for fault in reversed(left.spoilt) if fault.handler is not None), None)
+    failed = "" if broke is None else f", once {left.failed[-1]} has failed at handler {broke},"
     for fault in left.inside:
         problems.add(
             f"{fault.path}.trigger.handler",
             f"fault {fault.fault.id!r} is never reached: no mechanism that answers fault {left.first.fault.id!r} "
-            f"({problems.where(left.first.path)}) calls handler {fault.handler}",
+            f"({problems.where(left.first.path)}){failed} calls handler {fault.handler}",
             text=fault.handler or "",
             hint="use a handler of the mechanism that acts, or name the fault whose recovery is meant with 'after'",
         )

@@ -104,7 +104,8 @@ def _groups(groups: tuple[tuple[int, ...], ...]) -> str:
 def _fault(fault: PlannedFault) -> str:
     seed = "" if fault.seed is None else f", drawn with seed {fault.seed}"
     line = "" if fault.line is None else f"  (line {fault.line})"
-    return f"{fault.id}: {fault.kind} on {ranks(fault.ranks)}{seed}, {trigger_text(fault.trigger)}{line}"
+    where = ranks(fault.ranks) if fault.role is None else f"the {fault.role}"
+    return f"{fault.id}: {fault.kind} on {where}{seed}, {trigger_text(fault.trigger)}{line}"
 
 
 def trigger_text(trigger: Mapping[str, Any]) -> str:
@@ -122,6 +123,8 @@ def trigger_text(trigger: Mapping[str, Any]) -> str:
         parts.append(f"when {source} logs {trigger['log']['contains']!r}")
     if "after" in trigger:
         parts.append(f"after {trigger['after']}")
+    if "healed" in trigger:
+        parts.append(f"when {trigger['healed']} has ended")
     if "all" in trigger:
         parts.append(" and ".join(f"({trigger_text(part)})" for part in trigger["all"]))
     if "any" in trigger:

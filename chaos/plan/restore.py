@@ -17,6 +17,7 @@ from chaos.plan.model import PlannedRestore
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
+from chaos.plan.records import check_records, of_records, recorded
 from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import ExpectResume, Scenario
@@ -52,7 +53,8 @@ def plan_restore(
     for fault in losing:
         _check_losing(scenario, fault, traits, problems)
     check_damage(scenario, faults, outcome, traits, problems)
-    losing = [*losing, *damaging(faults)]
+    check_records(faults, traits, problems)
+    losing = [*losing, *damaging(faults), *of_records(faults)]
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
         return None, ""
@@ -73,18 +75,33 @@ def plan_restore(
         _check_recorded(scenario, lethal, interval, problems)
     gone = [fault for fault in losing if fault.effect == LOST_FILES]
     lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
+    if traits.restarts and len(lost) == sum(map(len, groups)):
+        problems.add(
+            f"{gone[0].path}.target",
+            f"fault {gone[0].fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
+            f"train anew without a word ({_RESTART}), which no check tells from a job that has lost its way",
+            text="target",
+            hint="leave one rank its files",
+        )
     last = _last_saved(range(sum(map(len, groups))), lethal, step)
-    left = _Left(lost, last, spoilt(faults, last, interval, problems), _any_replica(scenario, groups, traits, faults))
+    spoilt_steps = spoilt(faults, last, interval, traits, problems)
+    left = _Left(lost, last, spoilt_steps, _any_replica(scenario, groups, traits, faults))
+    records = recorded(faults, last, interval, traits, problems)
+    if records.nobody:
+        return PlannedRestore(None, lost, {}, left.damaged, unrecorded=True), f"{records.why} ({_RESTART})"
     if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:
             return PlannedRestore(told, lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
     own = traits.restarts or traits.resumes_periodic
-    for candidate in range(step - step % interval + interval, 0, -interval):
+    newest = step - step % interval + interval
+    for candidate in range(newest if records.newest is None else min(records.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
         if holders is not None and not (own and left.lacking(candidate)):
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
-            return PlannedRestore(candidate, lost, holders, left.damaged), _why(candidate, left, holders, source, own)
+            why = _why(candidate, left, holders, source, own)
+            why += f"; {records.why}" if records.why else ""
+            return PlannedRestore(candidate, lost, holders, left.damaged), why
     return PlannedRestore(None, lost, {}, left.damaged), _why_not(groups, left, interval, traits)
 
 
@@ -122,6 +139,8 @@ def _any_replica(
 ) -> frozenset[int]:
     if traits.resumes_periodic or not (traits.restarts or writes_group_info(scenario, groups, traits)):
         return frozenset(rank for members in groups for rank in members)
+    if traits.restarts:
+        return frozenset()
     # The file is whole, so its rank may load it; one that goes by names may take a replica's.
     return frozenset(rank for fault in faults if fault.effect == RENAMED for rank in fault.fault.ranks)
 

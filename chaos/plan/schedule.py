@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.plan.abnormal import rolled_back
+from chaos.plan.corruption import SILENT
+from chaos.plan.hangs import HANG, hang_effect
 from chaos.plan.mechanism import (
     COMMUNICATION,
     IN_UPDATE,
@@ -16,6 +18,7 @@ from chaos.plan.mechanism import (
     NEEDS,
     ONLINE,
     TIMED,
+    UNKNOWN_ERROR,
     acts_on_error,
     switched_on,
 )
@@ -36,7 +39,7 @@ from chaos.topology.targets import resolve
 LETHAL = ("death", "suspension")
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
 
-RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION)
+RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION, UNKNOWN_ERROR)
 """Effects of a fault that is raised as an error in its ranks, whose processes live on."""
 
 ABNORMAL = "abnormal result"
@@ -57,9 +60,12 @@ DAMAGED = "damaged checkpoint"
 RENAMED = "renamed checkpoint"
 """Effect of a fault that gives that file the name of another step."""
 
+RECORD = "damaged record"
+"""Effect of a fault that leaves the checkpoints and spoils the record that says which of them is the last."""
+
 EFFECTS = (
-    *(*LETHAL, MEMORY, TIMED, COMMUNICATION, TERMINATION, *STORAGE),
-    *(PAUSE, LOST_FILES, DAMAGED, RENAMED, ABNORMAL, "none"),
+    *(*LETHAL, HANG, MEMORY, TIMED, COMMUNICATION, UNKNOWN_ERROR, TERMINATION, *STORAGE),
+    *(PAUSE, LOST_FILES, DAMAGED, RENAMED, RECORD, ABNORMAL, SILENT, "none"),
 )
 """Effects of fault kinds that this version can plan for."""
 
@@ -96,8 +102,8 @@ class Scheduled:
 
     @property
     def lethal(self) -> bool:
-        """Whether its ranks are lost to the job: those of an error that nothing repairs are."""
-        return self.silences or (self.raised and self.repaired_by is None)
+        """Whether its ranks are lost to the job: those of an error that nothing repairs are, and those that hang."""
+        return self.silences or self.effect == HANG or (self.raised and self.repaired_by is None)
 
 
 MAX_HIT = 2 * MAX_RANKS
@@ -152,6 +158,9 @@ def plan_faults(
             continue
         effect = _on_process(effect, on)
         effect = memory_effect(effect, fault, moment, path, problems)
+        effect = hang_effect(effect, fault)
+        if target.role is not None:
+            effect = "none"  # what chaos.plan.beside_ranks does not refuse touches no rank
         planned = PlannedFault(
             id=name,
             kind=fault.kind,
@@ -161,6 +170,7 @@ def plan_faults(
             seed=target.seed,
             line=problems.line(path),
             effect=effect,
+            role=target.role,
         )
         repaired_by = acts_on_error(effect, on)
         if effect == ABNORMAL and rolled_back(scenario, planned, on):

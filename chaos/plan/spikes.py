@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from chaos.plan.abnormal import last_saved_before
 from chaos.plan.describe import ranks
@@ -12,11 +13,19 @@ from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
 
 
-def comparable(scenario: Scenario, spikes: Sequence[Scheduled], recoveries: Sequence[Recovery]) -> Comparable | None:
-    """How far states can be compared with those of the fault-free run; None where all of them can."""
+def comparable(
+    scenario: Scenario, spikes: Sequence[Scheduled], recoveries: Sequence[Recovery], more: Sequence[Comparable] = ()
+) -> Comparable | None:
+    """How far states can be compared with those of the fault-free run; None where all of them can.
+
+    ``more`` are limits that come from elsewhere.
+    """
     broken = {name for one in recoveries if one.mechanism == "TRE" and not one.succeeds for name in one.faults}
     limits = [limit for spike in spikes if (limit := _limit(scenario, spike, spike.fault.id in broken)) is not None]
-    return min(limits, key=lambda limit: limit.until, default=None)
+    found = [*limits, *more]
+    finite = min((one.finite_until for one in found if one.finite_until is not None), default=None)
+    first = min(found, key=lambda limit: limit.until, default=None)
+    return None if first is None else replace(first, finite_until=finite)
 
 
 def _limit(scenario: Scenario, spike: Scheduled, broken: bool) -> Comparable | None:

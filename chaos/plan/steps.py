@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from chaos.plan.mechanism import IN_STEP
 from chaos.plan.moments import Moment, Point
+from chaos.scenario.terms import Mechanism
 
 
 @dataclass(frozen=True)
@@ -13,12 +15,14 @@ class Loss:
     """How the training stops.
 
     ``at`` is the point at which the first rank is lost, None where triggers leave it open. ``lowest`` and ``highest``
-    bound the last step that the survivors complete; they are equal where it is known.
+    bound the last step that survivors complete; they are equal where it is known, and the same for all of them. Where
+    only ``ahead`` may complete a step more than the others, ``highest`` is that step.
     """
 
     at: Point | None
     lowest: int
     highest: int
+    ahead: tuple[int, ...] = ()
 
     @property
     def step(self) -> int | None:
@@ -42,6 +46,21 @@ def first_loss(lethal: Sequence[Moment], last_step: int) -> Loss:
         return Loss(first, first.last_complete, first.last_complete)
     highest = last_step - 1 if first is None else min(first.last_complete, last_step - 1)
     return Loss(None, lowest, highest)
+
+
+def may_be_ahead(
+    at: Point, hit: Collection[int], groups: Sequence[tuple[int, ...]], on: Iterable[Mechanism]
+) -> tuple[int, ...]:
+    """The ranks that may finish the step in whose all-reduce the others wait for ranks that are lost at its entry.
+
+    A rank at that entry has taken part in everything else of the step. The gradients are reduced within each replica
+    group, so a group that has lost nobody finishes the step, unless a mechanism that is ``on`` lets no rank update its
+    weights before all have reduced. In the next step its ranks wait, in the forward pass at the latest.
+    """
+    if not at.splits or not IN_STEP.isdisjoint(on):
+        return ()
+    gone = frozenset(hit)
+    return tuple(sorted(rank for members in groups if gone.isdisjoint(members) for rank in members))
 
 
 def block_point(lethal: Sequence[Moment]) -> Point | None:

@@ -10,7 +10,7 @@ from chaos.plan.moments import LAST_PHASE, PHASE_ORDER, Point
 from chaos.plan.pauses import during
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
-from chaos.plan.steps import Loss, block_point, first_loss
+from chaos.plan.steps import block_point
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,15 @@ class Strike:
 
     ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers or while a
     checkpoint is loaded, in the order of the scenario. ``failed`` names the mechanisms that have been tried on this
-    strike before, in order, and ``spoilt`` holds the faults because of which they failed.
+    strike before, in order, and ``spoilt`` holds the faults because of which they failed. ``replaced`` are ranks that
+    got new processes meanwhile, and no state.
     """
 
     faults: tuple[Scheduled, ...]
     inside: tuple[Scheduled, ...] = ()
     failed: tuple[str, ...] = ()
     spoilt: tuple[Scheduled, ...] = ()
+    replaced: tuple[int, ...] = ()
 
     @property
     def first(self) -> Scheduled:
@@ -47,14 +49,6 @@ class Strike:
     def silent(self) -> frozenset[int]:
         """Those whose process has ended or stopped."""
         return frozenset(rank for fault in self.faults if fault.silences for rank in fault.fault.ranks)
-
-    def loss(self, last_step: int) -> Loss:
-        """How the training stops."""
-        return first_loss([fault.moment for fault in self.faults], last_step)
-
-    def made_in(self, handlers: Sequence[str]) -> tuple[Scheduled, ...]:
-        """The faults that are made at the entry of one of these handlers."""
-        return tuple(fault for fault in self.inside if fault.handler in handlers)
 
     def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Strike:
         """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""

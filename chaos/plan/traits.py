@@ -19,22 +19,22 @@ class JobTraits:
     its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
     checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
     pipeline that it can train, ``slices`` and ``shards`` hold the sizes of model parallelism and of the optimizer's
-    shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves
-    in, relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info``
-    says that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints
-    by it. ``restarts`` says that a job of this kind, started again, goes on from periodic checkpoints by itself, each
-    rank from its own file; ``resumes_periodic`` that a script of the scenario's own may go on from periodic
-    checkpoints when it is started again, as the scenario says; ``any_replica`` that its own script does, from the
-    newest one of whatever rank of its replica group. ``devices`` are what it can train on. ``genuine`` says
-    that nothing of the framework is replaced, so what MindSpore has for Ascend only is there on Ascend only.
-    ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so that the
-    scenario need not name one. ``loading`` are the ways in which the agent can come in. ``mechanisms`` are those that
-    its loop can take part in, None for all. ``lacks`` maps
-    keys of a scenario to what the kind does not do, in words that follow its name. ``watches_slices`` says
-    that its watch over the global norm is right for sliced weights too. ``file_format`` is the suffix of the files of
-    an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that in MindFormers' form each
-    step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5. ``rank_directories`` says that each rank
-    saves in a directory of its own, ``rank_N``.
+    shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves in,
+    relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info`` says
+    that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints by it.
+    ``restarts`` says that a job of this kind, started again, goes on from periodic checkpoints by itself, each rank
+    from its own file; ``resumes_periodic`` that a script of the scenario's own may go on from periodic checkpoints
+    when it is started again, as the scenario says; ``any_replica`` that its own script does, from the newest one of
+    whatever rank of its replica group. ``devices`` are what it can train on. ``genuine`` says that nothing of the
+    framework is replaced, so what MindSpore has for Ascend only is there on Ascend only. ``gradients`` says that the
+    agent sees the reduced gradients. ``own_script`` says that it has a script, so that the scenario need not name one.
+    ``loading`` are the ways in which the agent can come in. ``mechanisms`` are those that its loop can take part in,
+    None for all. ``lacks`` maps keys of a scenario to what the kind does not do, in words that follow its name.
+    ``watches_slices`` says that its watch over the global norm is right for sliced weights too. ``file_format`` is the
+    suffix of the files of an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that
+    in MindFormers' form each step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5.
+    ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``. ``alters`` is what a fault
+    can change inside its ranks: gradient, weight, activation, batch, loss.
     """
 
     observable: frozenset[str]
@@ -59,3 +59,4 @@ class JobTraits:
     file_format: str | None = "ckpt"
     sinks_steps: bool = True
     rank_directories: bool = True
+    alters: frozenset[str] = frozenset()

@@ -53,8 +53,9 @@ def _settle(triggers: Sequence[Trigger], ids: Sequence[str], sound: Sequence[boo
     waiting: dict[str, list[int]] = defaultdict(list)
     for index, trigger in enumerate(triggers):
         for _, part in _parts(trigger, ""):
-            if part.after is not None:
-                waiting[part.after].append(index)
+            for other in (part.after, part.healed):
+                if other is not None:
+                    waiting[other].append(index)
     moments: list[Moment | None] = [None] * len(triggers)
     landed: dict[str, Moment] = {}
     queue = deque(index for index in range(len(triggers)) if sound[index])
@@ -75,10 +76,11 @@ def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
         conditions.append(Moment(point(trigger.step, trigger.phase), exact=True))
     if trigger.elapsed is not None or trigger.log is not None or trigger.handler is not None:
         conditions.append(Moment(START, exact=False))
-    if trigger.after is not None:
-        # Not before the other fault. How long after is open: no barrier holds the ranks meanwhile.
-        other = landed.get(trigger.after)
-        conditions.append(other and Moment(other.earliest, exact=False))
+    for name in (trigger.after, trigger.healed):
+        if name is not None:
+            # Not before the other fault. How long after is open: no barrier holds the ranks meanwhile.
+            other = landed.get(name)
+            conditions.append(other and Moment(other.earliest, exact=False))
     conditions.extend(_moment(part, landed) for part in trigger.all or ())
     if trigger.any is not None:
         alternatives = [moment for part in trigger.any if (moment := _moment(part, landed)) is not None]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity, State
+from chaos.platforms.procfs import Signals
 
 
 class PlatformError(RuntimeError):
@@ -36,6 +37,23 @@ class LaunchSpec:
     told: Callable[[ProcessIdentity], ExitStatus | None] | None = None
 
 
+@dataclass(frozen=True)
+class Place:
+    """Which part of a job one launcher starts: that of node ``node`` of ``nodes``.
+
+    ``ranks`` are the ranks of that node, in order, of ``size`` in all. ``address`` is the node's own on the job's
+    network, ``master`` that of node 0. ``meeting`` is a directory that the ranks of all nodes see at this path.
+    """
+
+    node: int
+    nodes: int
+    ranks: tuple[int, ...]
+    size: int
+    address: str
+    master: str
+    meeting: Path
+
+
 class Job(Protocol):
     """A launched job. It owns every process that carries its run's identity and attempt."""
 
@@ -57,6 +75,28 @@ class Job(Protocol):
 
     def stop(self, grace_seconds: float) -> Ended:
         """End all processes of the job: SIGTERM, and SIGKILL for what is left after ``grace_seconds``."""
+
+
+@runtime_checkable
+class SeveralLaunchers(Protocol):
+    """A job with a launcher on each of several nodes."""
+
+    @property
+    def launchers(self) -> tuple[ProcessIdentity, ...]:
+        """The launchers, in order of nodes."""
+
+
+@runtime_checkable
+class TellsSignals(Protocol):
+    """A job whose processes only its platform can look at."""
+
+    def signals(self, identity: ProcessIdentity) -> Signals | None:
+        """What a process does with signals, and which ones it has not taken yet; None where that cannot be told."""
+
+
+def launchers_of(job: Job) -> tuple[ProcessIdentity, ...]:
+    """The processes that were started: one, or one for each node."""
+    return job.launchers if isinstance(job, SeveralLaunchers) else (job.launcher,)
 
 
 class Platform(Protocol):

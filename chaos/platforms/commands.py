@@ -25,6 +25,9 @@ _END_SECONDS = 5.0
 """How long a killed tool may take to end. In the kernel's uninterruptible sleep it does not."""
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "HOME", "KUBECONFIG")
+_SYSTEM = ("/usr/sbin", "/sbin")
+"""Where system tools are: behind the PATH, since an ordinary user's has them not, and ``nsenter … ip`` looks there."""
+
 _QUOTED = 300
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
 """A second Ctrl-C must not end the tool that puts a card back. Its session stays the harness's: children in another one
@@ -33,8 +36,9 @@ are taken for the job's (:mod:`chaos.platforms.children`)."""
 PLACES: Mapping[str, tuple[str, ...]] = {
     "npu-smi": ("/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi"),
     "hccn_tool": ("/usr/local/Ascend/driver/tools/hccn_tool",),
+    **{name: (f"/usr/sbin/{name}", f"/sbin/{name}") for name in ("ip", "iptables", "mkfs.ext4", "sysctl", "tc")},
 }
-"""Where the vendor's packages put a tool that need not be on the PATH."""
+"""Where packages put a tool that need not be on the PATH."""
 
 
 class CommandError(RuntimeError):
@@ -99,6 +103,7 @@ class SystemCommands:
         if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
             raise CommandError(f"{path} would run as another user; it was not run")
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
+        environment["PATH"] = os.pathsep.join([environment.get("PATH", os.defpath), *_SYSTEM])
         try:
             process = subprocess.Popen(
                 [str(path), *argv[1:]],

@@ -14,6 +14,7 @@ from chaos.platforms.procfs import PROC, Stat, all_pids, command_line, environme
 
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
+NODE_VARIABLE = "CHAOS_NODE"
 
 LAUNCHERS = frozenset({"msrun", "plainrun.py"})
 """Programs that start ranks."""
@@ -25,7 +26,8 @@ Role = Literal["rank", "scheduler", "launcher", "other"]
 class FoundProcess:
     """A process of a run.
 
-    ``rank`` is set for role "rank" only. ``attempt`` is what its environment says, None if that says nothing.
+    ``rank`` is set for role "rank" only. ``attempt`` and ``part`` (the number of the node whose launcher has started
+    it, where there are several) are what its environment says, None if that says nothing.
     """
 
     identity: ProcessIdentity
@@ -35,6 +37,7 @@ class FoundProcess:
     rank: int | None
     attempt: str | None
     cmdline: tuple[str, ...]
+    part: str | None = None
 
     @property
     def pid(self) -> int:
@@ -125,19 +128,19 @@ def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
     if "MS_ROLE" not in variables and any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         role, rank = "launcher", None
     attempt = variables.get(ATTEMPT_VARIABLE)
-    return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline)
+    part = variables.get(NODE_VARIABLE)
+    return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline, part)
 
 
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     """The role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
-    match variables.get("MS_ROLE"):
-        case "MS_SCHED":
-            return "scheduler", None
-        case "MS_WORKER" | None:
-            number = variables.get("MS_NODE_ID") or variables.get("RANK_ID") or ""
-            return ("rank", int(number)) if number.isascii() and number.isdecimal() else ("other", None)
-        case _:
-            return "other", None
+    role = variables.get("MS_ROLE")
+    if role == "MS_SCHED":
+        return "scheduler", None
+    if role not in (None, "MS_WORKER"):
+        return "other", None
+    number = variables.get("MS_NODE_ID") or variables.get("RANK_ID") or ""
+    return ("rank", int(number)) if number.isascii() and number.isdecimal() else ("other", None)
 
 
 def _settle_roles(found: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:

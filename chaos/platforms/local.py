@@ -12,7 +12,7 @@ from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus, collect, from_return_code, orphans_of
 from chaos.platforms.ending import Ended, end_processes
-from chaos.platforms.find import ATTEMPT_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
+from chaos.platforms.find import ATTEMPT_VARIABLE, NODE_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.process import ProcessIdentity, State, identify, send_signal, state
 from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
 
@@ -83,6 +83,7 @@ class LocalJob:
                 process
                 for process in find_run_processes(self._spec.run, known=unended)
                 if process.attempt in (None, self._spec.attempt)
+                and process.part in (None, self._spec.environment.get(NODE_VARIABLE))
             ]
             self._sessions.update((process.identity, process.session) for process in found)
             return found

@@ -24,13 +24,22 @@ _ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of a process's mountinfo. ``options`` are the mount's own, ``super_options`` the file system's."""
+    """One line of a process's mountinfo. ``options`` are the mount's own, ``super_options`` the file system's.
+
+    ``root`` is the directory of the file system that is mounted there.
+    """
 
     point: str
     options: tuple[str, ...]
     type: str
     source: str
     super_options: tuple[str, ...]
+    root: str = "/"
+
+    @property
+    def removed(self) -> bool:
+        """Whether the directory that is mounted has been removed meanwhile."""
+        return self.root.endswith("//deleted")
 
     @property
     def read_only(self) -> bool:
@@ -74,6 +83,26 @@ def mount_read_only(point: Path) -> None:
     _mount(None, point, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)
 
 
+def mount_device(device: Path, point: Path, kind: str) -> None:
+    """Mount the file system of a device. Raises OSError."""
+    _mount(str(device), point, kind, MS_NOSUID | MS_NODEV, None)
+
+
+def mount_itself(point: Path) -> None:
+    """Mount a directory on itself, so that what is watched there is watched there only. Raises OSError."""
+    _mount(str(point), point, None, MS_BIND, None)
+
+
+def mount_removed(point: Path) -> None:
+    """Mount a directory that has been removed: nothing is in it, and nothing can be made in it. Raises OSError."""
+    empty = point.with_name(f".{point.name}.removed")
+    empty.mkdir(exist_ok=True)
+    try:
+        _mount(str(empty), point, None, MS_BIND, None)
+    finally:
+        empty.rmdir()
+
+
 def unmount(point: Path) -> None:
     """Take away the topmost mount; who has files open there keeps them. Raises OSError, EINVAL when there is none."""
     _call("umount2", os.fsencode(point), MNT_DETACH)
@@ -92,7 +121,8 @@ def _parse(line: str) -> Mount:
     before, _, after = line.partition(" - ")
     fields = before.split(" ")
     kind, source, options = (*after.split(" "), "", "", "")[:3]
-    return Mount(_unescape(fields[4]), tuple(fields[5].split(",")), kind, _unescape(source), tuple(options.split(",")))
+    flags, more = tuple(fields[5].split(",")), tuple(options.split(","))
+    return Mount(_unescape(fields[4]), flags, kind, _unescape(source), more, _unescape(fields[3]))
 
 
 def _unescape(text: str) -> str:

@@ -28,16 +28,26 @@ class RefusedProcess(ValueError):
     """The process must never be signalled: init, this process, or one that this process descends from."""
 
 
+class ElsewhereProcess(ValueError):
+    """The process is of a node: only that node's hand can look at it, or signal it."""
+
+
 @dataclass(frozen=True, order=True)
 class ProcessIdentity:
-    """One process of one boot: PID, start time in clock ticks since boot, boot id."""
+    """One process of one boot: PID, start time in clock ticks since boot, boot id.
+
+    ``node`` is set for a process of a node that a hand acts on: its PID means nothing here, and whoever looks for it
+    here, or signals it, raises ElsewhereProcess.
+    """
 
     pid: int
     start_time: int
     boot: str
+    node: int | None = None
 
     def __str__(self) -> str:
-        return f"process {self.pid} (started at tick {self.start_time})"
+        where = "" if self.node is None else f" of node {self.node}"
+        return f"process {self.pid}{where} (started at tick {self.start_time})"
 
 
 def identify(pid: int) -> ProcessIdentity:
@@ -49,7 +59,11 @@ def identify(pid: int) -> ProcessIdentity:
 
 
 def state(identity: ProcessIdentity) -> State:
-    """Whether that very process runs, is stopped by a signal, has ended unreaped (zombie), or is gone."""
+    """Whether that very process runs, is stopped by a signal, has ended unreaped (zombie), or is gone.
+
+    Raises ElsewhereProcess for one of a node.
+    """
+    _refuse_elsewhere(identity)
     stat = read_stat(identity.pid)
     if stat is None or stat.start_time != identity.start_time or identity.boot != boot_id():
         return "gone"
@@ -67,8 +81,9 @@ def send_signal(identity: ProcessIdentity, signum: int) -> None:
     """Send ``signum`` to that very process and to no other.
 
     A process descriptor is opened before the start time is compared: if it is the right one then, the descriptor
-    cannot come to mean another. Raises NoSuchProcess, WrongProcess, RefusedProcess, and PermissionError.
+    cannot come to mean another. Raises NoSuchProcess, WrongProcess, RefusedProcess, ElsewhereProcess, PermissionError.
     """
+    _refuse_elsewhere(identity)
     refuse(identity.pid)
     descriptor = open_process(identity)
     try:
@@ -119,6 +134,7 @@ def refuse(pid: int) -> None:
 
 def open_process(identity: ProcessIdentity) -> int:
     """A close-on-exec descriptor that is certain to be of that process. Raises NoSuchProcess and WrongProcess."""
+    _refuse_elsewhere(identity)
     if identity.pid <= 0:
         raise NoSuchProcess(f"{identity.pid} is no PID")
     if identity.boot != boot_id():
@@ -137,3 +153,8 @@ def open_process(identity: ProcessIdentity) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _refuse_elsewhere(identity: ProcessIdentity) -> None:
+    if identity.node is not None:
+        raise ElsewhereProcess(f"{identity} is not a process of this host: only the hand on its node can reach it")

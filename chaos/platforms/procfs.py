@@ -137,6 +137,21 @@ def read_text(pid: int | str, name: str, proc_root: Path = PROC) -> str | None:
     return None if text is None else os.fsdecode(text)
 
 
+def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
+    """Processor time that a process has got, in seconds; None if there is no such process."""
+    text = _read(pid, "stat", proc_root)
+    if not text:
+        return None
+    fields = text.rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int, proc_root: Path = PROC) -> int | None:
+    """What a process holds in memory; None if there is no such process."""
+    text = _read(pid, "statm", proc_root)
+    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") if text else None
+
+
 def all_pids(proc_root: Path = PROC) -> Iterator[int]:
     """Every process that /proc lists."""
     for name in os.listdir(proc_root):  # noqa: PTH208 - names are wanted, and there may be very many

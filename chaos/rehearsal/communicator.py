@@ -38,6 +38,7 @@ _GROUP_SHIFT = 32
 _GROUP_MASK = 0x7FFFFFFF
 """Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
 _JOIN_POLL_SECONDS = 0.01
+_CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
 """Connections that may be silent at a time; of more, the oldest is a stranger."""
 
@@ -75,6 +76,9 @@ class _Peer:
 class Communicator:
     """All-reduce among ``ranks`` over Unix sockets in ``directory``, which only the run's owner can enter.
 
+    With ``address``, this node's own on a network of the run, it is over TCP, and the files in ``directory`` say where
+    the ranks listen.
+
     A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_stranger`` and dropped.
     ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long).
     """
@@ -89,8 +93,10 @@ class Communicator:
         limit_seconds: float,
         on_stranger: Callable[[str], None],
         join_seconds: float | None = None,
+        address: str | None = None,
     ) -> None:
         self.rank = rank
+        self._address = address
         self.ranks = sorted(ranks)
         self._directory = directory
         self._secret = secret
@@ -112,7 +118,7 @@ class Communicator:
         deadline = time.monotonic() + self._join_seconds
         path = self._path(self.rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, _Callers(listener, path) as callers:
+        with self._socket() as listener, _Callers(listener, path, self._address) as callers:
             while len(self._peers) < len(self.ranks) - 1:
                 self._check_join(deadline)
                 for other in self.ranks:
@@ -291,14 +297,35 @@ class Communicator:
         return hmac.new(self._secret, f"communicator {rank}".encode(), "sha256").digest()
 
     def _connect(self, other: int) -> None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if (place := self._place_of(other)) is None:
+            return
+        connection = self._socket()
         try:
-            connection.connect(self._path(other))
+            connection.connect(place)
             connection.sendall(_HELLO.pack(self._proof(self.rank), self.rank, len(self.ranks)))
         except OSError:
             connection.close()
             return
         self._peers[other] = _Peer(other, connection)
+
+    def _socket(self) -> socket.socket:
+        if self._address is None:
+            return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.settimeout(_CONNECT_SECONDS)
+        return made
+
+    def _place_of(self, other: int) -> Any:
+        """Where a rank listens; None where it has not said so yet."""
+        if self._address is None:
+            return self._path(other)
+        try:
+            with open(self._path(other), encoding="ascii") as file:
+                host, port = file.read().split()
+        except (OSError, ValueError):
+            return None
+        return host, int(port)
 
     def _admit(self, connection: socket.socket, hello: bytes) -> None:
         """Take a caller as a peer if its hello proves it, or drop it."""
@@ -322,13 +349,21 @@ class Communicator:
 class _Callers:
     """Those who connect to a rank that joins. None of them can hold up the others by saying nothing."""
 
-    def __init__(self, listener: socket.socket, path: str) -> None:
+    def __init__(self, listener: socket.socket, path: str, address: str | None) -> None:
         self._listener = listener
         self._path = path
         self._selector = selectors.DefaultSelector()
         self._said: dict[socket.socket, bytes] = {}
-        listener.bind(path)
-        listener.listen()
+        if address is None:
+            listener.bind(path)
+            listener.listen()
+        else:
+            listener.bind((address, 0))
+            listener.listen()
+            unfinished = f"{path}.{os.getpid()}"
+            with open(unfinished, "w", encoding="ascii") as file:
+                file.write(f"{address} {listener.getsockname()[1]}")
+            os.replace(unfinished, path)
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
 

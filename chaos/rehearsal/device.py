@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from chaos.agent.start import Agent
 from chaos.rehearsal import ends
+from chaos.rehearsal.alterations import Alterations
 from chaos.rehearsal.fabric import Fabric
 from chaos.rehearsal.groups import Groups
 from chaos.rehearsal.memory import Memory
@@ -55,6 +56,7 @@ class Device(Fabric):
         super().__init__(agent)
         assert agent.barriers is not None
         self._memory = Memory(agent.barriers, _set_tensor)
+        self.alterations = Alterations(agent.barriers, self._record, _set_tensor)
         self._groups = Groups(self._rank, self._ranks)
 
     def all_reduce(self, array: Any, group: str | None = None) -> Any:

@@ -33,7 +33,8 @@ class Fabric:
         self._ranks = agent.place.ranks
         self._failure: str | None = None
         agent.barriers.actions["link.down"] = lambda: self.join().sever()
-        self._generations = Generations(os.path.dirname(agent.configuration.socket), agent.configuration.attempt)
+        meeting = agent.configuration.meeting or os.path.dirname(agent.configuration.socket)
+        self._generations = Generations(meeting, agent.configuration.attempt)
         self._membership = Membership(self._generations, self._communicator_at, self._watch_link)
 
     def reduce(self, array: Any, members: Collection[int] | None = None) -> Any:
@@ -106,6 +107,7 @@ class Fabric:
             limit_seconds=self._limit_seconds(),
             on_stranger=self._record_stranger,
             join_seconds=_JOIN_LIMIT_SECONDS,
+            address=self._agent.configuration.address,
         )
 
     def _limit_seconds(self) -> float:

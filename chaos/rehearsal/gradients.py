@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chaos.agent.start import Agent
+from chaos.rehearsal.alterations import Alterations
 from chaos.rehearsal.spikes import Spikes
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Reduction:
         self._barriers = agent.barriers
         self._digests = agent.digests
         self._spikes = Spikes(agent.barriers, agent.record)
+        self._alterations: Alterations = device.alterations
 
     def reduce(self, flat: Any, *, share: float | None, group: str | None = None) -> Any:
         """The reduced gradients. ``share`` is what the sum is multiplied with where the mean is taken, else None."""
@@ -29,6 +31,7 @@ class Reduction:
         flat = self._spikes.apply(
             flat, lambda own: self._device.expected(own, group), share=1.0 if share is None else share
         )
+        flat = self._alterations.gradient(flat)
         total = self._device.all_reduce(flat, group)
         if share is not None:
             total = total * numpy.asarray(share, total.dtype)

@@ -47,6 +47,7 @@ class RehearsalJob:
         storage=_CHECKPOINTS,
         group_info=True,
         any_replica=True,
+        alters=frozenset({"gradient", "weight"}),
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2

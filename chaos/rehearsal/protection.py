@@ -36,7 +36,7 @@ def protection_environment(launch: Launch, controller_port: int) -> dict[str, st
     if needs_sdk(job):
         environment |= {
             "MINDIO_FOR_MINDSPORE": "1",
-            "MS_TFT_IP": "127.0.0.1",
+            "MS_TFT_IP": launch.master,
             "MS_TFT_PORT": str(controller_port),
         }
         if job.controller == "outside":
@@ -59,10 +59,11 @@ def protection_path(launch: Launch) -> tuple[Path, ...]:
 def with_controller(launch: Launch, argv: tuple[str, ...], controller_port: int) -> tuple[str, ...]:
     """The launcher's command line, behind that of the controller where it lives outside ranks and agent."""
     job = launch.scenario.job
-    if not needs_sdk(job) or job.controller != "outside" or job.agent:
+    elsewhere = launch.place is not None and launch.place.node > 0
+    if not needs_sdk(job) or job.controller != "outside" or job.agent or elsewhere:
         return argv
     ranks = launch.scenario.cluster.ranks
-    outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), "127.0.0.1", str(controller_port))
+    outside = ("-m", "chaos.rehearsal.ttp.outside", str(ranks), launch.master, str(controller_port))
     return (str(launch.python), *outside, *argv)
 
 
@@ -76,7 +77,7 @@ def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
         yield Simulated(f"taskd and its manager, timings {job.timings}", "cluster agent")
     elif needs_sdk(job) and job.controller == "outside":
         yield Simulated("host of the SDK's controller outside the ranks", "cluster agent")
-    if scenario.cluster.nodes > 1:
+    if scenario.cluster.nodes > 1 and scenario.cluster.platform == "local":
         yield Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform")
 
 
@@ -120,6 +121,10 @@ def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
     kinds = {fault.kind for fault in scenario.faults}
     if kinds & {"uce", "ecc"}:
         yield Simulated("loss of device memory, its strategy and the times of error and update", "device layer")
+    if kinds & {"suspect-remote", "link-error"}:
+        yield Simulated("the device's error, raised where the framework would get it", "device layer")
+    if kinds & {"flip-bit", "wrong-batch", "nonfinite-loss"}:
+        yield Simulated("a value that a defective device or loader would change", "device layer")
     if "pause" in kinds:
         yield Simulated("the cluster's orders to pause, to switch the network and to go on", "cluster agent")
     if any(fault.kind == "pause" and fault.parameters.get("switch") for fault in scenario.faults):

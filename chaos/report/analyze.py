@@ -48,6 +48,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         versions=_versions(facts),
         simulated=_simulated(facts),
         agent=_agent_cost(judgement.history),
+        clocks=_clocks(judgement.history),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
 
@@ -60,6 +61,22 @@ def _agent_cost(history: History) -> dict[str, float | None]:
         return max((float(one.data[key]) for one in costs if isinstance(one.data.get(key), (int, float))), default=None)
 
     return {"hooks_us": worst("hooks_us_median"), "digests_us": worst("digest_us_median")}
+
+
+def _clocks(history: History) -> tuple[dict[str, Any], ...]:
+    """What was measured of the clocks of other hosts, in seconds."""
+    return tuple(
+        {
+            "host": host,
+            "boot": boot,
+            "same": clock.same,
+            "offset": clock.measured[0].offset / 1e9,
+            "error": clock.error / 1e9,
+            "drift": (clock.measured[-1].offset - clock.measured[0].offset) / 1e9,
+            "measurements": len(clock.measured),
+        }
+        for (host, boot), clock in sorted(history.clocks.items())
+    )
 
 
 def _read_facts(path: Path) -> dict[str, Any]:

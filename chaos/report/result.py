@@ -84,6 +84,7 @@ class Result:
     simulated: tuple[dict[str, Any], ...]
     not_checked: tuple[dict[str, str], ...]
     agent: dict[str, float | None]
+    clocks: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -127,6 +128,7 @@ class Result:
             "simulated": list(self.simulated),
             "not_checked": list(self.not_checked),
             "agent": dict(self.agent),
+            "clocks": list(self.clocks),
         }
 
 
@@ -162,6 +164,7 @@ def from_json(data: dict[str, Any]) -> Result:
         simulated=tuple(data["simulated"]),
         not_checked=tuple(data["not_checked"]),
         agent=data["agent"],
+        clocks=tuple(data.get("clocks", ())),
     )
 
 

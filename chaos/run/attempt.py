@@ -5,14 +5,14 @@ from __future__ import annotations
 import queue
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import Clock
 from chaos.history.event import Event
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import Job
+from chaos.platforms.base import Job, launchers_of
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.cause import last_error, newest_log
@@ -66,6 +66,7 @@ class Attempt:
         self._others: set[ProcessIdentity] = set()
         self._deserted = 0
         self._refused: dict[int, str] = {}
+        self._on_nodes = job.launcher.node is not None
 
     def follow(self) -> None:
         """Follow the job to its end.
@@ -89,7 +90,10 @@ class Attempt:
         try:
             wait_for("leftovers", lambda: not left(), seconds=seconds, clock=self._watch.clock)
         except DeadlineExpired:
-            orphans = [{"pid": process.pid, "cmdline": list(process.cmdline)} for process in left()]
+            orphans = [
+                {"pid": process.pid, "cmdline": list(process.cmdline), **_on(process.identity.node)}
+                for process in left()
+            ]
             self._record("job.leftovers", orphans=orphans)
 
     # Conditions. Each looks at everything first, so that nothing is missed while another is waited for.
@@ -108,15 +112,16 @@ class Attempt:
     def _check_joining(self) -> None:
         """Without any process left nobody can join any more; seen twice, since a process hides while it executes."""
         absent = sorted(set(range(self._size)) - self.ranks.keys())
-        launched = self._job.exit_status(self._job.launcher)
-        if not absent or launched is None or self._job.processes():
+        launched = [self._job.exit_status(one) for one in launchers_of(self._job)]
+        if not absent or None in launched or self._job.processes():
             self._deserted = 0
             return
         self._deserted += 1
         if self._deserted > 1:
             said = last_error(self._logs_dir / "msrun.log")
+            how = ", ".join(map(str, launched))
             raise JobFailed(
-                f"the launcher ended ({launched}), and ranks {absent} never joined{f': {said}' if said else ''}; "
+                f"the launcher ended ({how}), and ranks {absent} never joined{f': {said}' if said else ''}; "
                 f"see {self._logs_dir}"
             )
 
@@ -140,11 +145,11 @@ class Attempt:
     def _ended(self) -> bool:
         """Every rank has exited, or is suspended by a fault that only the teardown undoes, and none will start again.
 
-        As long as the launcher runs, it may start ranks again.
+        As long as a launcher runs, it may start ranks again.
         """
         if len(self._exited.keys() | self._injection.suspended) < self._size:
             return False
-        return self._job.exit_status(self._job.launcher) is not None
+        return all(self._job.exit_status(one) is not None for one in launchers_of(self._job))
 
     def _not_started(self) -> str:
         joined = set(self.ranks)
@@ -219,43 +224,55 @@ class Attempt:
                 case AtBarrier():
                     self._injection.hold(message)
                 case Stranger():
-                    self._record("stranger", pid=message.pid, channel="agents", what=message.what)
+                    self._record("stranger", pid=message.pid, channel="agents", what=message.what, **_on(message.node))
 
     def _welcome(self, hello: Hello) -> None:
         """An agent has proved itself; its process must be a rank of this job by every other sign too."""
         self._find_others()
-        own = [p for p in self._job.processes() if p.pid == hello.pid and p.role == "rank" and p.rank == hello.rank]
+        own = [p for p in self._callers(hello) if p.role == "rank" and p.rank == hello.rank]
         if not own or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
-            self._record("stranger", pid=hello.pid, channel="agents", what=what)
+            self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             self._refused[hello.rank] = f"process {hello.pid} {what}"
             hello.connection.close()
             return
         self.ranks[hello.rank] = own[0].identity
         self._processes[own[0].identity] = hello.rank
         self._exited.pop(hello.rank, None)  # of its process before this one
+        self._injection.suspended.discard(hello.rank)
         start_time = own[0].identity.start_time
-        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=own[0].ppid)
+        where = _on(hello.node)
+        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=own[0].ppid, **where)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
     def _welcome_desk(self, hello: DeskHello) -> None:
         """A desk has proved itself; its process must be one of this job by every other sign too."""
-        own = [one for one in self._job.processes() if one.pid == hello.pid]
+        own = self._callers(hello)
         if not own or hello.attempt != self.name or hello.rank != own[0].rank:
-            self._record("stranger", pid=hello.pid, channel="agents", what=f"is no {hello.desk} desk of this job")
+            what = f"is no {hello.desk} desk of this job"
+            self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             hello.connection.close()
             return
         self._injection.desks.add(hello.desk, hello.rank, hello.connection)
         self._record("desk.found", rank=hello.rank, pid=hello.pid, desk=hello.desk)
         hello.connection.answer({"message": "welcome"})
 
+    def _callers(self, hello: Hello | DeskHello) -> list[FoundProcess]:
+        """The job's process that called, if it is one."""
+        return [p for p in self._job.processes() if p.pid == hello.pid and p.identity.node == hello.node]
+
     def _find_others(self) -> None:
         """Record launcher and scheduler, so that nobody can take one of them for a rank."""
         for process in self._job.processes():
             if process.role in ("launcher", "scheduler") and process.identity not in self._others:
                 self._others.add(process.identity)
+                where = _on(process.identity.node)
                 self._record(
-                    "launcher.found", pid=process.pid, role=process.role, start_time=process.identity.start_time
+                    "launcher.found",
+                    pid=process.pid,
+                    role=process.role,
+                    start_time=process.identity.start_time,
+                    **where,
                 )
 
     def _take_events(self) -> None:
@@ -269,7 +286,9 @@ class Attempt:
                 self._steps[rank] = event["step"]
             if self._first_step_mono is None and len(self._started) == self._size:
                 self._first_step_mono = self._watch.clock.mono()
-            self._watch.progress.event(_as_event(event))
+            shown = _as_event(event)
+            # A node's clock is its own; who only looks on sees when it came.
+            self._watch.progress.event(replace(shown, mono=self._watch.clock.mono()) if self._on_nodes else shown)
 
     def _take_logs(self) -> None:
         if not self._injection.texts:
@@ -286,19 +305,33 @@ class Attempt:
                 del self._processes[identity]
                 if self.ranks[rank] == identity:
                     self._exited[rank] = str(status)
-                self._record("rank.exit", rank=rank, pid=identity.pid, start_time=identity.start_time, **asdict(status))
+                began = identity.start_time
+                self._record(
+                    "rank.exit", rank=rank, pid=identity.pid, start_time=began, **asdict(status), **_on(identity.node)
+                )
 
     def record_late_exits(self) -> None:
         """Record how ranks ended that the teardown had to end."""
         self._take_exits()
-        status = self._job.exit_status(self._job.launcher)
-        if status is not None:
-            self._record(
-                "launcher.exit", pid=self._job.launcher.pid, role="launcher", signal=status.signal, code=status.code
-            )
+        for launcher in launchers_of(self._job):
+            status = self._job.exit_status(launcher)
+            if status is not None:
+                self._record(
+                    "launcher.exit",
+                    pid=launcher.pid,
+                    role="launcher",
+                    signal=status.signal,
+                    code=status.code,
+                    **_on(launcher.node),
+                )
 
     def _record(self, event: str, **fields: Any) -> None:
         self._watch.progress.event(self._watch.history.record(event, attempt=self.name, **fields))
+
+
+def _on(node: int | None) -> dict[str, int]:
+    """The field of an event that says on which node, where there are several."""
+    return {} if node is None else {"node": node}
 
 
 def _as_event(event: dict[str, Any]) -> Event:

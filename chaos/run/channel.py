@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.agent.unproven import Unproven, callers
+from chaos.platforms.hand.client import HandClient
 
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
@@ -30,12 +31,13 @@ _HELLO_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Hello:
-    """An agent that has proved itself. ``pid`` is the kernel's word, not the agent's."""
+    """An agent that has proved itself. ``pid`` is the kernel's word, not the agent's, on that node."""
 
     connection: Connection
     attempt: str
     rank: int
     pid: int
+    node: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class DeskHello:
     desk: str
     rank: int | None
     pid: int
+    node: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Stranger:
 
     pid: int
     what: str
+    node: int | None = None
 
 
 Message = Hello | DeskHello | AtBarrier | Stranger
@@ -93,6 +97,22 @@ class Connection:
         with contextlib.suppress(OSError):  # the rank may have closed it already
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+
+class RelayedConnection(Connection):
+    """The connection of an agent on another node, whose hand hands on what is said."""
+
+    def __init__(self, hand: HandClient, caller: int) -> None:
+        self._hand = hand
+        self._caller = caller
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Answer the agent; does nothing when its process has ended, or the hand."""
+        self._hand.answer(self._caller, json.dumps(message))
+
+    def close(self) -> None:
+        """End the connection; a rank that is held goes on."""
+        self._hand.hang_up(self._caller)
 
 
 class Channel:
@@ -138,6 +158,10 @@ class Channel:
             if isinstance(message, Stranger):
                 yield message
 
+    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
+        """Hear an agent that has called the hand of another node: the same is asked of it."""
+        return Visit(self, RelayedConnection(hand, caller), pid, uid, hand.introduction.uid, hand.node)
+
     def _accept(self) -> None:
         for peer in callers(self._listener, self._unproven, self._closing):
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
@@ -150,25 +174,22 @@ class Channel:
                 connection.close()
                 return
             self._connections.add(connection)
+        visit = Visit(self, connection, pid, uid, os.geteuid())
         with peer.makefile("rb") as lines:
-            first = next(_messages(lines.readline), None)
-            self._unproven.leave(peer)
-            refusal = "said nothing that can be read" if first is None else self._refusal(first, uid)
-            if first is None or refusal is not None:
-                self.messages.put(Stranger(pid, f"a connection {refusal}; ignored"))
-            else:
-                hello = _introduction(connection, pid, first)
-                self.messages.put(hello)
-                for message in _messages(lines.readline):
-                    self.messages.put(_at_barrier(hello, message))
+            for line in _lines(lines.readline):
+                self._unproven.leave(peer)
+                if not visit.hear(line):
+                    break
+        self._unproven.leave(peer)
+        visit.end()
         # A held rank whose connection has ended is not waiting any more, whatever ended it.
         with self._lock:
             self._connections.discard(connection)
         connection.close()
 
-    def _refusal(self, message: dict[str, Any], uid: int) -> str | None:
+    def refusal(self, message: dict[str, Any], uid: int, own: int) -> str | None:
         """Why a first message proves nothing; None when it does. Nothing of what it said is repeated in the reason."""
-        if uid != os.geteuid():
+        if uid != own:
             return f"is of user {uid}"
         if not _introduces(message):
             return "did not introduce itself as an agent does"
@@ -178,6 +199,57 @@ class Channel:
         if not secret.isascii() or not hmac.compare_digest(secret, self._secret):
             return "did not show this run's secret"
         return None
+
+
+class Visit:
+    """One caller, from its first word on: it proves itself by that, or is ignored.
+
+    ``pid`` and ``uid`` are the word of the kernel that it called through; ``own`` is the user that agents there have.
+    """
+
+    def __init__(
+        self, channel: Channel, connection: Connection, pid: int, uid: int, own: int, node: int | None = None
+    ) -> None:
+        self._channel = channel
+        self._connection = connection
+        self._pid = pid
+        self._uid = uid
+        self._own = own
+        self._node = node
+        self._hello: Hello | DeskHello | None = None
+        self._over = False
+
+    def hear(self, line: bytes) -> bool:
+        """Take in a line; False when nothing more is heard from this caller."""
+        if self._over:
+            return False
+        message = _object(line)
+        if self._hello is None:
+            self._begin(message)
+        else:
+            self._channel.messages.put(_at_barrier(self._hello, message))
+            self._over = message is None
+        return not self._over
+
+    def end(self) -> None:
+        """It has gone. Who has said nothing at all is told of too."""
+        if self._hello is None and not self._over:
+            self._refuse("said nothing that can be read")
+
+    def _begin(self, message: dict[str, Any] | None) -> None:
+        refusal = (
+            "said nothing that can be read" if message is None else self._channel.refusal(message, self._uid, self._own)
+        )
+        if message is None or refusal is not None:
+            self._refuse(refusal or "")
+        else:
+            self._hello = _introduction(self._connection, self._pid, message, self._node)
+            self._channel.messages.put(self._hello)
+
+    def _refuse(self, refusal: str) -> None:
+        self._over = True
+        self._channel.messages.put(Stranger(self._pid, f"a connection {refusal}; ignored", self._node))
+        self._connection.close()
 
 
 def _introduces(message: dict[str, Any]) -> bool:
@@ -197,10 +269,10 @@ def _introduces(message: dict[str, Any]) -> bool:
             return False
 
 
-def _introduction(connection: Connection, pid: int, message: dict[str, Any]) -> Hello | DeskHello:
+def _introduction(connection: Connection, pid: int, message: dict[str, Any], node: int | None) -> Hello | DeskHello:
     if "desk" in message:
-        return DeskHello(connection, message["attempt"], message["desk"], message["rank"], pid)
-    return Hello(connection, message["attempt"], message["rank"], pid)
+        return DeskHello(connection, message["attempt"], message["desk"], message["rank"], pid, node)
+    return Hello(connection, message["attempt"], message["rank"], pid, node)
 
 
 def _at_barrier(hello: Hello | DeskHello, message: dict[str, Any] | None) -> Message:
@@ -210,11 +282,11 @@ def _at_barrier(hello: Hello | DeskHello, message: dict[str, Any] | None) -> Mes
         ):
             return AtBarrier(hello.connection, hello.attempt, hello.rank, fault, step, phase)
         case _:
-            return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored")
+            return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored", hello.node)
 
 
-def _messages(read_line: Callable[[int], bytes]) -> Iterator[dict[str, Any] | None]:
-    """The JSON objects of a connection until it ends; if it sends something else, None is the last."""
+def _lines(read_line: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The lines of a connection until it ends; a torn last one is left out."""
     while True:
         try:
             line = read_line(_MAX_LINE)
@@ -222,10 +294,7 @@ def _messages(read_line: Callable[[int], bytes]) -> Iterator[dict[str, Any] | No
             return
         if not line.endswith(b"\n") and len(line) < _MAX_LINE:
             return
-        message = _object(line)
-        yield message
-        if message is None:
-            return
+        yield line
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

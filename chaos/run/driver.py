@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,16 +11,19 @@ from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_inc
 from chaos.baseline.key import baseline_key
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobKind
+from chaos.jobs.kind import JobKind, Simulated
 from chaos.observe.layout import find_checkpoints
 from chaos.plan import io
 from chaos.plan.build import build_plan
+from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
 from chaos.platforms.base import Platform
 from chaos.platforms.children import subreaper
 from chaos.platforms.commands import SystemCommands
-from chaos.platforms.leases import Leases
+from chaos.platforms.hand.client import HandLost
+from chaos.platforms.leases import Lease, Leases
+from chaos.platforms.nodes import NodePlatform
 from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
@@ -29,6 +33,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
+from chaos.run.on_platform import platform_of
 from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
@@ -82,10 +87,17 @@ def run_cell(
     with (
         subreaper(),
         interruptible(),
-        leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note) as cores,
+        _cores_here(cell.scenario, leases, wanted, patience, progress) as cores,
     ):
         runner = _Runner(loaded, cell, options, progress, clock, leases, cores.numbers, sdk)
         return runner.run(plan)
+
+
+def _cores_here(scenario: Scenario, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
+    """Cores for the job; none where its ranks run on other machines, whose cores nobody here can lease."""
+    if getattr(registry("platforms").load(scenario.cluster.platform), "elsewhere", False):
+        return Lease((), [])
+    return leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note)
 
 
 def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
@@ -122,7 +134,7 @@ class _Runner:
         self._sdk = sdk
         self._kind: JobKind = registry("jobs").load(scenario.job.kind)
         self._traits = examine(loaded, cell).traits
-        self._platform: Platform = registry("platforms").load(scenario.cluster.platform)()
+        self._platform: Platform | NodePlatform = registry("platforms").load(platform_of(scenario))()
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
@@ -161,7 +173,7 @@ class _Runner:
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
-            except (JobFailed, BaselineError, InputChanged) as failed:
+            except (JobFailed, BaselineError, InputChanged, HandLost) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
@@ -175,7 +187,7 @@ class _Runner:
     def _describe(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
         (owned.path / "scenario.yaml").write_text(self._loaded.text, "utf-8")
         (owned.path / "plan.json").write_text(io.dumps(plan), "utf-8")
-        simulated = self._kind.simulated(scenario, self._sdk)
+        simulated = [*self._kind.simulated(scenario, self._sdk), *self._simulated_nodes(scenario)]
         update_run(
             owned.path,
             scenario=plan.scenario,
@@ -183,8 +195,15 @@ class _Runner:
             cell=plan.cell,
             seed=plan.seed,
             versions=self._versions,
+            platform=scenario.cluster.platform,
             simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
         )
+
+    def _simulated_nodes(self, scenario: Scenario) -> Iterator[Simulated]:
+        if isinstance(self._platform, NodePlatform):
+            part = self._platform.simulated(scenario.cluster.nodes)
+            if part is not None:
+                yield Simulated(part, "platform")
 
     # The baseline: the same job without faults.
 
@@ -269,6 +288,7 @@ class _Runner:
                 progress=self._progress,
                 clock=self._clock,
                 deadline=self._deadline,
+                platform=self._platform,
             ) as session,
         ):
             self._begun().changed()
@@ -301,5 +321,8 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     saved = [part.step for part in (plan.checkpoint, plan.restore) if part is not None]
     # What a spike came to is in the digest of its own step.
     spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
-    steps = [plan.last_step, *saved, *spikes, *(recovery.step for recovery in plan.recoveries)]
+    # What was changed, and what was there before.
+    silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect == SILENT]
+    before = [step - 1 for step in silent if step is not None]
+    steps = [plan.last_step, *saved, *spikes, *silent, *before, *(recovery.step for recovery in plan.recoveries)]
     return tuple(sorted({step for step in steps if step is not None}))

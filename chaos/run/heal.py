@@ -31,6 +31,7 @@ from chaos.run.heal_record import HealRecord
 from chaos.run.host import other_host, this_host
 from chaos.run.ownership import LOCK_NAME, RunIsLive, RunLock, is_live
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
+from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.undo_storage import take_away
 from chaos.run.wait import DeadlineExpired
 
@@ -144,7 +145,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         return
     record = HealRecord(run_dir, token, report.failed, clock)
     with contextlib.closing(record):
-        context = UndoContext(token, clock, adopted)
+        context = UndoContext(token, clock, adopted, nodes=NodesByUndoSteps(token, content.steps))
         _undo(ledger, context, actions, report, record)
         _put_back_the_rest(run_dir, context, report)
         for path in leftovers:

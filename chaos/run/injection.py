@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.channel import AtBarrier, Connection
 from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
+from chaos.run.undo import Undone
 from chaos.run.wait import DeadlineExpired, Patience
+
+NO_RANK = -1
+"""In place of a rank, of a process beside the ranks."""
 
 
 class Injection:
@@ -38,6 +44,7 @@ class Injection:
         patience: Patience,
         records: Path,
         storage: Path | None = None,
+        undo: Callable[[UndoStep], Undone] | None = None,
     ) -> None:
         self._open = {fault.id: fault for fault in faults}
         self._kinds = kinds
@@ -52,7 +59,7 @@ class Injection:
         self.known = Known()
         self.suspended: set[int] = set()
         self.desks = Desks()
-        self.lasting = LastingFaults(history, ledger, attempt, patience.clock)
+        self.lasting = LastingFaults(history, ledger, attempt, patience.clock, undo)
         self.texts = [text for fault in faults for text in log_texts(fault)]
         for fault in faults:
             history.record("fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks))
@@ -89,6 +96,7 @@ class Injection:
             if fires(fault, self.known):
                 self._fire(fault, job, ranks)
         self.lasting.end_due(job)
+        self.known.healed |= self.lasting.healed
 
     def miss_rest(self, reason: str) -> None:
         """The job has ended: what has not landed by now never will."""
@@ -110,7 +118,13 @@ class Injection:
         if missing:
             self._miss(fault, f"no process of rank {missing} was found")
             return
-        victims = [self._victim(fault, rank, ranks[rank]) for rank in fault.ranks]
+        victims = [self._victim(fault, rank, ranks[rank], job) for rank in fault.ranks]
+        if fault.role is not None:
+            beside = [one.identity for one in job.processes() if one.role == fault.role]
+            if len(beside) != 1:
+                self._miss(fault, f"there is not one {fault.role} to be hit, but {len(beside)}")
+                return
+            victims = [self._victim(fault, NO_RANK, beside[0], job)]
         steps: list[UndoStep] = []
         try:
             for step in kind.undo_steps(fault.id, victims):
@@ -118,7 +132,7 @@ class Injection:
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)
-            if isinstance(kind, Lasting):
+            if isinstance(kind, Lasting) and not getattr(kind, "seen_at_once", False):
                 self._answer_held(fault)
             evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
@@ -127,7 +141,7 @@ class Injection:
                     kind.end(victim)
             self._miss(fault, str(error))
             return
-        if kind.effect == "suspension":
+        if kind.effect == "suspension" or fault.effect == HANG:
             self.suspended.update(fault.ranks)
         self.known.landed.add(fault.id)
         self._history.record(
@@ -148,12 +162,12 @@ class Injection:
         self._history.record(
             "fault.injecting",
             attempt=self._attempt,
-            rank=victim.rank,
+            rank=None if fault.role is not None else victim.rank,
             pid=victim.identity.pid,
             fault=fault.id,
             kind=fault.kind,
             signal=None if kind.signal is None else int(kind.signal),
-            target_rank=victim.rank,
+            **({"target_rank": victim.rank} if fault.role is None else {"target_role": fault.role}),
             start_time=victim.identity.start_time,
         )
         kind.inject(job, victim)
@@ -161,7 +175,7 @@ class Injection:
     def _await_evidence(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> dict[str, Any]:
         shown = self._patience(f"evidence of fault {fault.id}", lambda: kind.evidence(job, victim))
         return {
-            "rank": victim.rank,
+            **({"rank": victim.rank} if fault.role is None else {"rank": None, "role": fault.role}),
             "pid": victim.identity.pid,
             **shown,
             "barrier": self._barrier_of(fault, victim.rank),
@@ -185,7 +199,7 @@ class Injection:
         for connection in self._held.pop(fault.id, {}).values():
             connection.answer({"message": "go"})
 
-    def _victim(self, fault: PlannedFault, rank: int, identity: ProcessIdentity) -> Victim:
+    def _victim(self, fault: PlannedFault, rank: int, identity: ProcessIdentity, job: Job) -> Victim:
         record = self._records / f"{self._attempt}-rank_{rank}-{identity.pid}.jsonl"
         held = self._held.get(fault.id, {})
 
@@ -199,7 +213,9 @@ class Injection:
             answer if rank in held else None,
             storage=self._storage,
             fault=fault.id,
+            ranks=fault.ranks,
             parameters=fault.parameters,
             tell_controller=self.desks.tell_controller,
             tell_worker=functools.partial(self.desks.tell_worker, rank),
+            place=job.place(identity) if isinstance(job, NodesJob) else {},
         )

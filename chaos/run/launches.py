@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from chaos.faults.kind import FaultKind
 from chaos.history.clock import Clock
+from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobKind, Launch
+from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.platforms.base import Job, Platform
+from chaos.platforms.base import Job, LaunchSpec, Platform, PlatformError
+from chaos.platforms.find import NODE_VARIABLE
+from chaos.platforms.nodes import Node, NodePlatform, Nodes, NodesJob, places
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, Watch
 from chaos.run.injection import Injection
@@ -21,9 +26,17 @@ from chaos.run.interrupts import uninterrupted
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
-from chaos.run.session import Session, put_back_faults
-from chaos.run.setup import launch_spec, write_agent_configuration
+from chaos.run.session import MEETING, Session, put_back_faults, undo_context
+from chaos.run.setup import (
+    AGENTS,
+    SECRET,
+    agent_configuration,
+    configuration_name,
+    launch_spec,
+    write_agent_configuration,
+)
 from chaos.run.storage import prepare_faults, storage_of
+from chaos.run.undo import UNDO_ACTIONS, undo_step
 from chaos.run.wait import DeadlineExpired, Patience
 
 _SETTLE_SECONDS = 5.0
@@ -35,7 +48,7 @@ class Launches:
 
     kind: JobKind
     traits: JobTraits
-    platform: Platform
+    platform: Platform | NodePlatform
     sdk: str
     clock: Clock
     digest_steps: tuple[int, ...]
@@ -59,6 +72,12 @@ class Launches:
             patience=Patience(session.scenario.deadlines.land, self.clock, (session.deadline,)),
             records=session.owned.path / "history",
             storage=storage,
+            undo=lambda step: undo_step(
+                session.owned.ledger,
+                step,
+                UNDO_ACTIONS,
+                undo_context(session.owned, self.clock, () if session.nodes is None else session.nodes.all()),
+            ),
         )
         limits = session.scenario.deadlines
         watch = Watch(session.history, session.progress, self.clock, limits, session.deadline)
@@ -71,6 +90,7 @@ class Launches:
             return False
         finally:
             with uninterrupted():
+                self._measure_clocks_again(session, name)
                 injection.miss_rest("the attempt was ended")
                 injection.lasting.end_all()
                 put_back_faults(session, running=True)
@@ -92,23 +112,87 @@ class Launches:
             logs,
             resume,
             session.ports,
-            Path(sys.executable),
+            Path(sys.executable) if session.nodes is None else session.nodes.python,
             self.sdk,
         )
         if not resume:
             self.kind.prepare(launch)
-        configuration = write_agent_configuration(
-            session.private,
-            token=session.owned.token,
-            attempt=name,
-            history=run_dir / "history",
-            extensions=self.kind.extensions,
-            scenario=session.scenario,
-            digest_steps=self.digest_steps,
-            memory=session.memory,
-        )
+        told = {
+            "token": session.owned.token,
+            "history": run_dir / "history",
+            "extensions": self.kind.extensions,
+            "scenario": session.scenario,
+            "digest_steps": self.digest_steps,
+            "memory": session.memory,
+        }
+        if session.nodes is not None:
+            return self._launch_on(session.nodes, session, name, launch, told)
+        assert not isinstance(self.platform, NodePlatform)
+        configuration = write_agent_configuration(session.private, attempt=name, **told)
         command = self.kind.command(launch)
-        spec = launch_spec(
+        reaped = ReapedByLauncher(run_dir / "history", name)
+        spec = self._spec(session, name, launch, command, configuration, logs / "msrun.log", reaped)
+        session.progress.event(
+            session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))
+        )
+        return self.platform.start(spec)
+
+    def _launch_on(self, nodes: Nodes, session: Session, name: str, launch: Launch, told: dict[str, Any]) -> Job:
+        """Start the launchers, one on each node. The clock of each node is measured first, and recorded."""
+        ready = nodes.ready()
+        secret = (session.private / SECRET).read_text("ascii")
+        specs = []
+        for node, place in places(ready, session.plan.ranks, session.private / MEETING):
+            at = replace(launch, place=place)
+            text = agent_configuration(node.private, attempt=name, place=place, **told)
+            configuration = node.private / configuration_name(name)
+            node.hand.place(str(node.private), {SECRET: secret, configuration.name: text})
+            node.hand.listen(str(node.private / AGENTS))
+            reaped = ReapedByLauncher(session.owned.path / "history", name, node.number)
+            log = launch.logs / ("msrun.log" if node.number == 0 else f"msrun-node_{node.number}.log")
+            command = self.kind.command(at)
+            specs.append(self._spec(session, name, at, command, configuration, log, reaped))
+            self._record_clock(session, name, node)
+        session.progress.event(
+            session.history.record("attempt.start", attempt=name, argv=list(specs[0].argv), cwd=str(launch.directory))
+        )
+        return NodesJob(ready, specs, self.clock)
+
+    def _measure_clocks_again(self, session: Session, name: str) -> None:
+        """What is known of a clock at the end too tells how it has drifted; of a node that is lost nothing is."""
+        for node in () if session.nodes is None else session.nodes.all():
+            if node.known == "running" and node.hand.lost is None:
+                with suppress(PlatformError):
+                    self._record_clock(session, name, node)
+
+    def _record_clock(self, session: Session, name: str, node: Node) -> None:
+        """Record how far a node's monotonic clock is ahead of the harness's, in ns, and how wrong that may be."""
+        offset, who = node.hand.clock_offset(self.clock), node.hand.introduction
+        session.history.record(
+            CLOCK,
+            attempt=name,
+            node=node.number,
+            host=who.host,
+            boot=who.boot,
+            address=node.address,
+            at=offset.at,
+            offset=offset.offset,
+            error=offset.error,
+        )
+
+    def _spec(
+        self,
+        session: Session,
+        name: str,
+        launch: Launch,
+        command: Command,
+        configuration: Path,
+        log: Path,
+        told: ReapedByLauncher,
+    ) -> LaunchSpec:
+        if launch.place is not None:
+            command = replace(command, environment={**command.environment, NODE_VARIABLE: str(launch.place.node)})
+        return launch_spec(
             command,
             token=session.owned.token,
             attempt=name,
@@ -117,14 +201,10 @@ class Launches:
             environment=dict(os.environ),
             scenario=session.scenario,
             cwd=launch.directory,
-            log=logs / "msrun.log",
+            log=log,
             cores=session.cores,
-            told=ReapedByLauncher(run_dir / "history", name),
+            told=told,
         )
-        session.progress.event(
-            session.history.record("attempt.start", attempt=name, argv=list(command.argv), cwd=str(launch.directory))
-        )
-        return self.platform.start(spec)
 
 
 def record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:

@@ -18,9 +18,13 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
+from chaos.beside.slow_opens import watch_opens
 from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
-from chaos.platforms.commands import PLACES, Commands, SystemCommands
+from chaos.platforms.cgroup import cpu_hierarchy
+from chaos.platforms.commands import PLACES, CommandError, Commands, SystemCommands
+from chaos.platforms.memory_group import NoMemoryGroup, memory_groups
 from chaos.platforms.mounts import may_mount
+from chaos.platforms.permissions import CAP_LINUX_IMMUTABLE, has_capability
 from chaos.run.interface.fit import disagreements
 from chaos.run.interface.offered import offered_by
 from chaos.run.interface.wanted import wanted_by
@@ -92,7 +96,7 @@ class Machine:
 
     def tool(self, name: str) -> str | None:
         """Where a tool of the vendor is: on the PATH, or where its package puts it."""
-        return self.which(name) or next((one for one in PLACES[name] if os.access(one, os.X_OK)), None)
+        return self.which(name) or next((one for one in PLACES.get(name, ()) if os.access(one, os.X_OK)), None)
 
 
 def _python(machine: Machine) -> Probe:
@@ -265,11 +269,110 @@ def _mounts(_: Machine) -> Probe:
     return Probe("mounts", False, "not allowed", advice)
 
 
-def _later(name: str) -> Callable[[Machine], Probe]:
-    def probe(_: Machine) -> Probe:
-        return Probe(name, False, "not in this version", f"the platform {name} comes with a later version of chaos")
+def _loop(machine: Machine) -> Probe:
+    tool = machine.tool("mkfs.ext4")
+    if tool is None:
+        return Probe("loop", False, "no mkfs.ext4", "install e2fsprogs: a fault of a disk makes one in a file")
+    if not Path("/dev/loop-control").exists() or not may_mount():
+        advice = (
+            "a fault of a disk needs loop devices and root: load the module loop, or give the container its devices"
+        )
+        return Probe("loop", False, "no loop devices", advice)
+    return Probe("loop", True, "loop devices and mkfs.ext4")
 
-    return probe
+
+def _fanotify(machine: Machine) -> Probe:
+    try:
+        os.close(watch_opens(str(machine.shared_memory)))
+    except OSError as error:
+        advice = "slow storage is made by the kernel's fanotify: root and CONFIG_FANOTIFY_ACCESS_PERMISSIONS are needed"
+        return Probe("fanotify", False, str(error), advice)
+    return Probe("fanotify", True, "opens can be held")
+
+
+def _cgroup(_: Machine) -> Probe:
+    found = cpu_hierarchy()
+    if found is None:
+        return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
+    if not os.access(found.mount, os.W_OK):
+        return Probe("cgroup-cpu", False, f"{found.mount} cannot be written", "a quota of processor time needs root")
+    return Probe("cgroup-cpu", True, f"version {found.version} at {found.mount}")
+
+
+def _namespaces(machine: Machine) -> Probe:
+    absent = [tool for tool in ("unshare", "nsenter", "ip", "tc", "sysctl") if machine.tool(tool) is None]
+    if absent:
+        advice = "install iproute2, util-linux and procps: nodes on this host get networks of their own by them"
+        return Probe("network-namespaces", False, f"no {', '.join(absent)}", advice)
+    try:
+        pair = ("ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
+        machine.commands("unshare", "--net", "--", *pair).checked()
+    except CommandError as error:
+        return Probe("network-namespaces", False, str(error), "a network of the run's own needs root and veth")
+    return Probe("network-namespaces", True, "can be made, with veth")
+
+
+def _tbf(machine: Machine) -> Probe:
+    try:
+        limit = ("dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "16kb", "latency", "1s")
+        machine.commands("unshare", "--net", "--", "tc", "qdisc", "add", *limit).checked()
+    except CommandError as error:
+        return Probe("tbf", False, str(error), "the kernel's queueing discipline tbf (sch_tbf) and root are needed")
+    return Probe("tbf", True, "works")
+
+
+def _permissions(machine: Machine) -> Probe:
+    if machine.user() != 0:
+        return Probe("permissions", True, f"user {machine.user()}, whom a mode keeps out")
+    if has_capability("self", CAP_LINUX_IMMUTABLE):
+        return Probe("permissions", True, "root, whom an immutable directory keeps out")
+    advice = "no mode keeps root out, and making a directory immutable needs CAP_LINUX_IMMUTABLE"
+    return Probe("permissions", False, "root without CAP_LINUX_IMMUTABLE", advice)
+
+
+def _memory_group(_: Machine) -> Probe:
+    try:
+        found = memory_groups()
+    except (NoMemoryGroup, OSError) as error:
+        advice = "an OOM kill needs a control group with a limit: run as root, or in a group that is delegated"
+        return Probe("memory-group", False, str(error), advice)
+    return Probe("memory-group", True, f"version {found.version} in {found.parent}")
+
+
+def _docker(machine: Machine) -> Probe:
+    if machine.version("docker") is None:
+        return Probe("docker", False, "not installed", "pip install 'chaos-ascend[docker]'")
+    from chaos.platforms.base import PlatformError
+    from chaos.platforms.docker.engine import connect
+
+    try:
+        client = connect(None)
+    except PlatformError:
+        advice = "start a Docker engine; DOCKER_HOST or cluster.docker.engine says where it is"
+        return Probe("docker", False, "no engine answers", advice)
+    version = client.version().get("Version")
+    client.close()
+    return Probe("docker", True, f"engine {version}")
+
+
+def _kubernetes(_: Machine) -> Probe:
+    if util.find_spec("kubernetes") is None:
+        return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
+    from chaos.platforms.base import PlatformError
+    from chaos.platforms.kubernetes.api import connect
+
+    try:
+        server = connect(None).client.configuration.host
+    except PlatformError as error:
+        return Probe("kubernetes", False, str(error), "set KUBECONFIG to a file whose current context is the cluster's")
+    return Probe("kubernetes", True, f"the client, for {server}")
+
+
+def _ssh(machine: Machine) -> Probe:
+    version = machine.version("paramiko")
+    if version is None:
+        return Probe("ssh", False, "not installed", "pip install 'chaos-ascend[ssh]'")
+    return Probe("ssh", True, f"paramiko {version}")
 
 
 PROBES: dict[str, Callable[[Machine], Probe]] = {
@@ -292,17 +395,21 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "root": _root,
     "quarantine": _quarantine,
     "mounts": _mounts,
-    "docker": _later("docker"),
-    "ssh": _later("ssh"),
-    "kubernetes": _later("kubernetes"),
+    "loop": _loop,
+    "fanotify": _fanotify,
+    "cgroup-cpu": _cgroup,
+    "network-namespaces": _namespaces,
+    "tbf": _tbf,
+    "permissions": _permissions,
+    "memory-group": _memory_group,
+    "docker": _docker,
+    "ssh": _ssh,
+    "kubernetes": _kubernetes,
 }
 """Every probe by its name, in the order in which they are shown."""
 
 BASE = ("python", "pidfd", "subreaper", "reports")
 """What every run needs."""
-
-LATER = ("docker", "ssh", "kubernetes")
-"""Platforms of later versions."""
 
 
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:

@@ -7,7 +7,6 @@ import errno
 import fcntl
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
@@ -113,7 +112,8 @@ class RunLock:
             raise RunIsLive(run_dir, read_owner(run_dir)) from error
         # Who the owner is helps a reader only. On a full or read-only disk the lock counts without it.
         with contextlib.suppress(OSError):
-            lock.write(json.dumps(asdict(identify(os.getpid()))) + "\n")
+            own = identify(os.getpid())
+            lock.write(json.dumps({"pid": own.pid, "start_time": own.start_time, "boot": own.boot}) + "\n")
         return lock
 
 

@@ -6,13 +6,14 @@ import secrets
 from itertools import count
 from typing import TYPE_CHECKING
 
-from chaos.faults.kind import FaultKind, Hazardous, Placed
+from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NeedsByScenario
 from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
 from chaos.run.machine import INTERFACE, OWN_AGENT, needs_of
+from chaos.run.on_platform import platform_of, platform_problems
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.model import Scenario
@@ -78,11 +79,14 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) 
         cell=cell.name,
         traits=examined.traits,
         effects={kind: _effect(faults.load(kind), scenario) for kind in kinds},
+        asks={kind: one.asks for kind in kinds if isinstance(one := faults.load(kind), Asking)},
         hazards={kind: one.hazard for kind in kinds if isinstance(one := faults.load(kind), Hazardous)},
+        parameters={kind: one.parameters for kind in kinds if isinstance(one := faults.load(kind), Parametrised)},
+        lasting=frozenset(kind for kind in kinds if isinstance(faults.load(kind), Lasting)),
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,
-        found=examined.problems,
+        found=(*examined.problems, *platform_problems(loaded, cell)),
     )
 
 
@@ -95,14 +99,19 @@ def fresh_seed() -> int:
     return secrets.randbelow(10**9)
 
 
+def _needs_of_platform(scenario: Scenario) -> tuple[str, ...]:
+    platform = registry("platforms").load(platform_of(scenario))
+    return platform().needs_for(scenario) if hasattr(platform, "needs_for") else needs_of(platform)
+
+
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
     kind = registry("jobs").load(scenario.job.kind)
     needs = (
         *(kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs),
+        *_needs_of_platform(scenario),
         *needs_of(
-            registry("platforms").load(scenario.cluster.platform),
             *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
         ),
         *device,

@@ -13,9 +13,9 @@ from chaos.run.follow import TailedFile
 class ReapedByLauncher:
     """Answers how a process of one attempt ended, from the events ``child.exit``."""
 
-    def __init__(self, history: Path, attempt: str) -> None:
+    def __init__(self, history: Path, attempt: str, node: int | None = None) -> None:
         self._history = history
-        self._pattern = f"{attempt}-launcher-*.jsonl"
+        self._pattern = f"{attempt}-launcher{'' if node is None else f'_{node}'}-*.jsonl"
         self._files: dict[Path, TailedFile] = {}
         self._ended: dict[tuple[int, int], ExitStatus] = {}
 

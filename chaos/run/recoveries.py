@@ -24,6 +24,10 @@ Proposal = dict[str, Any]
 """A scenario's keys beside its name, as plain data."""
 
 
+_REPAIRS = frozenset({"UCE", "HCCE", "ARF"})
+"""Mechanisms after which MindSpore goes back into its training loop within the launch."""
+
+
 def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Proposal:
     """A random scenario for a job of ``kind`` that ``mechanism`` is meant to answer; it may be an impossible one.
 
@@ -49,6 +53,15 @@ def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Propos
 def recovers(plan: Plan) -> bool:
     """Whether a run of this plan is a good recovery: a mechanism succeeds, and training goes on to its end."""
     return plan.mechanism not in (None, "none") and (bool(plan.goes_on) or plan.resumes) and plan.finding is None
+
+
+def counts_within_epoch(plan: Plan) -> bool:
+    """Whether a fault follows a repair beyond the first epoch, after which MindSpore counts steps wrongly (F-06)."""
+    earlier = plan.recoveries[:-1]
+    return any(
+        one.mechanism in _REPAIRS and one.succeeds and one.step is not None and one.step >= plan.steps_per_epoch
+        for one in earlier
+    )
 
 
 def acting(plan: Plan) -> str:

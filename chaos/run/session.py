@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -14,17 +16,24 @@ from chaos.history.clock import Clock
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
+from chaos.platforms.base import Platform, PlatformError
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
 from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.interrupts import interruptible_once, uninterrupted
+from chaos.run.on_platform import settings_of
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.run.undo import AFTER_LAUNCHES, AFTER_PROCESSES, UNDO_ACTIONS, UndoContext, in_order, undo_step
+from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
+
+MEETING = "meeting"
+"""Directory in the private one in which the ranks of several nodes find each other."""
 
 _PORT_SECONDS = 1.0
 
@@ -33,7 +42,8 @@ _PORT_SECONDS = 1.0
 class Session:
     """One run in progress. ``ports`` are leased for it; ``private`` is its directory for sockets and the secret.
 
-    ``memory`` is its directory in memory, where the job keeps checkpoints in one.
+    ``memory`` is its directory in memory, where the job keeps checkpoints in one. ``nodes`` are the job's nodes, on a
+    platform that has some.
     """
 
     scenario: Scenario
@@ -49,6 +59,7 @@ class Session:
     clock: Clock
     deadline: Deadline
     memory: Path | None = None
+    nodes: Nodes | None = None
 
 
 @contextmanager
@@ -64,6 +75,7 @@ def open_session(
     progress: Progress,
     clock: Clock,
     deadline: Deadline,
+    platform: Platform | NodePlatform | None = None,
 ) -> Iterator[Session]:
     """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
 
@@ -81,18 +93,65 @@ def open_session(
                 if not MEMORY.is_dir():
                     raise Refused(f"job.storage.memory: this machine has no {MEMORY} to keep checkpoints in memory in")
                 memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
-            with closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel:
+            with (
+                closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel,
+                _nodes_of(
+                    platform, scenario, scenario_directory, owned, private, memory, channel, clock, history
+                ) as nodes,
+            ):
                 place = (channel, private, ports, cores)
                 who = (scenario, scenario_directory, plan, owned, history)
                 try:
-                    yield Session(*who, *place, progress, clock, deadline, memory)
+                    yield Session(*who, *place, progress, clock, deadline, memory, nodes)
                 finally:
                     for stranger in channel.strangers():
-                        history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what)
+                        where: dict[str, Any] = {} if stranger.node is None else {"node": stranger.node}
+                        history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what, **where)
         finally:
             with uninterrupted():
                 _undo(owned, history, clock, lambda step: True)
                 _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
+
+
+@contextmanager
+def _nodes_of(
+    platform: Platform | NodePlatform | None,
+    scenario: Scenario,
+    scenario_directory: Path,
+    owned: RunDirectory,
+    private: Path,
+    memory: Path | None,
+    channel: Channel,
+    clock: Clock,
+    history: HistoryWriter,
+) -> Iterator[Nodes | None]:
+    """The nodes of the run, where its platform has some; their undo step takes them away."""
+    if not isinstance(platform, NodePlatform):
+        yield None
+        return
+    meeting = private / MEETING
+    meeting.mkdir(mode=0o700)
+    site = Site(
+        token=owned.token,
+        nodes=scenario.cluster.nodes,
+        run_dir=owned.path.resolve(),
+        private=private,
+        writable=() if memory is None else (memory,),
+        readable=(scenario_directory.resolve(),),
+        settings=settings_of(scenario),
+        ledger=owned.ledger,
+        python=Path(sys.executable),
+        visitors=channel,
+        clock=clock,
+        job=scenario.job,
+        tell=history.record,
+    )
+    try:
+        nodes = platform.open(site)
+    except PlatformError as error:
+        raise Refused(f"platform {platform.name}: {error}") from error
+    with nodes:
+        yield nodes
 
 
 def put_back_faults(session: Session, *, running: bool = False) -> None:
@@ -106,17 +165,29 @@ def put_back_faults(session: Session, *, running: bool = False) -> None:
         session.history,
         session.clock,
         lambda step: step.fault is not None and step.action not in later,
+        [] if session.nodes is None else session.nodes.all(),
     )
 
 
-def _undo(owned: RunDirectory, history: HistoryWriter, clock: Clock, wanted: Callable[[UndoStep], bool]) -> None:
+def undo_context(owned: RunDirectory, clock: Clock, nodes: Sequence[Node] = ()) -> UndoContext:
+    """What undo steps of a run work with: the run and its nodes."""
+    return UndoContext(owned.token, clock, nodes=NodesByUndoSteps(owned.token, owned.ledger.read().steps, nodes))
+
+
+def _undo(
+    owned: RunDirectory,
+    history: HistoryWriter,
+    clock: Clock,
+    wanted: Callable[[UndoStep], bool],
+    nodes: Sequence[Node] = (),
+) -> None:
     """Undo open steps of the ledger, the latest first, and record what belonged to a fault.
 
     One that cannot be recorded (a full disk) keeps none of the others from being undone; it is raised afterwards.
     """
-    context = UndoContext(owned.token, clock)
+    context = undo_context(owned, clock, nodes)
     unrecorded: list[LedgerError | HistoryWriteError] = []
-    for step in filter(wanted, in_order(owned.ledger.open_steps())):
+    for step in filter(wanted, in_order(owned.ledger.read().open)):
         undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
         if undone.unrecorded is not None:
             unrecorded.append(undone.unrecorded)

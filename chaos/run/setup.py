@@ -8,14 +8,21 @@ import secrets
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from chaos.agent.configuration import Configuration
 from chaos.jobs.kind import Command
-from chaos.platforms.base import LaunchSpec
+from chaos.platforms.base import LaunchSpec, Place
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.environment import handed_on
 from chaos.scenario.model import Scenario
+
+AGENTS = "agents"
+"""Name of the agents' socket in a private directory."""
+
+SECRET = "secret"
+"""Name of the file with the run's secret there."""
 
 AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
 
@@ -23,14 +30,14 @@ AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
 def write_secret(private: Path) -> str:
     """Make the run's secret, in a file that only this user can read. It is in no argument, environment or report."""
     secret = secrets.token_hex(32)
-    path = private / "secret"
+    path = private / SECRET
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secret)
     return secret
 
 
-def write_agent_configuration(
+def agent_configuration(
     private: Path,
     *,
     token: str,
@@ -40,17 +47,19 @@ def write_agent_configuration(
     scenario: Scenario,
     digest_steps: tuple[int, ...] = (),
     memory: Path | None = None,
-) -> Path:
-    """Write what the agents of one attempt are told, and return the file's path (CHAOS_AGENT).
+    place: Place | None = None,
+) -> str:
+    """What the agents of one attempt are told, as the text of their file; on a node, what those of that node are.
 
-    ``memory`` is the run's directory in memory, where it has one.
+    ``private`` is the run's private directory there, with socket and secret. ``memory`` is the run's directory in
+    memory, where it has one.
     """
     configuration = Configuration(
         run=token,
         attempt=attempt,
         history=str(history),
-        socket=str(private / "agents"),
-        secret=str(private / "secret"),
+        socket=str(private / AGENTS),
+        secret=str(private / SECRET),
         digest_interval=scenario.job.digest_interval,
         digest_steps=list(digest_steps),
         extensions=list(extensions),
@@ -62,10 +71,23 @@ def write_agent_configuration(
                 "memory": None if memory is None else str(memory),
             },
         },
+        node=None if place is None else place.node,
+        address=None if place is None else place.address,
+        meeting=None if place is None else str(place.meeting),
     )
-    path = private / f"agent-{attempt}.json"
-    path.write_text(json.dumps(asdict(configuration)), "utf-8")
+    return json.dumps(asdict(configuration))
+
+
+def write_agent_configuration(private: Path, *, attempt: str, **told: Any) -> Path:
+    """Write :func:`agent_configuration` to the private directory, and return the file's path (CHAOS_AGENT)."""
+    path = private / configuration_name(attempt)
+    path.write_text(agent_configuration(private, attempt=attempt, **told), "utf-8")
     return path
+
+
+def configuration_name(attempt: str) -> str:
+    """Name of the file that the agents of an attempt read."""
+    return f"agent-{attempt}.json"
 
 
 def launch_spec(

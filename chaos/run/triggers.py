@@ -23,13 +23,14 @@ class Known:
     """What triggers may ask about. ``elapsed`` is in seconds since every rank began its first step, None before.
 
     ``held`` maps a fault to the ranks that wait at each of its points. ``logged`` holds the (text, rank or None) of log
-    triggers that were seen; ``landed`` the ids of faults that have landed.
+    triggers that were seen; ``landed`` the ids of faults that have landed, ``healed`` of those that have ended again.
     """
 
     elapsed: float | None = None
     held: dict[str, dict[Point, set[int]]] = field(default_factory=dict)
     logged: set[tuple[str, int | None]] = field(default_factory=set)
     landed: set[str] = field(default_factory=set)
+    healed: set[str] = field(default_factory=set)
 
 
 def armed_points(fault: PlannedFault) -> list[Point]:
@@ -70,6 +71,8 @@ def waiting_for(fault: PlannedFault) -> str:
             parts.append(f"a log line with {log['contains']!r}")
         if node.get("after"):
             parts.append(f"fault {node['after']} to land")
+        if node.get("healed"):
+            parts.append(f"fault {node['healed']} to end")
     return ", ".join(parts)
 
 
@@ -83,6 +86,8 @@ def _holds(node: dict[str, Any], fault: PlannedFault, known: Known) -> bool:
         conditions.append((log["contains"], log.get("rank")) in known.logged)
     if (after := node.get("after")) is not None:
         conditions.append(after in known.landed)
+    if (healed := node.get("healed")) is not None:
+        conditions.append(healed in known.healed)
     if (every := node.get("all")) is not None:
         conditions.append(all(_holds(child, fault, known) for child in every))
     if (some := node.get("any")) is not None:

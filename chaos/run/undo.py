@@ -13,24 +13,39 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.faults.beside import SWITCH_OFF
 from chaos.faults.checkpoint_damage import RESTORE
+from chaos.faults.cpu_quota import LEAVE_GROUP
+from chaos.faults.fd_limit import RESTORE_LIMIT
+from chaos.faults.no_permission import ALLOW
+from chaos.faults.on_network import MEND
+from chaos.faults.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.oom import REMOVE as REMOVE_GROUP
 from chaos.faults.paused import paused_at
+from chaos.faults.storage_stall import THAW
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
+from chaos.run.undo_beside import end_beside
 from chaos.run.undo_checkpoint import restore_checkpoint
+from chaos.run.undo_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE, recover_public_fault, release_node
 from chaos.run.undo_device import recover_link, see_chip
-from chaos.run.undo_storage import unmount_storage
+from chaos.run.undo_limits import leave_group, restore_limit
+from chaos.run.undo_memory_group import remove_memory_group
+from chaos.run.undo_network import mend_network
+from chaos.run.undo_nodes import end_nodes, restore_node, resume_on_node
+from chaos.run.undo_storage import allow_writing, thaw_storage, unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
 
 _CONTINUE_SECONDS = 10.0
 
-AFTER_PROCESSES = frozenset({"remove-directory", "unmount-storage", "see-chip", RESTORE})
+AFTER_PROCESSES = frozenset({REMOVE_GROUP, "remove-directory", "unmount-storage", "see-chip", RESTORE})
 """What changes a directory that living processes of the job use, or needs a chip that they have left."""
 
 AFTER_LAUNCHES = frozenset({RESTORE})
@@ -81,8 +96,10 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
 
 
 def resume_process(step: UndoStep, context: UndoContext) -> str:
-    """Continue a process stopped by SIGSTOP. Arguments: pid, start_time (ticks), boot."""
+    """Continue a process stopped by SIGSTOP. Arguments: pid, start_time (ticks), boot, and node where it has one."""
     match step.arguments:
+        case {"pid": int(), "start_time": int(), "boot": str(), "node": int()}:
+            return resume_on_node(ProcessIdentity(**step.arguments), context)
         case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
             identity = ProcessIdentity(pid, start_time, boot)
         case _:
@@ -194,11 +211,22 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-adopted": resume_adopted,
     "continue-training": continue_training,
     "end-job": end_job,
+    END_NODES: end_nodes,
+    RESTORE_NODE: restore_node,
     "remove-directory": remove_directory,
     "unmount-storage": unmount_storage,
+    THAW: thaw_storage,
+    MEND: mend_network,
+    SWITCH_OFF: end_beside,
+    RESTORE_LIMIT: restore_limit,
+    LEAVE_GROUP: leave_group,
+    ALLOW: allow_writing,
     "note-kept": note_kept,
     "recover-link": recover_link,
     "see-chip": see_chip,
+    REMOVE_GROUP: remove_memory_group,
+    RELEASE_NODE: release_node,
+    RECOVER_PUBLIC_FAULT: recover_public_fault,
     RESTORE: restore_checkpoint,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.commands import Commands, SystemCommands
 
+if TYPE_CHECKING:
+    from chaos.platforms.hand.client import HandClient
+
 
 class CannotUndo(RuntimeError):
     """The step could not be undone. The message says what is left and what to do."""
+
+
+class RunNodes(Protocol):
+    """The nodes of a run, as its undo steps reach them."""
+
+    def hand(self, number: int) -> AbstractContextManager[HandClient | None]:
+        """The hand on a node: the harness's own, or a new one where that has gone; None when the node is no more."""
+
+    def restore(self, number: int, what: str) -> str:
+        """Put back what a fault has done to a whole node, and say how."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +34,14 @@ class UndoContext:
     """What an action may work on: the run with the identity ``token``, and the cards that its ledger names.
 
     ``adopted``: the run has made its faults in a job that was running already. No process of such a job is ever ended.
-    ``commands`` runs the tools of the machine.
+    ``commands`` runs the tools of the machine. ``nodes`` are the nodes of the run, where it has some.
     """
 
     token: str
     clock: Clock
     adopted: bool = False
     commands: Commands = field(default_factory=SystemCommands)
+    nodes: RunNodes | None = None
 
 
 UndoAction = Callable[[UndoStep, UndoContext], str]

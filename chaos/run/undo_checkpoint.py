@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from chaos.faults.checkpoint_damage import KEPT, digest_file, unfinished_place
+from chaos.faults.checkpoint_damage import ABSENT, KEPT, digest_file, unfinished_place
 from chaos.history.ledger import UndoStep
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import is_in_run
@@ -17,8 +17,8 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
     """Put the original back.
 
     Arguments: ``path``, of the file; ``kept``, of its original; ``before`` and ``after``, the SHA-256 of the original
-    and of the damaged file; ``moved``, where a renamed file is, else left out. Paths are absolute, inside the run's
-    directory and without links or ``..``. Cut off in between, the rest is done by the next call.
+    and of the damaged file, or ``absent``; ``moved``, where a renamed file is, else left out. Paths are absolute,
+    inside the run's directory and without links or ``..``. Cut off in between, the rest is done by the next call.
     """
     match step.arguments:
         case {"path": str(path_text), "kept": str(kept_text), "before": str(before), "after": str(after)}:
@@ -33,6 +33,10 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
         return f"nothing was damaged: {path} is as the job has saved it"
     if moved is not None:
         return _move_back(path, moved, kept, before)
+    if not os.path.lexists(path) and after == ABSENT:
+        _copy(kept, path)
+        _forget(kept)
+        return f"put {path} back as the job has saved it"
     if not os.path.lexists(path):
         return f"the job has removed {path} since; its original is kept in {kept}"
     now = digest_file(path)

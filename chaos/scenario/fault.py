@@ -27,8 +27,12 @@ class Target(Model):
     ranks: Ranks | None = Field(None, min_length=1, description="Several ranks.")
     node: int | None = Field(None, ge=0, description="All ranks of one node.")
     replica_group: int | None = Field(None, ge=0, description="All ranks of the n-th replica group.")
-    role: Literal["controller", "last_stage"] | None = Field(
-        None, description="The rank that hosts the controller, or the ranks of the last pipeline stage."
+    role: Literal["controller", "last_stage", "launcher", "scheduler"] | None = Field(
+        None,
+        description=(
+            "The rank that hosts the controller, the ranks of the last pipeline stage, or a process beside the ranks: "
+            "the launcher (msrun, and the cluster's agent in it), or msrun's scheduler."
+        ),
     )
     random: RandomTarget | None = Field(None, description="Ranks drawn by a seed.")
 
@@ -56,6 +60,9 @@ class Trigger(Model):
     elapsed: Seconds | None = Field(None, description="Time since every rank has begun its first step.")
     log: LogLine | None = Field(None, description="A log line.")
     after: str | None = Field(None, description="Id of another fault that has landed.")
+    healed: str | None = Field(
+        None, description="Id of another fault, one that lasts for a time, that has ended while the job goes on."
+    )
     all: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="All of these.")
     any: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="The first of these.")
 

@@ -11,8 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from chaos.scenario.docker import Docker
 from chaos.scenario.fault import MAX_FAULTS, Fault
 from chaos.scenario.job import Job
+from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.ssh import Ssh
 from chaos.scenario.terms import NAME, Mechanism, Model, Ranks, Seconds, Tag
 
 
@@ -41,6 +44,9 @@ class Cluster(Model):
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
+    docker: Docker | None = Field(None, description="What the platform docker needs to know.")
+    ssh: Ssh | None = Field(None, description="What the platform ssh needs to know.")
+    kubernetes: Kubernetes | None = Field(None, description="What the platform kubernetes needs to know.")
 
 
 class ExpectCheckpoint(Model):

@@ -111,17 +111,15 @@ def _check_order(faults: list[Any], report: Report) -> None:
     sound = None not in own
     for index, fault in enumerate(faults):
         for path, trigger in _triggers(mapped(fault).get("trigger"), ("faults", index, "trigger")):
-            after = text(trigger.get("after"))
-            if after is None:
-                continue
-            if after == own[index]:
-                report((*path, "after"), f"fault {quote(after)} cannot wait for itself")
-                sound = False
-            elif after not in ids:
-                if None not in own:
-                    hint = suggest(after, set(ids) - {str(own[index])}, "other faults")
-                    report((*path, "after"), f"there is no fault {quote(after)}", hint)
-                sound = False
+            for key, after in _waits_for(trigger):
+                if after == own[index]:
+                    report((*path, key), f"fault {quote(after)} cannot wait for itself")
+                    sound = False
+                elif after not in ids:
+                    if None not in own:
+                        hint = suggest(after, set(ids) - {str(own[index])}, "other faults")
+                        report((*path, key), f"there is no fault {quote(after)}", hint)
+                    sound = False
     if sound:
         _check_reachable(faults, [str(name) for name in own], report)
 
@@ -137,7 +135,7 @@ def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
     freed_by: dict[str, list[int]] = {}
     for index, trigger in enumerate(triggers):
         found = _triggers(trigger, ("faults", index, "trigger"))
-        waits.append([(path, inner["after"]) for path, inner in found if text(inner.get("after")) is not None])
+        waits.append([((*path, key), after) for path, inner in found for key, after in _waits_for(inner)])
         for after in {after for _, after in waits[index]}:
             freed_by.setdefault(after, []).append(index)
     landed: set[str] = set()
@@ -153,7 +151,12 @@ def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
         if own[index] not in landed
     }
     for name, (path, _) in blocking.items():
-        report((*path, "after"), f"fault {quote(name)} can never fire: it waits for {_chain(name, blocking)}")
+        report(path, f"fault {quote(name)} can never fire: it waits for {_chain(name, blocking)}")
+
+
+def _waits_for(trigger: dict[str, Any]) -> list[tuple[str, str]]:
+    """The keys of a trigger that name another fault, each with the name."""
+    return [(key, name) for key in ("after", "healed") if (name := text(trigger.get(key))) is not None]
 
 
 def _chain(name: str, blocking: dict[str, tuple[Path, str]]) -> str:
@@ -167,7 +170,7 @@ def _chain(name: str, blocking: dict[str, tuple[Path, str]]) -> str:
 
 def _can_fire(trigger: Any, landed: set[str]) -> bool:
     parts = mapped(trigger)
-    if (after := text(parts.get("after"))) is not None and after not in landed:
+    if any(after not in landed for _, after in _waits_for(parts)):
         return False
     if not all(_can_fire(inner, landed) for inner in listed(parts.get("all"))):
         return False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from chaos.checks.finding import Finding, Verdict
+from chaos.selftest.acts import Act
 
 Layer = Literal["files", "SDK", "device layer", "job"]
 """Where the defect sits: in what a finished run has left, or in a part of the rehearsal while it runs."""
@@ -17,7 +18,8 @@ LAYERS: tuple[Layer, ...] = ("files", "SDK", "device layer", "job")
 Wanted = Literal["fail", "unknown"]
 """What the check must say: that a promise was broken, or that the evidence for it is gone."""
 
-Outcome = Literal["caught", "wrong reason", "missed", "not run"]
+Outcome = Literal["caught", "wrong reason", "missed", "did not act", "not run"]
+"""``did not act``: a defect in the processes of a job has changed nothing, and whatever the checks say is chance."""
 
 Spoil = Callable[[Path], None]
 """Changes the copy of a good run's directory. It raises Unspoilt rather than change nothing."""
@@ -58,12 +60,16 @@ class Defect:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a defect. ``seen`` is the finding that caught it, or what was said in its place."""
+    """What became of a defect. ``seen`` is the finding that caught it, or what was said in its place.
+
+    ``acts`` are the changes that a defect in the processes of a job has made, the first of each process.
+    """
 
     defect: Defect
     outcome: Outcome
     seconds: float
     seen: str
+    acts: tuple[Act, ...] = ()
 
     @property
     def caught(self) -> bool:
@@ -84,6 +90,7 @@ class Row:
             "outcome": self.outcome,
             "seconds": round(self.seconds, 3),
             "seen": self.seen,
+            **({} if one.layer == FILES else {"acts": [act.to_json() for act in self.acts]}),
         }
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from chaos.checks.judge import judge
 from chaos.scenario.job import Job
+from chaos.selftest.acts import acts_of
 from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.defect import Defect, Row, outcome_of
 from chaos.selftest.job import ARGUMENT, defective
@@ -55,9 +56,12 @@ class LiveRuns:
             return Row(defect, "not run", self._clock() - began, str(error))
         judgement = judge(ran.directory)
         outcome, seen = outcome_of(defect, judgement.findings, judgement.verdict)
+        acts = acts_of(ran.directory)
+        if not acts:
+            outcome, seen = "did not act", f"the defect has changed nothing; all the same {judgement.verdict}: {seen}"
         if not self._keep:
             shutil.rmtree(ran.directory)
-        return Row(defect, outcome, self._clock() - began, seen)
+        return Row(defect, outcome, self._clock() - began, seen, acts)
 
     def _base(self, name: str, place: Path) -> Path:
         with self._locks[name]:

@@ -15,6 +15,7 @@ STYLE: dict[Outcome, str] = {
     "caught": "green",
     "wrong reason": "bold red",
     "missed": "bold red",
+    "did not act": "yellow",
     "not run": "yellow",
 }
 

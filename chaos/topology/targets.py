@@ -13,15 +13,22 @@ from chaos.topology.layout import Layout
 
 Controller = Literal["rank 0", "outside"]
 
+BESIDE_RANKS = ("launcher", "scheduler")
+"""Roles of processes that are no rank."""
+
 _KEYS = ("rank", "ranks", "node", "replica_group", "role", "random")
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """The ranks that a target means, in order, and the seed that drew them (None where nothing was drawn)."""
+    """The ranks that a target means, in order, and the seed that drew them (None where nothing was drawn).
+
+    ``role`` is the process beside the ranks that is meant instead; then there are no ranks.
+    """
 
     ranks: tuple[int, ...]
     seed: int | None = None
+    role: str | None = None
 
 
 def resolve(
@@ -56,6 +63,8 @@ def resolve(
     if target.replica_group is not None:
         _check_index("replica_group", "replica group", target.replica_group, len(groups))
         return Resolved(groups[target.replica_group])
+    if target.role in BESIDE_RANKS:
+        return Resolved((), role=target.role)
     if target.role == "last_stage":
         return Resolved(tuple(layout.stage_ranks(layout.stages - 1)))
     return Resolved(_controller_rank(controller))

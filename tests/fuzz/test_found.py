@@ -327,3 +327,17 @@ def test_a_step_whose_path_is_a_list_stays_open_and_heal_says_so(tmp_path: Path)
     (tmp_path / "run.json").write_text(json.dumps(IDENTITY))
     Ledger(tmp_path / "undo.jsonl").record(UndoStep("a", None, "note-kept", {"path": [1]}))
     assert any("does not give an absolute path" in text for text in heal_run(tmp_path).failed)
+
+
+@pytest.mark.parametrize("command", [["analyze"], ["compare"]])
+def test_a_trigger_of_a_plan_that_nobody_has_written(
+    run: GoodRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    path = run.write(tmp_path / "r")
+    plan = json.loads((path / "plan.json").read_bytes())
+    plan["mechanism"] = "none"
+    plan["faults"][0]["trigger"] = {"step": [1], "phase": "forward"}
+    (path / "plan.json").write_text(json.dumps(plan))
+    code = entry([*command, *[str(path)] * (2 if command == ["compare"] else 1)])
+    captured = capsys.readouterr()
+    assert code != codes.HARNESS and "the harness itself failed" not in captured.err

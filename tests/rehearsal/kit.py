@@ -166,12 +166,14 @@ class Chaos:
         self.reports = reports
         self._place = place
         self._started: list[Harness] = []
+        self.prefix: tuple[str, ...] = ()
+        """Before every command line: what brings it to where a test wants it."""
 
     def start(self, *arguments: str | Path, patch: str = "", env: dict[str, str] | None = None) -> Harness:
         """Start the command line; ``patch`` is Python that is executed in its process before."""
         number = len(self._started)
         output, errors = (self._place / f"{number}.{kind}" for kind in ("out", "err"))
-        command = [sys.executable, "-c", f"{patch}\n{_CALL}", *map(str, arguments)]
+        command = [*self.prefix, sys.executable, "-c", f"{patch}\n{_CALL}", *map(str, arguments)]
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(
                 command,
@@ -219,6 +221,10 @@ class Chaos:
                 harness.process.wait()
         for run in self.runs():
             run.end()
+
+
+Once = Callable[[str, Callable[[Chaos], Done]], Done]
+"""Makes a run of a name once for all workers (fixture ``once``)."""
 
 
 def checks_of(result: dict[str, Any], verdict: str) -> list[dict[str, Any]]:

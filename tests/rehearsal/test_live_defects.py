@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from chaos.selftest.acts import acts_of
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES
 from chaos.selftest.live_run import write_defective
@@ -30,6 +32,13 @@ def test_a_defect_of_each_layer_is_caught(chaos: Chaos, tmp_path: Path) -> None:
     assert {LIVE[name].layer for name in FEW} == {"SDK", "device layer", "job"}
     told = selftest(chaos, tmp_path, *FEW)
     assert {row["name"]: row["outcome"] for row in told["rows"]} == dict.fromkeys(FEW, "caught")
+    assert all(row["acts"] for row in told["rows"])
+
+
+def test_a_defect_whose_code_is_not_reached_has_not_acted(chaos: Chaos, tmp_path: Path) -> None:
+    never_copied = replace(LIVE["copy-broken-off"], base="live-plain-ttp")
+    done = chaos.run(write_defective(never_copied, tmp_path), "--baseline", "none")
+    assert (done.run.result["verdict"], acts_of(done.run.path)) == ("pass", ())
 
 
 @pytest.mark.nightly
@@ -63,6 +72,13 @@ def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
     assert not psutil.pid_exists(orphan["pid"]) or psutil.Process(orphan["pid"]).cmdline() != orphan["cmdline"]
 
 
+def test_it_tells_where_the_defect_acted(with_orphan: Done) -> None:
+    (act,) = acts_of(with_orphan.run.path)
+    assert (act.attempt, act.rank) == ("train", 0)
+    assert act.step is not None and "left behind" in act.changed
+
+
 def test_its_fault_free_run_has_no_defect(with_orphan: Done) -> None:
     described = with_orphan.run.path.joinpath("baseline", "run.json").read_text("utf-8")
     assert "seeded defect" not in described and with_orphan.run.baseline.select("step.end")
+    assert acts_of(with_orphan.run.path / "baseline") == ()

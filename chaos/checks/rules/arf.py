@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from chaos.checks.facts import TRAIN, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
 from chaos.history.event import Event
 from chaos.plan.mechanism import ONLINE
@@ -137,11 +138,17 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
                 case.found.fail(expected, seen, after.source, before.source)
     copies = _flat(calls["repair"])
     rebuilt = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
-    if copies and rebuilt:
-        first, last = min(copies, key=lambda one: one.mono), max(rebuilt, key=lambda one: one.mono)
-        if first.mono < last.mono:
+    pair = suspicious(copies, rebuilt)
+    if pair is not None:
+        first, last, sure = pair
+        if sure:
             seen = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
             case.found.fail(expected, seen, first.source, last.source)
+        else:
+            seen = (
+                f"whether rank {last.rank} had rebuilt its groups when repair was called on rank {first.rank}{UNTOLD}"
+            )
+            case.found.unknown(expected, seen, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:

@@ -8,10 +8,13 @@ from types import MappingProxyType
 
 from chaos.checks.facts import TRAIN, places, ranks_text
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
 from chaos.history.event import Event
 from chaos.observe.log_event import LogEvent
 from chaos.plan.mechanism import LOW_LEVEL
+from chaos.plan.model import PlannedFault
+from chaos.plan.op_retry import SUSPECT_REMOTE
 
 HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "repair", "rollback")}
@@ -44,7 +47,7 @@ def _expected(case: Case) -> str:
     name = case.recovery.mechanism
     copied = "parameters of broken ranks from a replica" if case.recovery.copied else "no parameter copied"
     if name == "HCCE":
-        name = "HCCE (step level: HCCL has given up its operator, error 507904)"
+        name = f"HCCE (step level: {' and '.join(_reason(fault) for fault in case.span.faults)})"
     return f"{name} repairs the job online in recovery {case.span.number}: stop and clean on every rank once, {copied}"
 
 
@@ -115,11 +118,15 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
                 case.found.fail(expected, seen, after.source, before.source)
     copies = [one for own in calls["repair"].values() for one in own]
     cleaned = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
-    if copies and cleaned:
-        first, last = min(copies, key=lambda one: one.mono), max(cleaned, key=lambda one: one.mono)
-        if first.mono < last.mono:
+    pair = suspicious(copies, cleaned)
+    if pair is not None:
+        first, last, sure = pair
+        if sure:
             seen = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
             case.found.fail(expected, seen, first.source, last.source)
+        else:
+            seen = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
+            case.found.unknown(expected, seen, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -139,17 +146,28 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 
 def _judge_level(case: Case) -> None:
-    """Of a communication error: that it came after the operator's own retry (error 507904), so this was the step's."""
+    """Of a communication error: that it is one that no operator's own retry answers, so this was the step's."""
     raised = [
-        one
+        (fault, one)
         for fault in case.span.faults
         if case.recovery.mechanism == "HCCE"
         for one in case.history.select("fault.raised", attempt=TRAIN, fault=fault.id)
     ]
-    wrong = [one for one in raised if "507904" not in str(one.data.get("text"))]
-    for one in wrong:
-        expected = "the recovery is the step's, after HCCL has given up its operator (error 507904)"
+    for fault, one in raised:
+        if _code(fault) in str(one.data.get("text")):
+            continue
+        expected = f"the recovery is the step's: {_reason(fault)}"
         case.found.unknown(expected, f"rank {one.rank} raised {one.data.get('text')!r}", one.source)
+
+
+def _code(fault: PlannedFault) -> str:
+    return "507057" if fault.kind == SUSPECT_REMOTE else "507904"
+
+
+def _reason(fault: PlannedFault) -> str:
+    if fault.kind == SUSPECT_REMOTE:
+        return f"another rank's device is suspected, error {_code(fault)}"
+    return f"HCCL has given up its operator, error {_code(fault)}"
 
 
 def _judge_log(case: Case) -> None:

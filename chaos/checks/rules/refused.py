@@ -7,12 +7,15 @@ from types import MappingProxyType
 
 from chaos.checks.facts import TRAIN
 from chaos.checks.rules.case import Case
-from chaos.plan.model import STORAGE_FULL, STORAGE_READ_ONLY
+from chaos.plan.model import STORAGE_DENIED, STORAGE_ERROR, STORAGE_FULL, STORAGE_GONE, STORAGE_READ_ONLY
 
 ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         STORAGE_FULL: ("[Errno 28]", "No space left on device"),
         STORAGE_READ_ONLY: ("[Errno 30]", "Read-only file system"),
+        STORAGE_ERROR: ("[Errno 5]", "Input/output error"),
+        STORAGE_GONE: ("[Errno 2]", "No such file or directory"),
+        STORAGE_DENIED: ("[Errno 1]", "[Errno 13]", "Operation not permitted", "Permission denied"),
     }
 )
 """What the error of a save says, by the effect of the storage fault."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from chaos.checks.facts import TRAIN, exit_status, places, signal_number, step_of, text_list
+from chaos.checks.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
+from chaos.plan.hangs import HANG
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()
@@ -68,8 +70,8 @@ def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Ranks that no fault hit were killed; they had no reason to end by themselves."""
     found, expected = case.found, _expected(case)
-    # Over a broken link every rank's collective may give up by itself, before the agent comes to kill the rank.
-    gave_up = any(fault.kind == LINK for fault in case.span.faults)
+    # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
+    gave_up = any(fault.kind == LINK or fault.effect == HANG for fault in case.span.faults)
     for rank in range(case.plan.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
@@ -89,10 +91,15 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
         seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
         case.found.unknown(expected, seen, case.line)
     else:
-        last, first = max(ended, key=lambda one: one.mono), min(starts, key=lambda one: one.mono)
-        if first.mono < last.mono:
+        pair = suspicious(starts, ended)
+        if pair is not None and pair[2]:
+            first, last, _ = pair
             seen = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
             case.found.fail(expected, seen, first.source, last.source)
+        elif pair is not None:
+            first, last, _ = pair
+            seen = f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
+            case.found.unknown(expected, seen, first.source, last.source)
     case.found.settle(expected, "they had", case.line)
 
 
@@ -140,15 +147,23 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:
-    """As many complete steps were lost as the plan says."""
-    planned = case.recovery.trained_again
+    """As many complete steps were lost as the plan says; one more only on ranks that can have been ahead."""
+    planned, ahead = case.recovery.trained_again, frozenset(case.recovery.one_more)
     if planned is None:
         return
-    expected = f"{planned} steps are lost: trained before the fault, and once more after it"
-    pids = {one.pid for one in old.values()}
-    ended = [step_of(one) for one in case.history.select("step.end", attempt=TRAIN) if one.pid in pids]
-    if not ended and case.plan.last_step and planned:
+    number = f"{planned} steps" + (f", on {ranks_text(sorted(ahead))} perhaps {planned + 1}," if ahead else "")
+    expected = f"{number} are lost: trained before the fault, and once more after it"
+    ended = {
+        rank: max(ends)
+        for rank, one in old.items()
+        if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN) if end.pid == one.pid])
+    }
+    lost = {rank: step - case.span.step for rank, step in ended.items()}
+    most = max(lost.values(), default=0)
+    if not ended and (planned or case.span.step):
         case.found.unknown(expected, "no step before the fault is recorded", case.line)
-    elif (lost := max(ended, default=0) - case.span.step) != planned:
-        case.found.fail(expected, f"{lost} were", case.line)
-    case.found.settle(expected, "they were", case.line)
+    elif most < planned:
+        case.found.fail(expected, f"{most} were", case.line)
+    elif over := {rank: steps for rank, steps in lost.items() if steps > planned + (rank in ahead)}:
+        case.found.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
+    case.found.settle(expected, f"{most} were" if ahead else "they were", case.line)

@@ -14,6 +14,7 @@ from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
 from chaos.jobs.mindformers.launching import argv, checkout_of, named_checkout, source_digest
 from chaos.jobs.mindformers.reader import complete, examine
+from chaos.jobs.mindformers.rules import STEP_LEVEL
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
 from chaos.jobs.msrun import tft_environment
 from chaos.plan.traits import JobTraits
@@ -91,7 +92,8 @@ class MindFormersJob:
         checkout = checkout_of(launch)
         configuration = _configuration_for(launch)
         copy = launch.directory / _COPIES[launch.resume]
-        data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout)
+        protected = any(mechanism in STEP_LEVEL for mechanism in job.protection)
+        data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout, protected=protected)
         environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log")}
         by_path = job.loading == "path"
         if not by_path:
@@ -105,7 +107,7 @@ class MindFormersJob:
 
     def protection(self, launch: Launch) -> dict[str, str]:
         """Variables of the mechanisms that are on."""
-        return tft_environment(launch.scenario.job.protection, launch.logs, launch.ports[1])
+        return tft_environment(launch, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The merged configuration, a checkout's sources, and what the files that the configuration names look like."""

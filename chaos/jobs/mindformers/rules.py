@@ -80,18 +80,21 @@ def trains(case: Case) -> Iterator[Problem]:
 
 
 def graph(case: Case) -> Iterator[Problem]:
-    """The mechanisms work in graph mode; the trainer of MindFormers 2.1 for PyNative has a loop of its own."""
-    for key in ("parallelism", "training"):
-        value = case.value(key)
-        if value is not None and isinstance(value.data, dict) and case.value("runner_config") is None:
-            message = (
-                f"{key} belongs to the PyNative trainer of MindFormers 2.1; its jobs are not planned by this version"
-            )
-            yield value.problem(message, "use a configuration with runner_config and parallel_config")
-            return
+    """The mechanisms work in graph mode; the trainer of MindFormers 2.x for PyNative has a loop of its own."""
     mode = case.value("context.mode")
+    by_hand = mode is not None and mode.data in (1, "PYNATIVE_MODE")
+    sections = [value for key in ("parallelism", "training") if (value := case.value(key)) is not None]
+    telling = [value for value in sections if isinstance(value.data, dict)] + ([mode] if by_hand and mode else [])
+    if telling and case.value("runner_config") is None:
+        message = (
+            f"{telling[0].key} belongs to the PyNative trainer of MindFormers 2.x, whose loop does not go through "
+            "Model.train: the agent would see no step of it, so its jobs are not planned by this version"
+        )
+        hint = "use a configuration with runner_config and parallel_config, or chaos watch and chaos inject on the job"
+        yield telling[0].problem(message, hint)
+        return
     mechanism = case.first_of(tuple(NEEDS["MindIO"]))
-    if mode is not None and mode.data in (1, "PYNATIVE_MODE") and mechanism is not None and not case.rehearsed:
+    if mode is not None and by_hand and mechanism is not None and not case.rehearsed:
         message = f"{mechanism} ({case.written}) works in graph mode only ({DOCUMENT}, constraints and dependencies)"
         yield mode.problem(message, "use context.mode: 0")
 

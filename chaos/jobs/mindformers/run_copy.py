@@ -18,17 +18,27 @@ OUTPUT = "output"
 
 CHECKPOINTS = f"{OUTPUT}/checkpoint"
 
+STRATEGIES = f"{OUTPUT}/strategy"
+"""Where MindFormers saves how the weights are spread over the ranks."""
+
 
 def run_copy(
-    configuration: Configuration, directory: Path, *, resume: bool, checkout: Path | None = None
+    configuration: Configuration,
+    directory: Path,
+    *,
+    resume: bool,
+    checkout: Path | None = None,
+    protected: bool = False,
 ) -> dict[str, Any]:
     """The merged configuration as plain data, for a run in ``directory``.
 
     The output goes into the directory. With ``resume`` the job goes on from the newest checkpoint there, by the keys of
-    the layout that it saves in. Relative paths of what is in the checkout are made absolute, since the job does not
-    run there.
+    the layout that it saves in; ``protected`` says that a mechanism is on with which it takes its own file or that of a
+    replica, by the strategies that it has saved. Relative paths of what is in the checkout are made absolute, since the
+    job does not run there.
     Source of the keys: MindFormers, resume training (1.x: ``load_checkpoint``, ``resume_training``,
-    ``load_ckpt_format``) and checkpoint configuration (2.x: ``checkpoint.load_path``, ``no_load_optim``).
+    ``load_ckpt_format``) and checkpoint configuration (2.x: ``checkpoint.load_path``, ``no_load_optim``); Training High
+    Availability, Saving and Restoring Configurations (``src_strategy_path_or_dir``).
     """
     data = configuration.plain() if checkout is None else from_checkout(configuration.plain(), checkout)
     data["output_dir"] = str(directory / OUTPUT)
@@ -41,8 +51,10 @@ def run_copy(
         data["checkpoint"]["load_path"] = data["checkpoint"].get("save_path") or checkpoints
         # With `ckpt`, the key's default, the path is read as a file of the legacy layout (MindFormers 2.1).
         return {**data, "load_ckpt_format": "safetensors"}
+    strategies = {"src_strategy_path_or_dir": str(directory / STRATEGIES)} if protected else {}
     return {
         **data,
+        **strategies,
         "load_checkpoint": checkpoints,
         "resume_training": True,
         "load_ckpt_format": saved_format(configuration),

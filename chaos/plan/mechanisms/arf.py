@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from chaos.plan.answer import PROVE_NONE, Answer, Context
 from chaos.plan.constraints import CONTROLLER_RANK
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY
+from chaos.plan.handlers import sharing, spoilers
+from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
 from chaos.topology.survive import survive
-
-HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
-"""Handlers that the SDK calls, in order: all but repair on every survivor, repair on new ranks and their sources."""
 
 STRATEGIES = frozenset({"recover", "recover-in-place"})
 """The strategies by which the cluster's agent starts lost ranks again."""
@@ -26,14 +25,14 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     scenario = context.scenario
     if "ARF" not in context.on:
         return None
-    loss = strike.loss(scenario.job.steps)
+    loss = context.loss(strike)
     lost = _lost(strike)
     if strike.failed and not _only_unclean(strike):
         return _too_late(context, strike, lost, loss)
     if not lost or _not_offered(context, strike, lost, loss):
         return None
     moved = _moved_along(context, strike, lost)
-    lost = (*lost, *moved)
+    lost = tuple(sorted((*lost, *moved)))
     if scenario.job.agent and not STRATEGIES.intersection(scenario.job.strategies):
         return None  # the agent chooses another one
     if scenario.job.agent and "recover" not in scenario.job.strategies and _nodes(context, lost) > 1:
@@ -49,7 +48,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         )
         recovery = Recovery("ARF", strike.ids, step, succeeds=False, copied=copied)
         return Answer(recovery, why, cause, left=strike.after("ARF", ()))
-    spoilt = strike.made_in(HANDLERS)
+    spoilt = spoilers(context, strike, "ARF", _entered(context, strike, lost), apart_from=moved)
     for fault in spoilt:
         if hit := set(moved).intersection(fault.fault.ranks):
             context.problems.add(
@@ -62,7 +61,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if spoilt:
         why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
         recovery = Recovery("ARF", strike.ids, step, succeeds=False, restarted=lost, copied=copied)
-        return Answer(recovery, why, spoilt[0].path, left=strike.after("ARF", spoilt))
+        return Answer(recovery, why, spoilt[0].path, left=replace(strike.after("ARF", spoilt), replaced=lost))
     if survive(context.groups, lost).lost:
         context.problems.add(
             "cluster.nodes",
@@ -86,6 +85,13 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     return Answer(recovery, why, cause, how=_how(strike, lost, loss))
 
 
+def _entered(context: Context, strike: Strike, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """The ranks on which the SDK calls each handler. An online repair that was tried before has stopped all ranks."""
+    left = tuple(rank for rank in range(context.scenario.cluster.ranks) if rank not in lost)
+    stopped = () if strike.failed else left
+    return {"stop": stopped, "clean": stopped, "rebuild_group": left, "repair": sharing(context.groups, lost)}
+
+
 def _lost(strike: Strike) -> tuple[int, ...]:
     """Ranks whose processes are replaced: lost ones, those of an error that nothing repaired, and unclean ones."""
     return tuple(sorted({*strike.hit, *(rank for fault in strike.spoilt for rank in fault.fault.ranks)}))
@@ -98,7 +104,7 @@ def _moved_along(context: Context, strike: Strike, lost: Sequence[int]) -> tuple
     """
     job, cluster = context.scenario.job, context.scenario.cluster
     # A process fault: its process is gone, or its state is not known, which no repair of a memory error mends.
-    lost_process = strike.silent or any(fault.effect == IN_UPDATE for fault in strike.faults)
+    lost_process = strike.silent or any(fault.effect in (IN_UPDATE, UNKNOWN_ERROR) for fault in strike.faults)
     if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not lost_process:
         return ()
     size = cluster.ranks // cluster.nodes

@@ -6,24 +6,19 @@ lost, and another mechanism decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import Violation
 from chaos.plan.describe import group, ranks
+from chaos.plan.handlers import sharing, spoilers
 from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.strike import Strike
 from chaos.scenario.model import Scenario
 from chaos.topology.survive import survive
-
-HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "rollback")}
-)
-"""Handlers that the SDK calls in an online repair, in order. Only UCE copies parameters."""
 
 _FOLLOWING = frozenset({"ARF", "RSC"})
 """Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""
@@ -42,7 +37,10 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return Answer(None, hopeless.message, fault.path, ends=True)
     step = fault.moment.earliest.last_complete
     copied = fault.fault.ranks if fault.effect == MEMORY else ()
-    spoilt = strike.made_in(HANDLERS[mechanism])
+    everyone = tuple(range(context.scenario.cluster.ranks))
+    copying = sharing(context.groups, copied)  # nothing is copied where no state was lost
+    entered = {"stop": everyone, "clean": everyone, "repair": copying}
+    spoilt = spoilers(context, strike, mechanism, entered)
     if spoilt:
         why = f"{mechanism} is tried on the {fault.effect} of {ranks(fault.fault.ranks)} and fails: {_spoils(spoilt)}"
         recovery = Recovery(mechanism, strike.ids, step, succeeds=False, copied=copied)
@@ -62,7 +60,7 @@ def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:
     why = f"{failed.why}. The ranks may have changed their state by then, so the SDK saves nothing, and the job exits"
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{failed.cause}.trigger", why, text=failed.cause, hint=PROVE_NONE)
-    loss = strike.loss(context.scenario.job.steps)
+    loss = context.loss(strike)
     return replace(failed, why=why, ends=True, loss=loss, dead=strike.hit)
 
 

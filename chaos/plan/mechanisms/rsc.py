@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from chaos.plan.answer import Answer, Context, note
 from chaos.plan.constraints import no_agent, nothing_left
-from chaos.plan.describe import are_lost, count
+from chaos.plan.describe import are_lost, count, ranks
 from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Recovery
 from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
 
+_FORWARD = PHASE_ORDER.index("forward")
 _STEP_END = PHASE_ORDER.index("step.end")
 _SAVED = PHASE_ORDER.index("checkpoint.end")
 
@@ -23,7 +25,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if "RSC" not in context.on:
         return None
     cause, dead = strike.first.path, strike.hit
-    loss, lost = strike.loss(scenario.job.steps), are_lost(dead)
+    loss, lost = context.loss(strike), are_lost(dead)
     alone = no_agent(scenario)
     if alone is not None:
         note(alone, problems)
@@ -50,6 +52,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
             f"({problems.where(cause)}) the agent kills all ranks at once",
             hint="hit all ranks with one fault, or use a later step",
         )
+    _check_early(context, strike, loss)
     restarts = sum(recovery.mechanism == "RSC" for recovery in context.before)
     if restarts >= scenario.job.restart_limit:
         why = (
@@ -67,25 +70,45 @@ def answer(context: Context, strike: Strike) -> Answer | None:
             hint="give the step and the phase",
         )
         return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
-    return _restart(context, strike, loss.at, lost)
+    return _restart(context, strike, loss, loss.at, lost)
 
 
-def _restart(context: Context, strike: Strike, at: Point, lost: str) -> Answer:
+def _check_early(context: Context, strike: Strike, loss: Loss) -> None:
+    """Note later faults that ranks of other replica groups may reach before they are killed, or only when they run
+    again."""
+    if loss.at is None:
+        return
+    for fault in context.faults:
+        at = fault.moment.earliest
+        waiting = fault in strike.faults or fault.handler is not None or not fault.moment.exact
+        if waiting or not loss.at < at < Point(loss.at.step + 1, loss.at.phase):
+            continue
+        early = sorted(set(loss.ahead).intersection(fault.fault.ranks))
+        if early:
+            context.problems.add(
+                f"{fault.path}.trigger",
+                f"fault {fault.fault.id!r} may hit {ranks(early)} before the agent kills all ranks because of fault "
+                f"{strike.first.fault.id!r} ({context.problems.where(strike.first.path)}) or after it has started them "
+                "again: they are of another replica group, which may finish the step without the lost ranks",
+                text=str(at),
+                hint=f"use a point behind step {loss.at.step + 1}",
+            )
+
+
+def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str) -> Answer:
     scenario, cause = context.scenario, strike.first.path
     interval = scenario.job.checkpoint_interval
     begin = max((one.step for one in context.before if one.step is not None), default=0)
     done = at.step if at.phase >= _SAVED else at.step - 1
     step = begin if interval is None else max(begin, done - done % interval)
-    if interval is not None and at.contributed and at.phase < _SAVED and at.step % interval == 0:
-        context.problems.add(
-            f"{cause}.trigger",
-            f"{lost} at {at}, and the others are about to save the periodic checkpoint of step {at.step} when the "
-            "agent kills them: whether it is finished is a matter of time",
-            text=str(at),
-            hint=f"use a step that is no multiple of job.checkpoint_interval ({interval}), or phase checkpoint.end",
-        )
+    if interval is not None:
+        _check_saving(context, strike, loss, at, interval, begin)
     # Behind the all-reduce and before the end of the step nobody may have ended it when the agent kills the others.
-    again = None if at.contributed and at.phase < _STEP_END else at.last_complete - step
+    ended = at.step if at.phase >= _STEP_END else at.step - 1
+    everyone = range(scenario.cluster.ranks)
+    one_more = loss.ahead
+    if at.last_complete > ended:
+        one_more = tuple(rank for rank in everyone if rank not in strike.hit)
     why = (
         f"{lost}, and with RSC the cluster's agent kills all ranks and starts them again ({DOCUMENT}); the launcher "
         "stays"
@@ -94,22 +117,50 @@ def _restart(context: Context, strike: Strike, at: Point, lost: str) -> Answer:
         "RSC",
         strike.ids,
         step,
-        restarted=tuple(range(scenario.cluster.ranks)),
+        restarted=tuple(everyone),
         reads_checkpoint=step > 0,
-        trained_again=again,
+        trained_again=ended - step,
+        one_more=one_more,
     )
-    return Answer(recovery, why, cause, how=_how(step, again, interval))
+    return Answer(recovery, why, cause, how=f"{_origin(step, interval)}; {_cost(at, ended - step, one_more, loss)}")
 
 
-def _how(step: int, again: int | None, interval: int | None) -> str:
-    """Why training goes on after this step, and what that costs."""
+def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, interval: int, begin: int) -> None:
+    """Note a restart that may come while ranks save a periodic checkpoint that nobody is sure to have finished."""
+    others = [members for members in context.groups if not set(strike.hit).intersection(members)]
+    due = at.step % interval == 0
+    saving = None
+    if due and at.contributed and at.phase < _SAVED:
+        saving, who = at.step, "the others"
+    elif due and (loss.ahead or (at.phase >= _SAVED and others)):
+        saving, who = at.step, "the ranks of other replica groups"
+    elif at.phase <= _FORWARD and at.step - 1 > begin and (at.step - 1) % interval == 0 and others:
+        saving, who = at.step - 1, "the ranks of other replica groups"
+    if saving is None:
+        return
+    context.problems.add(
+        f"{strike.first.path}.trigger",
+        f"{are_lost(strike.hit)} at {at}, and {who} may still have to save the periodic checkpoint of step {saving} "
+        "when the agent kills them: whether it is finished is a matter of time",
+        text=str(at),
+        hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
+        + ("" if others else ", or phase checkpoint.end"),
+    )
+
+
+def _origin(step: int, interval: int | None) -> str:
+    """Why training goes on after this step."""
     if step:
-        origin = f"the last periodic checkpoint holds step {step}, so training goes on at step {step + 1}"
-    elif interval is None:
-        origin = "there is no periodic checkpoint, since job.checkpoint_interval is not set, so training begins anew"
-    else:
-        origin = f"no periodic checkpoint has been saved yet (every {interval} steps), so training begins anew"
-    cost = (
-        "the step in which the rank was lost may be trained twice" if again is None else f"{count(again, 'step')} lost"
-    )
-    return f"{origin}; {cost}"
+        return f"the last periodic checkpoint holds step {step}, so training goes on at step {step + 1}"
+    if interval is None:
+        return "there is no periodic checkpoint, since job.checkpoint_interval is not set, so training begins anew"
+    return f"no periodic checkpoint has been saved yet (every {interval} steps), so training begins anew"
+
+
+def _cost(at: Point, least: int, one_more: tuple[int, ...], loss: Loss) -> str:
+    """How many complete steps are lost; where that is open, why."""
+    if not one_more:
+        return f"{count(least, 'step')} lost"
+    who = f"{ranks(one_more)}, of other replica groups," if loss.ahead else "the others"
+    cost = f"{least} or {count(least + 1, 'step')} lost"
+    return f"{cost}: {who} may end step {at.step} before the agent kills them, or not"

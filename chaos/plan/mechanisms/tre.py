@@ -70,7 +70,7 @@ def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
         context.problems.add(f"{cause}.trigger", why, text=LOADING, hint=PROVE_NONE)
     struck = (*strike.ids, *(fault.fault.id for fault in strike.inside))
     recovery = Recovery("TRE", struck, saved, succeeds=False, reads_checkpoint=True)
-    left, loss = strike.after("TRE", strike.inside), strike.loss(context.scenario.job.steps)
+    left, loss = strike.after("TRE", strike.inside), context.loss(strike)
     return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
 
 

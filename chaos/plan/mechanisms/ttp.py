@@ -7,17 +7,38 @@ from collections.abc import Sequence
 from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT, FOR_LOST_RANKS, IN_UPDATE, MEMORY, SUPPORTED, acts_on_loss
-from chaos.plan.model import STORAGE, STORAGE_FULL, STORAGE_READ_ONLY, Recovery
+from chaos.plan.handlers import spoilers
+from chaos.plan.mechanism import (
+    DOCUMENT,
+    FOR_LOST_RANKS,
+    IN_UPDATE,
+    MEMORY,
+    SUPPORTED,
+    UNKNOWN_ERROR,
+    acts_on_loss,
+)
+from chaos.plan.model import (
+    STORAGE,
+    STORAGE_DENIED,
+    STORAGE_ERROR,
+    STORAGE_FULL,
+    STORAGE_GONE,
+    STORAGE_READ_ONLY,
+    Recovery,
+)
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.storage import spoils_save
 from chaos.plan.strike import Strike
+from chaos.topology.survive import survive
 
-HANDLERS = ("save_ckpt", "rename")
-"""Handlers that the SDK calls for an end-of-life checkpoint, in order."""
-
-_STORAGE_WORDS = {STORAGE_FULL: "taken the room on the storage", STORAGE_READ_ONLY: "made the storage read-only"}
+_STORAGE_WORDS = {
+    STORAGE_FULL: "taken the room on the storage",
+    STORAGE_READ_ONLY: "made the storage read-only",
+    STORAGE_ERROR: "made every access to the storage an error",
+    STORAGE_GONE: "taken the directory away",
+    STORAGE_DENIED: "taken the permission to write on the storage",
+}
 
 _SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
 
@@ -25,7 +46,7 @@ _SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTE
 def answer(context: Context, strike: Strike) -> Answer:
     """The end-of-life checkpoint, or why there is none. The launch ends either way."""
     scenario = context.scenario
-    loss = strike.loss(scenario.job.steps)
+    loss = context.loss(strike)
     lethal = [*strike.faults, *(fault for fault in strike.spoilt if fault.lethal or fault.effect == MEMORY)]
     dead = _dead(strike, lethal)
     cause = strike.first.path
@@ -65,7 +86,9 @@ def answer(context: Context, strike: Strike) -> Answer:
         why = "; ".join(violation.message for violation in violations)
         return Answer(None, f"{why}{_counted(strike)}", cause, ends=True, loss=loss, dead=dead)
     full = spoils_save(context.faults, strike.first, context.problems)
-    spoilt = (*full, *strike.made_in(HANDLERS))
+    savers = tuple(sorted(members[0] for members in survive(context.groups, dead).entitled))
+    entered = {"save_ckpt": savers, "rename": () if full else savers[-1:]}  # a save that fails is not renamed
+    spoilt = (*full, *spoilers(context, strike, "TTP", entered))
     if spoilt:
         return _spoilt(context, strike, spoilt, loss, dead)
     why = f"{lost}, and TTP acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
@@ -98,8 +121,8 @@ def _breaks_off(fault: Scheduled) -> str:
 
 
 def _dead(strike: Strike, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
-    """Ranks whose state is lost: those of errors that nothing repaired too."""
-    return tuple(sorted({*strike.hit, *(rank for fault in lethal for rank in fault.fault.ranks)}))
+    """Ranks whose state is lost: those of errors that nothing repaired too, and those with new processes."""
+    return tuple(sorted({*strike.hit, *strike.replaced, *(rank for fault in lethal for rank in fault.fault.ranks)}))
 
 
 def _counted(strike: Strike) -> str:
@@ -111,6 +134,11 @@ def _counted(strike: Strike) -> str:
         return (
             ". A memory error that falls into the optimizer's update cannot be repaired online, since what was written "
             "meanwhile may be wrong: MindSpore asks the SDK with the time of error 507054, and the rank counts as lost"
+        )
+    if effects == [UNKNOWN_ERROR]:
+        return (
+            ". MindSpore repairs errors whose text it knows, and reports any other to the SDK as unknown: the rank "
+            "counts as lost"
         )
     return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
 

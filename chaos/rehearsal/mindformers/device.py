@@ -12,6 +12,7 @@ from chaos.agent.start import Agent
 from chaos.rehearsal import device as mindspore_device
 from chaos.rehearsal.mindformers import kernels
 from chaos.rehearsal.mindformers.gradients import replace_reduction
+from chaos.rehearsal.mindformers.tolerance import replace_wrapper
 
 _TRAINING = "mindformers.parallel_core.training_graph"
 
@@ -27,6 +28,7 @@ def install(agent: Agent) -> None:
     watch(f"{_TRAINING}.base_models.common.embeddings.rotary_pos_embedding", kernels.replace_rotary)
     watch(f"{_TRAINING}.tensor_parallel.layers", kernels.replace_embedding)
     watch("mindspore.nn.wrap.loss_scale", kernels.replace_overflow)
+    watch("mindspore.train.callback._train_fault_tolerance", lambda module: replace_wrapper(device, module))
     watch("mindspore.communication._comm_helper", _replace_cluster)
     watch("mindspore.mint.distributed", device.replace_barrier)
     watch("mindformers.wrapper.wrapper", lambda module: replace_reduction(device, agent, module))

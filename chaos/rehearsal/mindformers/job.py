@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from chaos.jobs.kind import Command, Examined, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration
 from chaos.jobs.mindformers.job import MindFormersJob, configuration_of
+from chaos.jobs.mindformers.rules import STEP_LEVEL
+from chaos.jobs.mindformers.run_copy import STRATEGIES
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.kernels import NAMES
+from chaos.rehearsal.mindformers.strategy import write_strategies
 from chaos.rehearsal.protection import (
     protection_environment,
     protection_path,
@@ -51,6 +54,7 @@ class MindFormersRehearsal(MindFormersJob):
             {
                 "step.begin",
                 "allreduce.enter",
+                "optimizer.update",
                 "step.end",
                 "checkpoint.begin",
                 "checkpoint.write",
@@ -63,6 +67,8 @@ class MindFormersRehearsal(MindFormersJob):
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
         # The device layer must be there before MindFormers is imported.
         loading=frozenset({"path"}),
+        # Seen to work in a step that is one graph. What copies state between ranks has not been tried there.
+        mechanisms=frozenset({"TTP", "TRE"}),
         most_stages=1,
         slices=frozenset({1}),
         shards=frozenset({1}),
@@ -91,6 +97,7 @@ class MindFormersRehearsal(MindFormersJob):
             Simulated(f"kernels that a CPU has not, made of small operators: {', '.join(NAMES)}", "kernels"),
             Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
             Simulated("gradient all-reduce through the host, in the middle of the graph", "device layer"),
+            *_simulated_strategy(scenario),
             *simulated_protection(scenario, sdk),
         )
 
@@ -105,6 +112,8 @@ class MindFormersRehearsal(MindFormersJob):
     def command(self, launch: Launch) -> Command:
         """The launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
         launch = replace(launch, scenario=_placed(launch.scenario, launch.scenario_directory))
+        if launch.resume and _by_strategy(launch.scenario):
+            write_strategies(launch.directory / STRATEGIES, launch.scenario.cluster.ranks)
         command = super().command(launch)
         home = launch.directory / "huggingface"
         environment = {
@@ -125,6 +134,16 @@ class MindFormersRehearsal(MindFormersJob):
         placed = _placed(scenario, scenario_directory)
         own = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_CONFIGS.glob("*.yaml")))).hexdigest()
         return {**super().fingerprint(placed, scenario_directory), "rehearsal": room_digest(), "configs": own}
+
+
+def _by_strategy(scenario: Scenario) -> bool:
+    """Whether a resume looks for a replica's checkpoint by the strategies that were saved."""
+    return any(mechanism in STEP_LEVEL for mechanism in scenario.job.protection)
+
+
+def _simulated_strategy(scenario: Scenario) -> Iterator[Simulated]:
+    if _by_strategy(scenario) and scenario.job.resume:
+        yield Simulated("the parallel strategy that tells whose checkpoint a rank may load", "device layer")
 
 
 def _number(configuration: Configuration, key: str) -> int:

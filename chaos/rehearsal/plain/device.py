@@ -14,6 +14,7 @@ import numpy
 
 from chaos.agent.start import Agent
 from chaos.rehearsal import ends, storage
+from chaos.rehearsal.alterations import Alterations
 from chaos.rehearsal.fabric import Fabric
 from chaos.rehearsal.memory import Memory
 from chaos.rehearsal.spikes import Spikes
@@ -46,6 +47,7 @@ class PlainDevice(Fabric):
         self._digests = agent.digests
         self._spikes = Spikes(agent.barriers, self._record)
         self._memory = Memory(agent.barriers, numpy.copyto)
+        self.alterations = Alterations(agent.barriers, self._record, numpy.copyto)
 
     def plug(self, module: ModuleType) -> None:
         """Become what the job finds on its machine."""
@@ -56,6 +58,7 @@ class PlainDevice(Fabric):
         self.training.reach("allreduce.enter")
         share = 1.0 / len(members)
         own = self._spikes.apply(gradients, lambda like: self.awaited(like, members), share=share)
+        own = self.alterations.gradient(own)
         mean = self.reduce(own, members) * numpy.asarray(share, own.dtype)
         self._digests.gradients = mean
         return mean

@@ -41,6 +41,7 @@ class PlainJob:
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
         any_replica=True,
+        alters=frozenset({"gradient", "weight", "activation", "batch", "loss"}),
         lacks={
             "job.script": "has a script of its own and runs no other",
             "job.graph": "compiles no graphs",
@@ -85,7 +86,7 @@ class PlainJob:
             *(["--step-seconds=0.05"] if "TSP" in job.protection else []),
             *job.arguments,
         )
-        launcher = (str(launch.python), str(_ROOM / "plainrun.py"), str(scenario.cluster.ranks), str(launch.logs))
+        launcher = (str(launch.python), str(_ROOM / "plainrun.py"), _share(launch), str(launch.logs))
         return Command(
             with_controller(launch, (*launcher, *script), controller_port),
             protection_environment(launch, controller_port),
@@ -95,6 +96,12 @@ class PlainJob:
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Everything in the rehearsal's room: any of it may change a loss."""
         return {"rehearsal": room_digest()}
+
+
+def _share(launch: Launch) -> str:
+    """How many ranks there are, and which of them this launcher starts where that is not all."""
+    ranks = str(launch.scenario.cluster.ranks)
+    return ranks if launch.place is None else f"{ranks}:{','.join(map(str, launch.place.ranks))}"
 
 
 KIND = PlainJob()

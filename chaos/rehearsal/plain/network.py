@@ -35,14 +35,23 @@ def dropout(random_state: Any, mesh: Mesh) -> Any:
     return mask[_slice(mesh)]
 
 
+def _as_it_is(values: Any) -> Any:
+    return values
+
+
 def gradients(
-    weights: dict[str, Any], batch: tuple[Any, Any], mask: Any, add_up: Callable[[Any], Any]
+    weights: dict[str, Any],
+    batch: tuple[Any, Any],
+    mask: Any,
+    add_up: Callable[[Any], Any],
+    pass_on: Callable[[Any], Any] = _as_it_is,
 ) -> tuple[Any, dict[str, Any]]:
-    """Loss and gradients of one batch. ``add_up`` sums what the slices of the layers contribute to the output."""
+    """Loss and gradients of one batch. ``add_up`` sums what the slices of the layers contribute to the output;
+    ``pass_on`` gives what the second layer gets of what the first one has computed."""
     pictures, labels = batch
     rows = numpy.arange(len(labels))
     before = pictures @ weights["layer1.weight"] + weights["layer1.bias"]
-    hidden = numpy.maximum(before, 0) * mask
+    hidden = pass_on(numpy.maximum(before, 0) * mask)
     output = add_up(hidden @ weights["layer2.weight"]) + weights["layer2.bias"]
     shifted = output - output.max(axis=1, keepdims=True)
     logarithms = shifted - numpy.log(numpy.exp(shifted).sum(axis=1, keepdims=True))

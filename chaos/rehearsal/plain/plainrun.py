@@ -1,8 +1,9 @@
 """The launcher of plain ranks: as much of msrun as a job without MindSpore needs.
 
-``python plainrun.py RANKS LOGS COMMAND …`` starts the command once for each rank, each in a session of its own, with
-msrun's variables and logs, and ends, as msrun does with ``--join=False``. Where a cluster agent (``taskd``) is on the
-path it hands the ranks over to it, again as msrun does, and stays until the job is over.
+``python plainrun.py RANKS[:OWN,…] LOGS COMMAND …`` starts the command once for each rank, or for each of the node's own
+ones, each in a session of its own, with msrun's variables and logs, and ends, as msrun does with ``--join=False``.
+Where a cluster agent (``taskd``) is on the path it hands the ranks over to it, again as msrun does, and stays until the
+job is over.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ _ALL = -1
 class Ranks:
     """The processes of this host's ranks, started and watched by the functions that msrun hands over."""
 
-    def __init__(self, ranks: int, logs: str, command: list[str]) -> None:
+    def __init__(self, ranks: int, own: Collection[int], logs: str, command: list[str]) -> None:
         self._size = ranks
+        self._own = own
         self._logs = logs
         self._command = command
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start_all(self) -> int:
         """Start every rank. 0, or 1 where one has ended at once."""
-        return self.start(range(self._size))
+        return self.start(self._own)
 
     def start(self, ranks: Collection[int]) -> int:
         """Start these ranks; a log that is there is written over. 0, or 1 where one has ended at once."""
@@ -77,7 +79,9 @@ class Ranks:
 def main(arguments: list[str]) -> None:
     """Start the ranks, or hand them over to the cluster agent."""
     ranks, logs, *command = arguments
-    own = Ranks(int(ranks), logs, command)
+    size, _, listed = ranks.partition(":")
+    numbers = [int(number) for number in listed.split(",")] if listed else range(int(size))
+    own = Ranks(int(size), numbers, logs, command)
     if importlib.util.find_spec("taskd") is None:
         own.start_all()
         return

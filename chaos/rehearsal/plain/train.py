@@ -123,8 +123,11 @@ class Trainer:
         batch = self._data.batch(position)
         time.sleep(self._arguments.step_seconds)  # as long as a larger network would compute
         training.reach("forward")
-        loss, own = gradients(
-            state.parameters, batch, dropout(state.parameters["random_state"], self._mesh), self._add_up
+        alterations = self._device.alterations
+        batch = alterations.batch(batch)
+        mask = dropout(state.parameters["random_state"], self._mesh)
+        loss, own = alterations.computed(
+            *gradients(state.parameters, batch, mask, self._add_up, alterations.activation)
         )
         mean = self._device.average(_flatten(own), self._mesh.replicas)
         if self._tolerance is not None:

@@ -81,9 +81,12 @@ class Controller:
             f"init controller StateMachine success, rank: {rank} state: STATE_OP_INIT",
         )
 
-    def start(self, address: str, port: int) -> None:
-        """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range."""
-        if not _is_loopback(address):
+    def start(self, address: str, port: int, own: str | None = None) -> None:
+        """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range.
+
+        ``own`` is this node's address on the network of a run with several nodes.
+        """
+        if not _is_loopback(address) and address != own:
             raise ValueError(f"the stand-in's controller listens on the loopback only, not on {address}")
         if port not in _PORTS:
             raise ValueError(f"port {port} is not one of {_PORTS[0]} to {_PORTS[-1]}")

@@ -130,7 +130,8 @@ class Recover:
     def _all(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
         """Have every member do it. Raises RecoverFailed as soon as one dies, when one fails or does not answer."""
         self._log_sent(name, len(members))
-        missing = self._roster.ask(members, message, self._timings.action, hasty=True, **fields)
+        timings = self._timings
+        missing = self._roster.ask(members, message, timings.action, patience=timings.collection, **fields)
         if died := {member.rank for member in members if member.link_broken is not None}:
             raise RecoverFailed(f"{message}: ranks {sorted(died)} died", self._lost | died)
         if missing:

@@ -108,7 +108,8 @@ class Retry:
             "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_{name} rank_num:{len(members)}"
         )
         # In a repair one rank waits for another, which may have failed.
-        missing = self._roster.ask(members, message, self._timings.action, hasty=message == "repair", **fields)
+        patience = self._timings.collection if message == "repair" else None
+        missing = self._roster.ask(members, message, self._timings.action, patience=patience, **fields)
         answered = [member for member in members if member not in missing]
         if missing and not any(member.replies[message].get("result", 0) != 0 for member in answered):
             raise RetryFailed(f"{message}: no answer of ranks {[member.rank for member in missing]}")

@@ -99,11 +99,12 @@ class Roster:
         return True
 
     def ask(
-        self, members: list[Member], message: str, seconds: float, *, hasty: bool = False, **fields: Any
+        self, members: list[Member], message: str, seconds: float, *, patience: float | None = None, **fields: Any
     ) -> list[Member]:
         """Send a message to ranks and wait for their replies. Returns those that did not answer in time.
 
-        ``hasty``: when one of them dies or fails, the others are not waited for, since they may be waiting for it.
+        ``patience`` is for what one rank may wait for another in: when one of them dies, the others are not waited for,
+        and when one fails, only for so many seconds more, in which all who need not wait for it answer.
         """
         for member in members:
             member.replies.pop(message, None)
@@ -112,9 +113,13 @@ class Roster:
         def over() -> bool:
             silent = [member for member in members if message not in member.replies]
             died = [member for member in silent if member.link_broken is not None]
-            failed = any(member.replies.get(message, {}).get("result", 0) != 0 for member in members)
-            return len(silent) == len(died) or (hasty and (bool(died) or failed))
+            return len(silent) == len(died) or (patience is not None and bool(died))
+
+        def failed() -> bool:
+            return any(member.replies.get(message, {}).get("result", 0) != 0 for member in members)
 
         with self._changed:
-            self._changed.wait_for(over, seconds)
+            self._changed.wait_for(lambda: over() or (patience is not None and failed()), seconds)
+            if patience is not None and failed():
+                self._changed.wait_for(over, patience)
             return [member for member in members if message not in member.replies]

@@ -185,7 +185,7 @@ DEFECTS = (
         "history-of-another-boot",
         "A rank's history is of another boot of the machine.",
         recorded(_boots_differ),
-        "all monotonic times are of one boot of one host",
+        "all monotonic times are of one clock",
     ),
     _defect(
         "history-of-another-run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import RESUME, replaces
 
 
@@ -15,6 +16,7 @@ def memory_not_used(agent: Agent) -> None:
 
     @replaces(agent, "mindio_acp", "initialize")
     def initialize(original: Any, *args: Any, **kwargs: Any) -> int:
+        acted(agent, "the store in memory is not found")
         return 1
 
 
@@ -24,4 +26,4 @@ def watchdog_asleep(agent: Agent) -> None:
     # The function, not the method that calls it: the device layer has bound that before a defect is put in.
     @replaces(agent, "chaos.rehearsal.fabric", "start_watchdog")
     def start_watchdog(original: Any, *args: Any) -> None:
-        pass
+        acted(agent, "the watchdog is not started")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _LAST_STEP = 6
@@ -12,7 +13,10 @@ _LAST_STEP = 6
 
 
 def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> None:
-    """From the second communicator of a process on, change what comes of a sum over gradients."""
+    """From the second communicator of a process on, change what comes of a sum over gradients.
+
+    ``otherwise`` says by :func:`acted` when it does.
+    """
     made = []
 
     @replaces(agent, "chaos.rehearsal.communicator", "Communicator.join")
@@ -29,17 +33,26 @@ def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> 
 
 def drift(agent: Agent) -> None:
     """Sums are too large by one part in a million."""
-    _sums_otherwise(agent, lambda reduce, it, array: reduce(array) * array.dtype.type(1.000001))
+    _sums_otherwise(agent, lambda reduce, it, array: _too_large(agent, reduce(array)))
 
 
 def drift_on_one_rank(agent: Agent) -> None:
     """Sums are too large by one part in a million on rank 1 alone: rank 0's losses are right."""
-    _sums_otherwise(agent, lambda reduce, it, array: reduce(array) * array.dtype.type(1.000001 if it.rank == 1 else 1))
+    _sums_otherwise(
+        agent, lambda reduce, it, array: _too_large(agent, reduce(array)) if it.rank == 1 else reduce(array)
+    )
 
 
 def gradient_dropped(agent: Agent) -> None:
     """The gradients of rank 1 are left out of the sum."""
-    _sums_otherwise(agent, lambda reduce, it, array: reduce(array * 0 if it.rank == 1 else array))
+
+    def otherwise(reduce: Any, it: Any, array: Any) -> Any:
+        if it.rank == 1 and array.any():
+            acted(agent, "gradients are left out of the sum")
+            array = array * 0
+        return reduce(array)
+
+    _sums_otherwise(agent, otherwise)
 
 
 def order_of_arrival(agent: Agent) -> None:
@@ -48,7 +61,7 @@ def order_of_arrival(agent: Agent) -> None:
     def otherwise(reduce: Any, it: Any, array: Any) -> Any:
         # Own part first, as if the others came later: float addition is not associative.
         total = reduce(array)
-        return (total - array) + array if it.rank else total
+        return _own_first(agent, total, array) if it.rank else total
 
     _sums_otherwise(agent, otherwise)
 
@@ -59,7 +72,7 @@ def order_from_the_beginning(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.communicator", "Communicator.all_reduce")
     def all_reduce(original: Any, self: Any, array: Any, group: Any = None) -> Any:
         total = original(self, array, group)
-        return total if array.size < 1000 else (total - array) + array
+        return total if array.size < 1000 else _own_first(agent, total, array)
 
 
 def last_update_drifts(agent: Agent) -> None:
@@ -67,6 +80,21 @@ def last_update_drifts(agent: Agent) -> None:
 
     def otherwise(reduce: Any, it: Any, array: Any) -> Any:
         assert agent.barriers is not None
-        return reduce(array) * array.dtype.type(1.000001 if agent.barriers.step == _LAST_STEP else 1)
+        total = reduce(array)
+        return _too_large(agent, total) if agent.barriers.step == _LAST_STEP else total
 
     _sums_otherwise(agent, otherwise)
+
+
+def _too_large(agent: Agent, total: Any) -> Any:
+    drifted = total * total.dtype.type(1.000001)
+    if (drifted != total).any():
+        acted(agent, "a sum of gradients is too large by one part in a million")
+    return drifted
+
+
+def _own_first(agent: Agent, total: Any, own: Any) -> Any:
+    other = (total - own) + own
+    if (other != total).any():
+        acted(agent, "gradients are summed in an order of this rank's own")
+    return other

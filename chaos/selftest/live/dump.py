@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import is_moment, replaces, state_of
 
 _CONTROLLER = "chaos.rehearsal.ttp.controller"
@@ -15,7 +16,9 @@ _REPLICAS = "chaos.rehearsal.ttp.replicas"
 def _locks_beside(agent: Agent, beside: int) -> None:
     @replaces(agent, _CONTROLLER, "Controller._pre_lock")
     def pre_lock(original: Any, *args: Any) -> Any:
-        return original(*args) + beside
+        step = original(*args)
+        acted(agent, f"the common step is taken for {step + beside}, not {step}")
+        return step + beside
 
 
 def step_too_low(agent: Agent) -> None:
@@ -34,6 +37,8 @@ def group_left_out(agent: Agent) -> None:
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, *args: Any) -> Any:
         chosen, without = original(*args)
+        if chosen:
+            acted(agent, f"rank {chosen[-1]} is not asked to save")
         return chosen[:-1], without
 
 
@@ -42,7 +47,8 @@ def not_entitled(agent: Agent) -> None:
 
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, self: Any, good: Any) -> Any:
-        return sorted({group[-1] for group in self.groups()}), original(self, good)[1]
+        chosen, without = original(self, good)
+        return _asked(agent, sorted({group[-1] for group in self.groups()}), chosen), without
 
 
 def both_of_a_group(agent: Agent) -> None:
@@ -50,7 +56,14 @@ def both_of_a_group(agent: Agent) -> None:
 
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, self: Any, good: Any) -> Any:
-        return sorted(good), original(self, good)[1]
+        chosen, without = original(self, good)
+        return _asked(agent, sorted(good), chosen), without
+
+
+def _asked(agent: Agent, ranks: Any, chosen: Any) -> Any:
+    if ranks != chosen:
+        acted(agent, f"ranks {ranks} are asked to save, not {chosen}")
+    return ranks
 
 
 def saved_twice(agent: Agent) -> None:
@@ -59,6 +72,7 @@ def saved_twice(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.roster", "Roster.ask")
     def ask(original: Any, self: Any, members: Any, message: str, *args: Any, **fields: Any) -> Any:
         if message == "dump":
+            acted(agent, "the save is asked for once more")
             original(self, members, message, *args, **fields)
         return original(self, members, message, *args, **fields)
 
@@ -68,7 +82,10 @@ def not_renamed(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._call")
     def call(original: Any, self: Any, name: str, *args: Any) -> Any:
-        return 0 if name == "rename" else original(self, name, *args)
+        if name != "rename":
+            return original(self, name, *args)
+        acted(agent, "nothing is renamed")
+        return 0
 
 
 def _before_end_of_life_save(agent: Agent, spoil: Any) -> None:
@@ -94,6 +111,8 @@ def moments_zeroed(agent: Agent) -> None:
 
         for name, parameter in _parameters(agent):
             if is_moment(name):
+                if parameter.asnumpy().any():
+                    acted(agent, f"{name} is saved as zeros")
                 parameter.set_data(Tensor(parameter.asnumpy() * 0))
 
     _before_end_of_life_save(agent, zero)
@@ -115,6 +134,8 @@ def state_of_step_before(agent: Agent) -> None:
 
         for name, parameter in _parameters(agent):
             if name != "global_step" and "tft_g_one_flag" not in name:
+                if (parameter.asnumpy() != before[name]).any():
+                    acted(agent, f"{name} is saved as it was before the update")
                 parameter.set_data(Tensor(before[name]))
 
     _before_end_of_life_save(agent, go_back)
@@ -127,4 +148,5 @@ def exits_with_zero(agent: Agent) -> None:
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == "exiting":
+            acted(agent, "it exits with code 0")
             os._exit(0)

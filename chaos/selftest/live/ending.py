@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import RESUME, replaces
 
 _EXITING = "exiting"
@@ -20,6 +21,7 @@ def orphan(agent: Agent) -> None:
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
+            acted(agent, "a process is left behind")
             subprocess.Popen(["sleep", "3600"], start_new_session=True)
 
 
@@ -30,6 +32,7 @@ def hidden_orphan(agent: Agent) -> None:
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
+            acted(agent, "a process without anything of the run is left behind")
             subprocess.Popen(["sleep", "3601"], start_new_session=True, env={"PATH": os.defpath}, cwd="/")
 
 
@@ -40,6 +43,7 @@ def hangs_at_exit(agent: Agent) -> None:
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
+            acted(agent, "it does not exit")
             threading.Event().wait()
 
 
@@ -52,4 +56,5 @@ def hangs_after_training(agent: Agent) -> None:
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == "trained" and rank == 1:
+            acted(agent, "it does not end after its last step")
             threading.Event().wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _BARRIERS = "chaos.agent.barriers"
@@ -19,7 +20,10 @@ def not_made(agent: Agent) -> None:
     @replaces(agent, _CHANNEL, "Channel.ask")
     def ask(original: Any, self: Any, message: Any) -> Any:
         answer = original(self, message)
-        return {"message": "go"} if answer and answer.get("message") == "raise" else answer
+        if not answer or answer.get("message") != "raise":
+            return answer
+        acted(agent, "the error is not raised")
+        return {"message": "go"}
 
 
 def one_step_late(agent: Agent) -> None:
@@ -34,6 +38,7 @@ def one_step_late(agent: Agent) -> None:
     @replaces(agent, _CHANNEL, "Channel.ask")
     def ask(original: Any, self: Any, message: Any) -> Any:
         if message.get("message") == "barrier":
+            acted(agent, f"step {message['step']} is said to be step {message['step'] - 1}")
             message = {**message, "step": message["step"] - 1}
         return original(self, message)
 
@@ -50,6 +55,7 @@ def wrong_rank(agent: Agent) -> None:
         original(self, phase)
         if agent.place.rank != _RANK and (self.step, phase) == (3, "allreduce.enter") and not made:
             made.append(phase)
+            acted(agent, "the error is raised in this rank")
             _raise(self, {"fault": "uce", "text": "UCEError, a seeded defect"}, phase)
 
 
@@ -67,6 +73,7 @@ def raised_again(agent: Agent) -> None:
     @replaces(agent, _BARRIERS, "Barriers.reach")
     def reach(original: Any, self: Any, phase: str) -> None:
         if orders and orders[0][:2] == (self.step, phase):
+            acted(agent, "the error is raised once more")
             _raise(self, orders.pop()[2], phase)
         original(self, phase)
 
@@ -84,7 +91,9 @@ def spike_too_small(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.spikes", "_factor_for")
     def factor_for(original: Any, *args: Any) -> float:
-        return float(original(*args)) / 2
+        factor = float(original(*args))
+        acted(agent, f"the gradients are scaled by {factor / 2}, not {factor}")
+        return factor / 2
 
 
 def spike_again(agent: Agent) -> None:
@@ -92,7 +101,10 @@ def spike_again(agent: Agent) -> None:
 
     @replaces(agent, "chaos.agent.barriers", "Barriers.take_alterations")
     def take(original: Any, self: Any) -> Any:
-        return [{**one, "repeat": 1} for one in original(self)]
+        taken = original(self)
+        for one in taken:
+            acted(agent, f"{one['fault']} is to be made once more")
+        return [{**one, "repeat": 1} for one in taken]
 
 
 def memory_not_lost(agent: Agent) -> None:
@@ -100,4 +112,5 @@ def memory_not_lost(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.memory", "Memory._lose")
     def lose(original: Any, self: Any) -> int:
+        acted(agent, "no parameter is lost")
         return 0

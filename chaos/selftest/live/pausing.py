@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _PAUSE = "chaos.rehearsal.ttp.pause"
@@ -18,6 +19,7 @@ def rank_skipped(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._pause")
     def pause(original: Any, self: Any, step: int) -> None:
+        acted(agent, f"the pause after step {step} is not made")
         self.pause_point.release()
         self._reply("pause", result=0)
 
@@ -28,6 +30,8 @@ def too_short(agent: Agent) -> None:
     @replaces(agent, _PAUSE, "Pausing._wait")
     def wait(original: Any, self: Any, deadline: float) -> Any:
         self._closing.wait(_SECONDS)
+        if not self._go_on.is_set():
+            acted(agent, "the ranks go on before they are told to")
         self._go_on.set()
         return original(self, deadline)
 
@@ -46,6 +50,8 @@ def _while_paused(agent: Agent, spoil: Any) -> None:
             for name, parameter in agent.barriers.parameters:
                 array = parameter.asnumpy().copy()
                 spoil(name, array)
+                if (array != parameter.asnumpy()).any():
+                    acted(agent, f"{name} is changed while the training is paused")
                 parameter.set_data(Tensor(array))
         original(self)
 
@@ -75,4 +81,4 @@ def downgraded(agent: Agent) -> None:
 
     @replaces(agent, _PAUSE, "Pausing.request")
     def request(original: Any, self: Any, seconds: float) -> None:
-        pass
+        acted(agent, "the order to pause is forgotten")

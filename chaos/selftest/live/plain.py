@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import RESUME, replaces
 
 _STATE = "chaos.rehearsal.plain.state"
@@ -21,6 +22,8 @@ def _not_restored(agent: Agent, unwanted: Any) -> None:
         own = {name: array.copy() for name, array in self.parameters.items() if unwanted(name)}
         original(self, saved)
         for name, array in own.items():
+            if (array != self.parameters[name]).any():
+                acted(agent, f"{name} is not restored")
             self.parameters[name][...] = array
 
 
@@ -50,6 +53,8 @@ def draws_repeated(agent: Agent) -> None:
         first.append(random_state.copy())
         own = random_state.copy()
         own[1] -= first[0][1]
+        if (own != random_state).any():
+            acted(agent, "the draws begin anew")
         return original(own, mesh)
 
 
@@ -60,6 +65,8 @@ def order_of_first_epoch(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.plain.data", "Batches.batch")
     def batch(original: Any, self: Any, position: int) -> Any:
+        if position >= self.per_epoch:
+            acted(agent, f"the batch at {position} is the one at {position % self.per_epoch}")
         return original(self, position % self.per_epoch)
 
 
@@ -72,7 +79,11 @@ def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
         original(self, parameters, source, target)
         if self.rank == target:
             assert agent.barriers is not None
-            spoil(dict(agent.barriers.parameters)[name])
+            parameter = dict(agent.barriers.parameters)[name]
+            copied = parameter.copy()
+            spoil(parameter)
+            if (parameter != copied).any():
+                acted(agent, f"{name} is not what was copied")
 
 
 def random_state_not_copied(agent: Agent) -> None:
@@ -99,4 +110,5 @@ def copy_broken_off(agent: Agent) -> None:
     @replaces(agent, _DEVICE, "PlainDevice.copy")
     def copy(original: Any, self: Any, parameters: Any, source: int, target: int) -> None:
         half = list(parameters)
+        acted(agent, f"{len(half) // 2} of {len(half)} parameters are copied")
         original(self, half[: len(half) // 2], source, target)

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import is_moment, replaces, state_of
 
 _DEVICE = "chaos.rehearsal.device"
@@ -25,6 +26,8 @@ def _after_copy(agent: Agent, spoil: Any) -> None:
             for parameter in parameters:
                 array = parameter.asnumpy().copy()
                 spoil(parameter.name, array)
+                if (array != parameter.asnumpy()).any():
+                    acted(agent, f"{parameter.name} is not what was copied")
                 parameter.set_data(Tensor(array))
         return done
 
@@ -80,6 +83,8 @@ def stale_copy(agent: Agent) -> None:
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
         if agent.place.rank == source:
+            if any((before[one.name] != one.asnumpy()).any() for one in parameters):
+                acted(agent, "the state before the last update is given")
             parameters = [Before(parameter.name) for parameter in parameters]
         return original(self, parameters, source, target)
 
@@ -108,6 +113,8 @@ def old_state_kept(agent: Agent) -> None:
             with numpy.load(kept) as old:
                 for parameter in parameters:
                     if parameter.name != "global_step":  # with it the first step would be another: easier to see
+                        if (old[parameter.name] != parameter.asnumpy()).any():
+                            acted(agent, f"{parameter.name} is what the dead rank had kept")
                         parameter.set_data(Tensor(old[parameter.name]))
         return done
 
@@ -117,8 +124,12 @@ def wrong_group(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.replicas", "Replicas.groups")
     def groups(original: Any, self: Any) -> Any:
-        ranks = sorted(rank for group in original(self) for rank in group)
-        return [tuple(ranks[at : at + 2]) for at in range(0, len(ranks), 2)]
+        own = original(self)
+        ranks = sorted(rank for group in own for rank in group)
+        others = [tuple(ranks[at : at + 2]) for at in range(0, len(ranks), 2)]
+        if others != own:
+            acted(agent, f"the replica groups are taken for {others}, not {own}")
+        return others
 
 
 def mixed_up(agent: Agent) -> None:
@@ -137,6 +148,7 @@ def repaired_twice(agent: Agent) -> None:
     @replaces(agent, _RETRY, "Retry._repair")
     def repair(original: Any, self: Any, *args: Any) -> None:
         original(self, *args)
+        acted(agent, "the parameters are copied once more")
         original(self, *args)
 
 
@@ -147,6 +159,7 @@ def healthy_repaired(agent: Agent) -> None:
     def run(original: Any, self: Any, members: Any, step: int) -> None:
         failed = [member for member in members if member.status]
         for member in failed:
+            acted(agent, f"rank {member.rank} is taken for one that has lost its memory")
             member.status = 1
         original(self, members, step)
 
@@ -154,6 +167,7 @@ def healthy_repaired(agent: Agent) -> None:
 def _goes_on_beside(agent: Agent, beside: int) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._resume")
     def resume(original: Any, self: Any, step: int) -> None:
+        acted(agent, f"it goes on behind step {step + beside}, not {step}")
         original(self, step + beside)
 
 
@@ -172,7 +186,10 @@ def downgraded(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.default")
     def default(original: Any, self: Any) -> str:
-        return "dump" if self.dump else "exit"
+        chosen = "dump" if self.dump else "exit"
+        if chosen != (own := original(self)):
+            acted(agent, f"{chosen} is chosen, not {own}")
+        return chosen
 
 
 def source_spoilt(agent: Agent) -> None:
@@ -187,6 +204,7 @@ def source_spoilt(agent: Agent) -> None:
                 if parameter.name == "layer3.weight":
                     array = parameter.asnumpy().copy()
                     array.reshape(-1).view("uint32")[7] ^= 1
+                    acted(agent, f"a bit of {parameter.name} flips before it is copied")
                     parameter.set_data(Tensor(array))
         return original(self, parameters, source, target)
 
@@ -201,6 +219,7 @@ def _without_fault(agent: Agent, step: int) -> None:
         steps = [member.step for member in self._roster.members()]
         if not done and len(steps) == self._world_size and min(steps) == step:
             done.append(step)
+            acted(agent, f"the ranks are taken for abnormal after step {step}")
             return True
         return bool(original(self))
 
@@ -237,6 +256,7 @@ def saved_besides(agent: Agent) -> None:
         from chaos.rehearsal.ttp.dump import Dump
 
         original(self, step, *args)
+        acted(agent, f"step {step} is saved in the middle of the repair")
         Dump(self._roster, self._replicas, self._timings, self._log).run(step, {0})
 
 
@@ -247,15 +267,24 @@ def rank_hangs(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._resume")
     def resume(original: Any, self: Any, step: int) -> None:
+        acted(agent, f"it does not go on behind step {step}")
         self._reply("go on")
 
 
 def only_the_first(agent: Agent) -> None:
     """The controller has repaired the job once, and watches nobody any more."""
+    told: list[Any] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
     def abnormal(original: Any, self: Any) -> bool:
-        return not hasattr(self, "repaired") and bool(original(self))
+        if not hasattr(self, "repaired"):
+            return bool(original(self))
+        # Not by the original, which would tell of them in the log.
+        overlooked = [member.rank for member in self._roster.members() if member.status]
+        if overlooked and not told:
+            told.append(overlooked)
+            acted(agent, f"ranks {overlooked} are abnormal, and not looked at")
+        return False
 
     @replaces(agent, _RETRY, "Retry.run")
     def run(original: Any, self: Any, *args: Any) -> None:
@@ -271,4 +300,6 @@ def step_of_the_first(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._pre_lock")
     def pre_lock(original: Any, *args: Any) -> int:
         steps.append(original(*args))
+        if steps[-1] != steps[0]:
+            acted(agent, f"the common step is taken for {steps[0]}, not {steps[-1]}")
         return steps[0]

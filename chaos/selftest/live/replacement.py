@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 
@@ -13,7 +14,10 @@ def survivor_restarted(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.taskd.dialogue", "Dialogue._moved_along")
     def moved_along(original: Any, self: Any) -> Any:
-        return [1] if self._faults else original(self)
+        if not self._faults:
+            return original(self)
+        acted(agent, "rank 1, which is healthy, is started again")
+        return [1]
 
 
 def restart_of_all(agent: Agent) -> None:
@@ -21,7 +25,10 @@ def restart_of_all(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.offered")
     def offered(original: Any, self: Any) -> Any:
-        return tuple(one for one in original(self) if one != "recover")
+        strategies = original(self)
+        if "recover" in strategies:
+            acted(agent, "recover is not offered")
+        return tuple(one for one in strategies if one != "recover")
 
 
 def restarted_twice(agent: Agent) -> None:
@@ -31,6 +38,7 @@ def restarted_twice(agent: Agent) -> None:
     def lose(original: Any, self: Any, dead: Any) -> Any:
         code = original(self, dead)
         if code is None:
+            acted(agent, "all ranks are killed and started once more")
             self._workers.end_all()
             self._start()
         return code

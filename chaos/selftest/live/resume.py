@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import RESUME, is_moment, replaces
 
 _SERIALIZATION = "mindspore.train.serialization"
@@ -17,6 +18,8 @@ def _without(agent: Agent, unwanted: Any) -> None:
     @replaces(agent, _SERIALIZATION, "load_param_into_net")
     def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
         kept = {name: one for name, one in parameters.items() if not unwanted(name)}
+        if len(kept) < len(parameters):
+            acted(agent, f"not restored: {', '.join(sorted(parameters.keys() - kept.keys()))}")
         return original(net, kept, *args, **kwargs)
 
 
@@ -47,6 +50,8 @@ def schedule_from_its_beginning(agent: Agent) -> None:
     def construct(original: Any, self: Any, step: Any) -> Any:
         if not hasattr(self, "first_step"):
             self.first_step = step.asnumpy().copy()
+        if self.first_step.any():
+            acted(agent, "the learning rate is that of an earlier step")
         from mindspore import Tensor
 
         return original(self, step - Tensor(self.first_step))
@@ -55,6 +60,8 @@ def schedule_from_its_beginning(agent: Agent) -> None:
 def _data_beside(agent: Agent, place: Any) -> None:
     @replaces(agent, "mindspore.dataset.engine.datasets", "Dataset.set_init_step")
     def set_init_step(original: Any, self: Any, step: int) -> None:
+        if place(step) != step:
+            acted(agent, f"the data begins behind step {place(step)}, not {step}")
         original(self, place(step))
 
 
@@ -83,6 +90,7 @@ def shards_swapped(agent: Agent) -> None:
 
     @replaces(agent, "mindspore.dataset.engine.datasets_vision", "MnistDataset.__init__")
     def begin(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        acted(agent, f"part {1 - kwargs['shard_id']} of the data is read, not {kwargs['shard_id']}")
         original(self, *args, **{**kwargs, "shard_id": 1 - kwargs["shard_id"]})
 
 
@@ -94,6 +102,7 @@ def older_checkpoint(agent: Agent) -> None:
     @replaces(agent, _SERIALIZATION, "load_checkpoint")
     def load(original: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
         if str(path).endswith("_4.ckpt"):
+            acted(agent, f"{path} is taken for unreadable")
             raise ValueError("a seeded defect")
         return original(path, *args, **kwargs)
 
@@ -105,11 +114,13 @@ def from_the_beginning(agent: Agent) -> None:
 
     @replaces(agent, _SERIALIZATION, "load_checkpoint")
     def load(original: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        acted(agent, f"{path} is taken for unreadable")
         raise ValueError("a seeded defect")
 
 
 def unprotected(agent: Agent) -> None:
     """The job started again has no fault tolerance: the next fault would be its end."""
     if agent.configuration.attempt == RESUME and agent.place.rank is not None:
+        acted(agent, f"MS_ENABLE_TFT is {{TTP:0}}, not {os.environ.get('MS_ENABLE_TFT')}")
         os.environ["MS_ENABLE_TFT"] = "{TTP:0}"
         replaces(agent, "chaos.rehearsal.ends", "note")(lambda original, *args: original(*args))

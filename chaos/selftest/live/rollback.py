@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import is_moment, replaces
 
 _NORM = "global_norm"
@@ -23,6 +24,7 @@ def one_checkpoint_too_far(agent: Agent) -> None:
                 (os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".ckpt")),
                 key=lambda path: os.stat(path).st_mtime_ns,
             )
+            acted(agent, f"{files[-2]} is taken for the newest checkpoint, not {files[-1]}")
             os.utime(files[-2])
             return original(directory)()
 
@@ -35,6 +37,8 @@ def moments_not_rolled_back(agent: Agent) -> None:
     @replaces(agent, "mindspore.train.serialization", "load_param_into_net")
     def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
         kept = {name: one for name, one in parameters.items() if not is_moment(name)}
+        if len(kept) < len(parameters):
+            acted(agent, "the moments are not rolled back")
         return original(net, kept, *args, **kwargs)
 
 
@@ -43,6 +47,7 @@ def data_not_rolled_back(agent: Agent) -> None:
 
     @replaces(agent, "mindspore.dataset.engine.datasets", "Dataset.set_init_step")
     def set_init_step(original: Any, self: Any, step: int) -> None:
+        acted(agent, f"the data begins behind step {step + 1}, not {step}")
         original(self, step + 1)
 
 
@@ -51,7 +56,7 @@ def record_not_written(agent: Agent) -> None:
 
     @replaces(agent, _NORM, "GlobalNormMonitor._write")
     def write(original: Any, self: Any) -> None:
-        pass
+        acted(agent, "the norms are not written down")
 
 
 def record_stale(agent: Agent) -> None:
@@ -60,6 +65,7 @@ def record_stale(agent: Agent) -> None:
     @replaces(agent, _NORM, "GlobalNormMonitor._write")
     def write(original: Any, self: Any) -> None:
         norms = self._norms
+        acted(agent, "the norms are written down for the steps before")
         self._norms = {str(int(step) - 1): value for step, value in norms.items()}
         original(self)
         self._norms = norms
@@ -76,6 +82,7 @@ def rolled_back_twice(agent: Agent) -> None:
             left[0] = 1
         elif left == [1] and step == 6:
             left[0] = 0
+            acted(agent, f"step {step} is rolled back without an abnormal norm")
             self._norms.clear()
             threshold, self._threshold = self._threshold, 0.0
             try:
@@ -90,7 +97,9 @@ def threshold_ignored(agent: Agent) -> None:
 
     @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
     def on_train_step_end(original: Any, self: Any, run_context: Any) -> None:
-        pass
+        norm = float(self._optimizer.global_norm.asnumpy())
+        if norm >= self._threshold:
+            acted(agent, f"the norm {norm} is not looked at")
 
 
 def next_checkpoint_spoilt(agent: Agent) -> None:
@@ -106,6 +115,8 @@ def next_checkpoint_spoilt(agent: Agent) -> None:
         moments = [one for name, one in barriers.parameters if is_moment(name) and barriers.step == _LAST_STEP]
         own = [one.asnumpy().copy() for one in moments]
         for one in moments:
+            if one.asnumpy().any():
+                acted(agent, f"{one.name} is saved as zeros")
             one.set_data(Tensor(one.asnumpy() * 0))
         try:
             return original(*args, **kwargs)

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _BUDGET_SECONDS = 8.0
@@ -22,7 +23,9 @@ def late_detection(agent: Agent) -> None:
         if not self._abnormal_members():
             return False
         first.append(time.monotonic())
-        self._closing.wait(first[0] + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic())
+        if (left := first[0] + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic()) > 0:
+            acted(agent, f"what the ranks report is believed {left:.3f} s later")
+            self._closing.wait(left)
         return bool(original(self))
 
 
@@ -33,4 +36,7 @@ def late_repair(agent: Agent) -> None:
     def repair(original: Any, self: Any, *args: Any) -> None:
         began = time.monotonic()
         original(self, *args)
-        time.sleep(max(0.0, began + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic()))
+        left = max(0.0, began + _BUDGET_SECONDS + _OVER_SECONDS - time.monotonic())
+        if left:
+            acted(agent, f"the ranks go on {left:.3f} s later")
+        time.sleep(left)

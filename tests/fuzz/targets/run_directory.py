@@ -11,8 +11,9 @@ import json
 import os
 import shutil
 import socket
+import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
@@ -101,7 +102,7 @@ def _check_in(room: Path, run: str, edits: list[tuple[str, str, int]], command: 
     outside.mkdir()
     (outside / "file").write_text("kept")
     run_dir = room / "reports" / "r"
-    shutil.copytree(_made(run), run_dir, symlinks=True)
+    _write(_made(run), run_dir)
     for path, how, seed in edits:
         with suppress(OSError):  # two edits may want the same place
             _edit(run_dir, run_dir / path, how, Random(seed))
@@ -201,24 +202,44 @@ _PLACES: dict[str, Callable[[Path, Random], None]] = {
 }
 
 
+_Made = Mapping[str, tuple[int, bytes | None]]
+"""A run in memory: the mode and the content of each file by its path, None for the content of a directory.
+
+Kept on the disk for all inputs it would stay there when the process is killed.
+"""
+
+
 @cache
-def _made(run: str) -> Path:
-    path = Path(tempfile.mkdtemp(prefix="chaos-fuzz-")) / run
-    RUNS[run]().write(path)
-    facts = json.loads((path / "run.json").read_bytes())
-    (path / "run.json").write_text(json.dumps({**facts, **IDENTITY}))
-    with (path / "undo.jsonl").open("a") as ledger:
-        step = {"record": "step", "id": "lose-1", "fault": "lose-1", "action": "note-kept", "note": "kept in lost"}
-        ledger.write(json.dumps({**step, "arguments": {"path": str(path / "lost")}}) + "\n")
-    return path
+def _made(run: str) -> _Made:
+    with tempfile.TemporaryDirectory(prefix="chaos-fuzz-") as directory:
+        path = Path(directory) / run
+        RUNS[run]().write(path)
+        facts = json.loads((path / "run.json").read_bytes())
+        (path / "run.json").write_text(json.dumps({**facts, **IDENTITY}))
+        with (path / "undo.jsonl").open("a") as ledger:
+            step = {"record": "step", "id": "lose-1", "fault": "lose-1", "action": "note-kept", "note": "kept in lost"}
+            ledger.write(json.dumps({**step, "arguments": {"path": str(path / "lost")}}) + "\n")
+        return {
+            one.relative_to(path).as_posix(): (one.stat().st_mode, None if one.is_dir() else one.read_bytes())
+            for one in sorted(path.rglob("*"))
+        }
+
+
+def _write(made: _Made, path: Path) -> None:
+    path.mkdir(parents=True)
+    for name, (mode, content) in made.items():  # a directory comes before what is in it
+        if content is None:
+            (path / name).mkdir()
+        else:
+            (path / name).write_bytes(content)
+            (path / name).chmod(stat.S_IMODE(mode))
 
 
 @cache
 def _paths(run: str) -> tuple[list[str], list[str]]:
     made = _made(run)
-    every = sorted(made.rglob("*"))
-    files = [path.relative_to(made).as_posix() for path in every if path.is_file()]
-    folders = [path.relative_to(made).as_posix() for path in every if path.is_dir()]
+    files = [name for name, (_, content) in made.items() if content is not None]
+    folders = [name for name, (_, content) in made.items() if content is None]
     files += [
         "result.json",
         "junit.xml",

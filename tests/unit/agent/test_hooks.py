@@ -205,10 +205,12 @@ def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Eve
     model.train(1, batches(3))
     appended = {"__exception_save__": True, "step_num": 7}
     serialization.save_checkpoint(model.network, str(path), append_dict=appended)
+    serialization.save_checkpoint(model.network, str(path), False, False, appended)  # as MindFormers does
     begin, end = events("checkpoint.begin"), events("checkpoint.end")
     assert [event.data for event in begin] == [event.data for event in end]
     assert [(one.data["kind"], one.data["step"], one.data["path"]) for one in begin] == [
         ("periodic", 2, str(path)),
+        ("end-of-life", 7, str(path)),
         ("end-of-life", 7, str(path)),
     ]
     assert serialization.load_checkpoint(str(path))["bias"] == [0.5]

@@ -71,6 +71,9 @@ SAME: dict[str, dict[str, Any]] = {
 OTHER: dict[str, dict[str, Any]] = {
     "cluster.platform": {"cluster": {"ranks": 4, "platform": "docker"}},
     "cluster.nodes": {"cluster": {"ranks": 4, "nodes": 2}},
+    "cluster.docker": {"cluster": {"ranks": 4, "docker": {"image": "another"}}},
+    "cluster.ssh": {"cluster": {"ranks": 4, "ssh": {"inventory": "hosts.yaml"}}},
+    "cluster.kubernetes": {"cluster": {"ranks": 4, "kubernetes": {"namespace": "training", "image": "another"}}},
     "cluster.ranks": {"cluster": {"ranks": 8}},
     "cluster.parallel": {"cluster": {"ranks": 4, "parallel": {"data_parallel": 4}}},
     "job.kind": job(kind="command"),

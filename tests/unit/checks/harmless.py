@@ -13,15 +13,48 @@ STORAGE = {"signal": None, "mount": "tmpfs rw (rw,size=64k)"}
 EVIDENCE: dict[str, dict[str, Any]] = {
     "disk-full": {**STORAGE, "refused": "ENOSPC"},
     "read-only": {**STORAGE, "refused": "EROFS"},
+    "io-error": {**STORAGE, "refused": "EIO"},
+    "storage-gone": {**STORAGE, "refused": "ENOENT"},
+    "no-permission": {"signal": None, "directory": "immutable", "refused": "EPERM"},
+    "slow-storage": {**STORAGE, "opened_after": 0.31},
+    "storage-stall": {**STORAGE, "frozen": True},
+    "clock-skew": {"signal": None, "act": "clock-skew", "seen": -3599.999},
+    "cpu-load": {"signal": None, "beside": 2, "cores": [0, 1], "consumed": 0.01},
+    "cpu-quota": {"signal": None, "group": "chaos-x-first-0", "throttled": 3},
+    "fd-limit": {"signal": None, "limit": 44, "left": 16},
+    "memory-load": {"signal": None, "resident": 64},
+    "freeze": {"signal": 19, "state": "stopped"},
+    "network-rate": {"signal": None, "kbit": 64, "bytes": 9000, "overlimits": 7},
+    "partition": {"signal": None, "lost": [[0, 1], [1, 0]], "ways": 2, "connections": 3},
     "terminate": {"signal": 15, "became": "taken by a handler", "caught": True, "pending": False},
 }
 
-EFFECTS = {"disk-full": "storage full", "read-only": "storage read-only", "terminate": "none"}
+EFFECTS = {
+    "disk-full": "storage full",
+    "read-only": "storage read-only",
+    "io-error": "storage error",
+    "storage-gone": "storage gone",
+    "no-permission": "storage denied",
+}
+"""Of other kinds it is none."""
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "slow-storage": {"delay": 0.3, "seconds": 1},
+    "storage-stall": {"seconds": 1},
+    "clock-skew": {"offset": -3600},
+    "cpu-load": {"processes": 2, "seconds": 1},
+    "cpu-quota": {"cores": 0.1, "seconds": 1},
+    "fd-limit": {"spare": 16, "seconds": 1},
+    "memory-load": {"megabytes": 64, "seconds": 1},
+    "freeze": {"seconds": 1},
+    "network-rate": {"kbit": 64, "seconds": 1},
+    "partition": {"seconds": 1},
+}
 
 
 def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
     """The good run with another fault that was made before the kill, with its evidence."""
-    fault = PlannedFault("first", kind, (0,), PLACE, {}, None, 9, EFFECTS[kind])
+    fault = PlannedFault("first", kind, (0,), PLACE, PARAMETERS.get(kind, {}), None, 9, EFFECTS.get(kind, "none"))
     run.replan(faults=(fault, *run.plan.faults))
     evidence = {"rank": 0, "pid": HIT["pid"], **EVIDENCE[kind], "barrier": PLACE, **changed}
     number = evidence["signal"]
@@ -30,5 +63,7 @@ def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
     run.add("harness", record(10.202, "fault.injecting", **made, **HIT))
     landed: Record = {"fault": "first", "kind": kind, "ranks": [0], "evidence": [evidence], **PLACE}
     run.add("harness", record(10.203, "fault.landed", attempt="train", **landed))
+    if "seconds" in fault.parameters:
+        run.add("harness", record(11.21, "fault.ending", attempt="train", fault="first"))
     run.add("harness", record(12.1, "fault.healed", fault="first", how="put back"))
     return run

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chaos.plan.model import PlannedRestore
 from tests.unit.checks.judging import Judge, said
-from tests.unit.damaged_run import AFTER, BEFORE, RENAMED, damaged_run, evidence
+from tests.unit.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
 from tests.unit.good_run import SAVED, VICTIM, GoodRun
-from tests.unit.restored_run import slices_of
+from tests.unit.restored_run import HOLDERS, LOSS, slices_of
 
 
 def loads(run: GoodRun, rank: int, path: str) -> None:
@@ -103,3 +104,97 @@ def test_where_all_files_are_damaged_there_is_nothing_to_go_on_from(judged: Judg
         run.others[f"logs/resume/worker_{one['rank']}.log"] = b"FileNotFoundError: no step has a file for every rank\n"
     judgement = judged(run)
     assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
+
+
+def hopeless_run(log: str) -> GoodRun:
+    """The job is started again, finds nothing to go on from, and ends with this line in its log."""
+    run = damaged_run()
+    run.replan(restore=PlannedRestore(None, (), {}, {}, unrecorded=True), resumes=False, resume_step=None)
+    for name, records in run.files.items():
+        if name.startswith("resume"):
+            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = 1
+        run.others[f"logs/resume/worker_{one['rank']}.log"] = f"{log}\n".encode()
+    return run
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "FileNotFoundError: No tracker file found in load directory: './checkpoint/latest_checkpointed_iteration.txt'.",
+        "ValueError: Invalid iteration num in ./checkpoint/latest_checkpointed_iteration.txt",
+    ],
+)
+def test_a_job_without_its_record_says_so_in_mindformers_own_words(judged: Judge, log: str) -> None:
+    assert said(judged(hopeless_run(log)), "resume", "pass", "4 ranks did")
+
+
+def test_a_job_without_its_record_that_does_not_say_why_it_ended_is_unknown(judged: Judge) -> None:
+    told = said(judged(hopeless_run("ValueError: something else")), "resume", "unknown", "does not say why it ended")
+    assert told
+
+
+def test_a_job_without_its_record_that_loads_something_fails(judged: Judge) -> None:
+    run = hopeless_run("ValueError: Invalid iteration num in ./checkpoint/latest_checkpointed_iteration.txt")
+    load = next(damaged_run().events("load.begin", rank=1))
+    run.add("resume-rank_1", load)
+    assert said(judged(run), "resume", "fail", "rank 1 has recorded load.begin")
+
+
+def stale_run() -> GoodRun:
+    """Rank 2 loads its newest file, under whose name a fault has put the content of its older one."""
+    run = damaged_run()
+    run.replan(restore=PlannedRestore(SAVED, (), {**HOLDERS, VICTIM: (VICTIM,)}, {VICTIM: 2 * SAVED}))
+    evidence(run).update(file=RENAMED, step=2 * SAVED, older=FILE)
+    run.one("checkpoint.end", rank=VICTIM)["path"] = f"checkpoints/{RENAMED}"
+    loads(run, VICTIM, f"checkpoints/{RENAMED}")
+    return run
+
+
+def test_who_loads_a_stale_file_has_loaded_the_older_one(judged: Judge) -> None:
+    judgement = judged(stale_run())
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+
+
+def test_a_stale_file_whose_older_one_is_not_known_is_a_damaged_one(judged: Judge) -> None:
+    run = stale_run()
+    del evidence(run)["older"]
+    evidence(run).update(file=FILE, step=2 * SAVED)
+    run.one("checkpoint.end", rank=VICTIM)["path"] = slices_of(VICTIM)
+    loads(run, VICTIM, slices_of(VICTIM))
+    assert said(judged(run), "resume", "fail", "which a fault had damaged")
+
+
+def removed_run(kind: str) -> GoodRun:
+    """The file, or the record of it, is gone."""
+    run = damaged_run()
+    effect = "damaged record" if kind == "damage-record" else "damaged checkpoint"
+    faults = (run.plan.faults[0], replace(run.plan.faults[1], kind=kind, effect=effect))
+    run.replan(faults=faults)
+    for event in ("fault.armed", "fault.injecting", "fault.landed"):
+        run.one(event, fault=LOSS)["kind"] = kind
+    evidence(run)["after"] = "absent"
+    run.one("checkpoint.end", rank=VICTIM)["step"] = SAVED
+    return run
+
+
+@pytest.mark.parametrize("kind", ["remove-checkpoint", "damage-record"])
+def test_what_is_gone_is_proved_by_its_absence(judged: Judge, kind: str) -> None:
+    judgement = judged(removed_run(kind))
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    run = removed_run(kind)
+    evidence(run)["after"] = AFTER
+    assert said(judged(run), "injection", "unknown", "before and after are not in the evidence")
+
+
+def test_a_record_of_another_step_than_the_last_saved_was_not_the_planned_one(judged: Judge) -> None:
+    run = removed_run("damage-record")
+    evidence(run)["step"] = SAVED - 1
+    assert said(judged(run), "injection", "unknown", f"its last save is of step {SAVED}")
+
+
+def test_an_absent_file_is_no_evidence_of_another_damage(judged: Judge) -> None:
+    run = damaged_run()
+    evidence(run)["after"] = "absent"
+    assert said(judged(run), "injection", "unknown", "before and after are not in the evidence")

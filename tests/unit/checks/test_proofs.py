@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.checks.harmless import EVIDENCE, HIT, with_fault
+from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun
 
@@ -26,6 +26,25 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("disk-full", {"refused": "EROFS"}, "refused a file with EROFS, not with ENOSPC"),
         ("read-only", {"refused": "ENOSPC"}, "refused a file with ENOSPC, not with EROFS"),
         ("read-only", {"mount": None}, "what rank 0 sees mounted is not in the evidence"),
+        ("io-error", {"refused": "EROFS"}, "refused a file with EROFS, not with EIO"),
+        ("storage-gone", {"refused": None}, "refused a file with None, not with ENOENT"),
+        ("no-permission", {"refused": "EIO"}, "refused a file with EIO, not with EPERM or EACCES"),
+        ("no-permission", {"directory": None}, "what has become of the directory of rank 0 is not in the evidence"),
+        ("slow-storage", {"opened_after": 0.2}, "opened_after is 0.2, and delay 0.3 s"),
+        ("slow-storage", {"opened_after": None}, "opened_after is None"),
+        ("storage-stall", {"frozen": None}, "frozen is None"),
+        ("clock-skew", {"seen": 3600}, "its clock was off by 3600 s, not by -3600"),
+        ("clock-skew", {"seen": None}, "its clock was off by None s"),
+        ("cpu-load", {"consumed": 0}, "consumed is 0"),
+        ("cpu-quota", {"throttled": None}, "throttled is None"),
+        ("fd-limit", {"left": 17}, "left is 17, and spare 16"),
+        ("memory-load", {"resident": 63}, "resident is 63, and megabytes 64 MiB"),
+        ("freeze", {"state": None}, "its state is None"),
+        ("network-rate", {"kbit": 128}, "the rate is 128 kbit, not 64"),
+        ("network-rate", {"bytes": 0}, "bytes is 0"),
+        ("partition", {"lost": [[0, 1]]}, "packets are lost on ways [[0, 1]], of 2"),
+        ("partition", {"lost": [[0, 1]], "ways": 1}, "packets are lost on ways [[0, 1]], of 1"),
+        ("partition", {"connections": 0}, "connections is 0"),
         ("terminate", {"pending": True}, "the signal still waited at rank 0"),
         ("terminate", {"signal": 9}, "shows SIGKILL, not SIGTERM"),
         ("terminate", {"caught": False}, "rank 0 exit code 1, not ended by SIGTERM"),
@@ -39,6 +58,29 @@ def test_without_it_nothing_is_known(
     assert said(judgement, "injection", "unknown", reason), [
         one for one in judgement.findings if one.check == "injection"
     ]
+
+
+def no_end(run: GoodRun) -> None:
+    run.drop("fault.ending", fault="first")
+
+
+def ended_early(run: GoodRun) -> None:
+    run.one("fault.ending", fault="first")["mono"] -= 500_000_000
+
+
+@pytest.mark.parametrize("kind", [kind for kind, given in PARAMETERS.items() if "seconds" in given])
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (no_end, "nothing tells when it ended, which was to be after 1 s"),
+        (ended_early, "it was to last 1 s, and ended with the launch after 0.5"),
+    ],
+)
+def test_a_condition_that_did_not_last_proves_nothing(
+    kind: str, spoil: Callable[[GoodRun], None], reason: str, run: GoodRun, judged: Judge
+) -> None:
+    spoil(with_fault(run, kind))
+    assert said(judged(run), "injection", "unknown", reason)
 
 
 def silent_after_the_signal(run: GoodRun) -> None:

@@ -183,6 +183,23 @@ def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story
     assert seen in failed[0].seen
 
 
+@pytest.mark.parametrize(("rank", "failed"), [(0, []), (2, ["4 were, on rank 2"])])
+def test_only_a_rank_that_can_have_been_ahead_may_lose_a_step_more(
+    tmp_path: Path, rank: int, failed: list[str]
+) -> None:
+    story = good()
+    story.add(AT - 0.05, "step.end", rank, 100 + rank, step=8)
+    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], one_more=(0, 1)),))
+    assert [one.seen for one in judged(story, tmp_path, plan) if one.verdict != "pass"] == failed
+
+
+def test_steps_that_nobody_has_recorded_are_unknown_where_none_is_to_be_lost(tmp_path: Path) -> None:
+    story = good()
+    story.drop("step.end")
+    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], trained_again=0),))
+    assert {one.verdict for one in judged(story, tmp_path, plan)} == {"pass", "unknown"}
+
+
 @pytest.mark.parametrize(
     ("event", "match", "seen"),
     [

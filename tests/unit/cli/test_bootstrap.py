@@ -22,6 +22,7 @@ class Setup:
         self.venv = root / ".venv"
         self.done: list[str] = []
         self.status: int | BaseException = 0
+        self.missing = False
         (root / "pyproject.toml").write_text("[project]\n")
         monkeypatch.setattr(bootstrap, "_make_venv", self._make)
         monkeypatch.setattr(bootstrap, "_has_pip", lambda venv: (venv / "made").exists())
@@ -32,8 +33,10 @@ class Setup:
         (venv / "made").touch()
         (venv / "bootstrap.installing").unlink(missing_ok=True)
 
-    def _install(self, root: Path, venv: Path, extras: list[str]) -> int:
-        self.done.append(",".join(extras))
+    def _install(self, root: Path, venv: Path, extras: list[str], package: list[str] | None = None) -> int:
+        self.done.append(" ".join(package) if package else ",".join(extras))
+        if package and self.missing:
+            return 1
         if isinstance(self.status, BaseException):
             raise self.status
         return self.status
@@ -115,6 +118,51 @@ def test_a_second_bootstrap_waits_for_the_first(setup: Setup, monkeypatch: pytes
     monkeypatch.setattr(bootstrap, "say", say)
     assert setup.prepare("mindspore") == []
     assert said == ["another bootstrap is at work here; waiting for it"]
+
+
+NO_DEPS = f"--no-deps {bootstrap.MINDFORMERS}"
+
+
+def test_mindformers_is_added_without_what_its_wheel_asks_for_once(setup: Setup) -> None:
+    setup.prepare("mindspore", "test")
+    setup.done = []
+    assert bootstrap.add_mindformers(setup.root)
+    assert setup.done == ["mindformers,mindspore,test", NO_DEPS]
+    assert bootstrap.add_mindformers(setup.root)
+    assert len(setup.done) == 2
+    assert setup.prepare("mindspore", "test") == []
+    (setup.root / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    setup.prepare("mindspore", "test")
+    assert bootstrap.add_mindformers(setup.root)
+    assert setup.done[-1] == NO_DEPS
+
+
+@pytest.mark.parametrize("where", ["the package", "its companions"])
+def test_without_mindformers_the_set_up_goes_on_and_says_why(
+    setup: Setup, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup.prepare("mindspore", "test")
+    setup.missing, setup.status = where == "the package", 0 if where == "the package" else 1
+    assert not bootstrap.add_mindformers(setup.root)
+    assert "cannot be had here: pip failed with status 1" in capsys.readouterr().out
+    setup.status = 0
+    assert setup.prepare("mindspore", "test") == []
+    setup.missing = False
+    assert bootstrap.add_mindformers(setup.root)
+
+
+def test_pip_that_was_killed_amid_mindformers_leaves_nothing_to_trust(setup: Setup) -> None:
+    setup.prepare("mindspore", "test")
+    setup.status = -9
+    with pytest.raises(bootstrap.SetupFailed, match="pip ended with status -9 while it installed mindformers"):
+        bootstrap.add_mindformers(setup.root)
+    setup.status = 0
+    assert setup.prepare("mindspore", "test") == ["venv", "mindspore,test"]
+
+
+def test_the_page_tells_the_version_that_the_set_up_installs() -> None:
+    page = (bootstrap.ROOT / "docs" / "mindformers.md").read_text()
+    assert f"pip install {NO_DEPS}" in page
 
 
 def test_a_real_environment_keeps_the_lock_and_loses_the_rest(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.cli.places import find_run, run_names, scenario_directories
-from tests.unit.cli.kit import SCENARIO, Ended
+from chaos.run.machine import PROBES, Probe
+from tests.unit.cli.kit import SCENARIO, Ended, FakePlatform
 
 Call = Callable[..., Ended]
 
@@ -90,14 +91,16 @@ def test_the_reference_of_the_language_is_up_to_date(chaos: Call) -> None:
     assert chaos("schema", "--markdown").out == written.read_text(), "run: chaos schema --markdown > docs/scenario.md"
 
 
-def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path) -> None:
+def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakePlatform, "needs", ("ssh",), raising=False)
+    monkeypatch.setitem(PROBES, "ssh", lambda machine: Probe("ssh", False, "not installed", "install it"))
     asked = json.loads(chaos("doctor", "kill-rank", "--json").out)
     assert "cores" in next(iter(asked["asked"].values()))
-    missing = chaos("doctor", "--for", "docker", "--json")
+    missing = chaos("doctor", "--for", "local", "--json")
     assert missing.code == 2
-    assert json.loads(missing.out)["missing"] == ["docker"]
+    assert json.loads(missing.out)["missing"] == ["ssh"]
     assert chaos("doctor", "--for", "dokcer").code == 64
-    assert "not in this version" in chaos("doctor").out
+    assert "install it" in chaos("doctor").out
 
 
 def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:

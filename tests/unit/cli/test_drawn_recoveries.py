@@ -14,7 +14,7 @@ from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
 from chaos.registry import registry
 from chaos.run.prepare import plan_cell
-from chaos.run.recoveries import MECHANISMS, PHASES
+from chaos.run.recoveries import MECHANISMS, PHASES, counts_within_epoch
 from chaos.run.soak import SoakRun
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import Ended
@@ -79,6 +79,19 @@ def test_a_kind_of_job_gets_only_what_it_can_take_part_in(tmp_path: Path, monkey
     monkeypatch.setattr("chaos.cli.drawn._TRIES", 5)
     with pytest.raises(click.UsageError, match="no good recovery of RSC could be drawn for jobs of kind plain"):
         draw_scenarios(1, 1, kinds=("plain",), mechanisms=("RSC",), directory=tmp_path)
+
+
+def test_mindspore_is_not_asked_for_what_it_is_known_to_count_wrongly(tmp_path: Path) -> None:
+    """Finding F-06: a fault after a repair beyond the first epoch. Plain ranks count on, and are asked."""
+    asked = {
+        kind: [
+            counts_within_epoch(planned(one))
+            for one in draw_scenarios(60, 22, kinds=(kind,), mechanisms=("mixed",), directory=tmp_path / kind)
+        ]
+        for kind in ("rehearsal", "plain")
+    }
+    assert not any(asked["rehearsal"])
+    assert any(asked["plain"])
 
 
 def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,7 @@ def test_evidence_is_taken_away_only_where_all_is_tested(asked: dict[str, object
         (result("wrong reason"), 1),
         (result("caught", removals=(HELD, PASSED)), 1),
         (result("caught", "not run"), 2),
+        (result("caught", "did not act"), 2),
         (result("missed", "not run"), 1),
     ],
 )

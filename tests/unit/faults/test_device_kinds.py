@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,12 +199,17 @@ class Nodes(FakeJob):
     boots: list[str | None]
     rebooted: list[int]
 
-    def reboot_node(self, rank: int) -> None:
-        self.rebooted.append(rank)
+    def reboot_node(self, node: int) -> None:
+        self.rebooted.append(node)
         self.boots.pop(0)
 
-    def boot_of_node(self, rank: int) -> str | None:
+    def boot_of_node(self, node: int) -> str | None:
         return self.boots[0]
+
+
+def on_node(rank: int, node: int = 1) -> Victim:
+    one = victim(rank)
+    return replace(one, identity=replace(one.identity, node=node))
 
 
 def test_a_node_is_rebooted_once_and_another_boot_is_the_proof() -> None:
@@ -212,11 +218,11 @@ def test_a_node_is_rebooted_once_and_another_boot_is_the_proof() -> None:
     assert isinstance(job, RebootsNodes)
     kind = NodeReboot()
     for rank in (0, 1):
-        kind.inject(job, victim(rank))
-    assert job.rebooted == [0]
-    assert kind.evidence(job, victim()) is None  # it does not answer yet
+        kind.inject(job, on_node(rank))
+    assert job.rebooted == [1]
+    assert kind.evidence(job, on_node(0)) is None  # it does not answer yet
     job.boots.pop(0)
-    assert kind.evidence(job, victim()) == {"signal": None, "boot": {"before": "boot", "after": "next"}}
+    assert kind.evidence(job, on_node(0)) == {"signal": None, "boot": {"before": "boot", "after": "next"}}
 
 
 def test_a_platform_that_cannot_reboot_is_missed_in_words() -> None:

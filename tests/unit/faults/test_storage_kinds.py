@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,13 @@ from chaos.faults import disk_full, read_only
 from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.faults.storage import unmount_step
 from chaos.history.clock import SYSTEM_CLOCK
-from chaos.history.ledger import UndoStep
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.local import LocalJob, LocalPlatform
+from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
-from chaos.run.directory import RunDirectory, create_run
+from chaos.run.directory import RunDirectory
 from chaos.run.heal import heal_run
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, undo_step
+from chaos.run.undo import CannotUndo, UndoContext
 from chaos.run.undo_storage import unmount_storage
+from tests.unit.faults.conftest import Undo
 
 pytestmark = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
 
@@ -31,44 +29,8 @@ BIG = 100 << 10
 """More than a full disk has room for, less than the half of what an ordinary one has."""
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    made = create_run(tmp_path / "reports", "storage")
-    (made.path / "job").mkdir()
-    yield made
-    made.lock.release()
-
-
-@pytest.fixture
-def storage(run: RunDirectory) -> Iterator[Path]:
-    """Where the job would save. Whatever a failed test has left there is unmounted."""
-    path = run.path.resolve() / "job" / "check points"
-    yield path
-    while mounts_at(path):
-        unmount(path)
-
-
-@pytest.fixture
-def job(run: RunDirectory, tmp_path: Path) -> Iterator[LocalJob]:
-    spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin:/bin"}, tmp_path, tmp_path / "log")
-    job = LocalPlatform().start(spec)
-    yield job
-    job.stop(0)
-
-
-@pytest.fixture
-def victim(job: LocalJob, storage: Path, tmp_path: Path) -> Victim:
-    return Victim(0, job.launcher, tmp_path / "record", storage=storage)
-
-
-def undo(run: RunDirectory, step: UndoStep) -> str:
-    undone = undo_step(run.ledger, step, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
-    assert undone.ok, undone.how
-    return undone.how
-
-
 def test_a_full_disk_breaks_a_file_off_in_the_middle_and_undo_keeps_it(
-    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path
+    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path, undo: Undo
 ) -> None:
     assert isinstance(disk_full.KIND, Preparing)
     (step,) = disk_full.KIND.prepare_steps("full", storage)
@@ -104,7 +66,7 @@ def test_a_disk_that_was_not_prepared_is_not_filled(job: LocalJob, victim: Victi
 
 
 def test_a_read_only_directory_refuses_root_too_and_undo_opens_it(
-    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path
+    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path, undo: Undo
 ) -> None:
     storage.mkdir()
     (storage / "before").write_bytes(b"1")

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from chaos.plan.asks import Asks
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.parameters import Parameters
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
@@ -21,6 +23,9 @@ EFFECTS = {
     "terminate": "termination",
     "full": "storage full",
     "read-only": "storage read-only",
+    "broken": "storage error",
+    "gone": "storage gone",
+    "denied": "storage denied",
     "mark": "none",
     "uce": "memory error",
     "hcce": "communication error",
@@ -34,6 +39,8 @@ EFFECTS = {
     "truncate-checkpoint": "damaged checkpoint",
     "flip-checkpoint": "damaged checkpoint",
     "stale-checkpoint": "damaged checkpoint",
+    "remove-checkpoint": "damaged checkpoint",
+    "damage-record": "damaged record",
     "rename-checkpoint": "renamed checkpoint",
 }
 
@@ -62,6 +69,10 @@ class Planner:
     )
     lines: Mapping[str, int] = field(default_factory=dict)
     drawn: list[int] = field(default_factory=list)
+    effects: Mapping[str, str] = field(default_factory=lambda: EFFECTS)
+    parameters: Mapping[str, Parameters] = field(default_factory=dict)
+    asks: Mapping[str, Asks] = field(default_factory=dict)
+    lasting: frozenset[str] = frozenset()
 
     def __call__(
         self,
@@ -88,7 +99,10 @@ class Planner:
             source="example.yaml",
             cell="",
             traits=self.traits,
-            effects=EFFECTS,
+            effects=self.effects,
+            parameters=self.parameters,
+            asks=self.asks,
+            lasting=self.lasting,
             draw_seed=self._draw_seed,
         )
 

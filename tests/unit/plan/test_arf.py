@@ -58,19 +58,32 @@ def test_rank_0_is_replaced_like_any_other_since_the_agent_hosts_the_controller(
     assert replaces(plan(kill(5, rank=0), job=ARF)) == [((0,), 4)]
 
 
-@pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group", "repair", "rollback"])
+@pytest.mark.parametrize(
+    ("handler", "rank", "savers"),
+    [("stop", 1, (0,)), ("clean", 1, (0,)), ("rebuild_group", 1, (0,)), ("repair", 3, (0,)), ("clean", 0, (1,))],
+)
 def test_a_second_death_in_the_recovery_ends_in_a_checkpoint_of_the_ranks_that_are_left(
-    plan: Planner, handler: str
+    plan: Planner, handler: str, rank: int, savers: tuple[int, ...]
 ) -> None:
-    found = plan(kill(5), inside(handler), job=ARF, cluster=PAIRS)
+    found = plan(kill(5), inside(handler, rank), job=ARF)
     assert found.recoveries == (
         Recovery("ARF", ("kill",), 4, succeeds=False, restarted=(2,), copied=(2,)),
         Recovery("TTP", ("kill",), 4),
     )
     assert found.mechanism == "TTP"
     assert found.checkpoint is not None
-    assert (found.checkpoint.savers, found.checkpoint.step) == ((0, 3), 4)
+    assert (found.checkpoint.savers, found.checkpoint.step) == (savers, 4)
     assert found.resume_step == 5
+
+
+def test_a_rank_that_was_moved_with_its_node_in_vain_has_no_state_to_save(plan: Planner) -> None:
+    nodes = {"ranks": 4, "nodes": 2}
+    found = plan(kill(5, rank=0), inside("clean", 3), job=ARF, cluster=nodes)
+    assert found.recoveries[0].restarted == (0, 1)
+    assert found.checkpoint is not None and found.checkpoint.entitled == {2: (2,)}
+    both = {**inside("clean"), "target": {"ranks": (2, 3)}}
+    assert "no complete copy of the state is left" in plan.refused(kill(5, rank=0), both, job=ARF, cluster=nodes)
+    assert plan(kill(5, rank=3), job=ARF, cluster=nodes).recoveries[0].restarted == (2, 3)
 
 
 def test_a_second_death_that_takes_the_last_replica_leaves_nothing(plan: Planner) -> None:
@@ -145,8 +158,8 @@ def test_one_after_the_other_uce_and_arf_fail_and_the_rest_is_saved(plan: Planne
     ("kind", "handler", "rank"),
     [
         ("kill", "clean", 3),
-        ("kill", "repair", 3),
-        ("uce", "repair", 3),
+        ("kill", "repair", 2),
+        ("uce", "repair", 2),
         ("hcce", "clean", 1),
         ("uce", "clean", 3),  # MindSpore asks only the device of a rank with a memory error; this one raises
     ],
@@ -178,7 +191,7 @@ def test_a_memory_error_in_the_update_is_a_process_fault_and_moves_the_node(
     assert (found.mechanism, found.restarted) == ("ARF", moved)
 
 
-@pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group", "rollback"])
+@pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group"])
 def test_a_fault_in_a_rank_that_is_moved_with_its_node_is_refused(plan: Planner, handler: str) -> None:
     nodes = {"ranks": 4, "nodes": 2}
     with pytest.raises(ScenarioError, match="the node of rank 3 is moved as a whole"):

@@ -317,7 +317,7 @@ def test_a_loss_that_may_meet_an_error_is_refused(plan: Planner, faults: tuple[d
     assert "is not apart from fault" in text
 
 
-@pytest.mark.parametrize("handler", ["stop", "clean", "repair", "rollback"])
+@pytest.mark.parametrize("handler", ["stop", "clean", "repair"])
 def test_after_a_repair_that_is_broken_off_the_job_exits_without_a_checkpoint(plan: Planner, handler: str) -> None:
     faults = (error("uce", 5), error("hcce", {"handler": handler, "after": "uce-1"}, rank=2))
     assert "the SDK saves nothing, and the job exits" in plan.refused(*faults, job=UCE)

@@ -22,7 +22,14 @@ def kill(step: int, phase: str = "step.begin") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("full", "has taken the room on the storage"), ("read-only", "has made the storage read-only")]
+    ("kind", "words"),
+    [
+        ("full", "has taken the room on the storage"),
+        ("read-only", "has made the storage read-only"),
+        ("broken", "has made every access to the storage an error"),
+        ("gone", "has taken the directory away"),
+        ("denied", "has taken the permission to write on the storage"),
+    ],
 )
 def test_the_save_is_tried_and_fails(plan: Planner, kind: str, words: str) -> None:
     made = plan(storage(kind, 3), kill(5), expect=NONE)
@@ -101,10 +108,10 @@ def test_renaming_needs_no_room(plan: Planner) -> None:
 @pytest.mark.parametrize("phase", [None, "checkpoint.begin", "checkpoint.write", "checkpoint.end"])
 def test_a_kill_inside_the_save_breaks_it_off(plan: Planner, phase: str | None) -> None:
     trigger = {"handler": "save_ckpt", "after": "kill", **({"phase": phase} if phase else {})}
-    inside = {"id": "in-save", "kind": "kill", "target": {"rank": 1}, "trigger": trigger}
+    inside = {"id": "in-save", "kind": "kill", "target": {"rank": 0}, "trigger": trigger}
     made = plan(kill(5), inside, expect=NONE)
     (tried,) = made.recoveries
     assert (tried.mechanism, tried.succeeds, tried.step) == ("TTP", False, 4)
     assert made.faults[1].trigger == trigger
     where = f"{phase} in handler save_ckpt" if phase else "handler save_ckpt"
-    assert any(f"fault in-save strikes rank 1 at {where}" in reason for reason in made.reasons)
+    assert any(f"fault in-save strikes rank 0 at {where}" in reason for reason in made.reasons)

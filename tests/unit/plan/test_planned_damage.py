@@ -94,3 +94,100 @@ def test_damage_whose_outcome_nobody_could_know_is_refused(
 def test_a_job_that_does_not_say_how_it_resumes_is_refused(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore")
     assert "but what becomes of that is not known" in plan.refused(power(), hit(0), cluster=CLUSTER, job=JOB)
+
+
+def mindformers(plan: Planner, *, legacy: bool = True, form: str | None = "safetensors") -> Planner:
+    """A job of MindFormers: each rank goes on from its own file, of the step that the records name."""
+    plan.traits = JobTraits(
+        frozenset(PHASE_ORDER), "mindformers", restarts=True, file_format=form, rank_directories=legacy
+    )
+    return plan
+
+
+TWO = {"ranks": 2}
+BOTH = (0, 1)
+OWN: dict[int, tuple[int, ...]] = {0: (0,), 1: (1,)}
+
+
+@pytest.mark.parametrize(
+    "kind", ["truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "remove-checkpoint", "rename-checkpoint"]
+)
+def test_every_rank_of_mindformers_goes_back_to_the_newest_step_of_which_all_have_a_whole_file(
+    plan: Planner, kind: str
+) -> None:
+    made = mindformers(plan)(power(ranks=BOTH), hit(1, kind=kind), cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(4, (), OWN, {1: 8})
+    assert loads(dumps(made)) == made
+
+
+def test_what_a_file_of_mindformers_has_not_is_refused(plan: Planner) -> None:
+    record = hit(0, parameters={"at": "record"})
+    assert "this job saves .safetensors" in mindformers(plan).refused(power(ranks=BOTH), record, cluster=TWO, job=JOB)
+    mindformers(plan, form="ckpt")(power(ranks=BOTH), record, cluster=TWO, job=JOB)
+    renamed = hit(0, kind="rename-checkpoint")
+    told = mindformers(plan, legacy=False, form=None).refused(power(ranks=BOTH), renamed, cluster=TWO, job=JOB)
+    assert "the step is in the name of the directory that all ranks save in" in told
+
+
+def record(*ranks: int, how: str = "remove", name: str = "record") -> dict[str, Any]:
+    return hit(*ranks, kind="damage-record", name=name, parameters={"how": how})
+
+
+@pytest.mark.parametrize("how", ["remove", "truncate"])
+@pytest.mark.parametrize("ranks", [(0,), (0, 1)])
+def test_without_the_record_of_a_rank_the_newest_files_count(plan: Planner, how: str, ranks: tuple[int, ...]) -> None:
+    made = mindformers(plan)(power(ranks=BOTH), record(*ranks, how=how), cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(8, (), OWN)
+    said = "latest time" if len(ranks) == 2 else "without the records of rank 0 those of the others count"
+    assert said in " ".join(made.reasons)
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_an_older_record_is_believed(plan: Planner, legacy: bool) -> None:
+    made = mindformers(plan, legacy=legacy)(power(ranks=BOTH), record(0, how="stale"), cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(4, (), OWN)
+    assert "the record of rank 0 names step 4" in " ".join(made.reasons)
+
+
+@pytest.mark.parametrize("how", ["remove", "truncate"])
+def test_without_the_one_record_of_the_new_layout_nobody_goes_on(plan: Planner, how: str) -> None:
+    made = mindformers(plan, legacy=False)(power(ranks=BOTH), record(0, how=how), cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(None, (), {}, unrecorded=True)
+    assert not made.resumes
+    assert loads(dumps(made)) == made
+
+
+@pytest.mark.parametrize(
+    ("faults", "legacy", "said"),
+    [
+        ([power(ranks=BOTH), record(1)], False, "which rank 0 writes for all"),
+        ([power(ranks=BOTH), record(0), hit(1)], True, "left to chance"),
+        ([power(ranks=BOTH), {**record(0), "trigger": {"step": 9}}], True, "it must come when they save no more"),
+        ([power(7, BOTH), record(0, how="stale")], True, "finds no record of an older checkpoint of rank 0"),
+        ([power(3, BOTH), record(0)], True, "finds no record of a checkpoint of rank 0"),
+        ([power(ranks=BOTH), record(0, how="burn")], True, "how of a damage-record cannot be 'burn'"),
+    ],
+)
+def test_a_record_whose_loss_nobody_could_judge_is_refused(
+    plan: Planner, faults: list[dict[str, Any]], legacy: bool, said: str
+) -> None:
+    assert said in mindformers(plan, legacy=legacy).refused(*faults, cluster=TWO, job=JOB)
+
+
+def test_ranks_whose_latest_times_are_of_different_steps_are_refused(plan: Planner) -> None:
+    """Rank 1 is killed while it saves step 8, rank 0 behind it: without records each would take another step."""
+    one = {"id": "one", "kind": "kill", "target": {"ranks": (1,)}, "trigger": {"step": 8, "phase": "checkpoint.begin"}}
+    other = {"id": "power", "kind": "kill", "target": {"ranks": (0,)}, "trigger": {"step": 9}}
+    lost = {**record(1, name="b"), "trigger": {"after": "one"}}
+    told = mindformers(plan).refused(other, one, record(0), lost, cluster=TWO, job=JOB)
+    assert "the newest files of the ranks are of different steps" in told
+
+
+def test_only_mindformers_keeps_a_record(plan: Planner) -> None:
+    assert "only jobs of MindFormers keep one" in plan.refused(power(), record(0), cluster=CLUSTER, job=JOB)
+
+
+def test_a_mindformers_job_that_has_no_file_left_begins_anew_and_is_refused(plan: Planner) -> None:
+    lost = {"id": "disk", "kind": "lose", "target": {"ranks": BOTH}, "trigger": {"after": "power"}}
+    told = mindformers(plan).refused(power(ranks=BOTH), lost, cluster=TWO, job=JOB)
+    assert "begins to train anew without a word" in told

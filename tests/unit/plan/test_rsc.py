@@ -20,23 +20,23 @@ def kill(step: int, phase: str = "step.begin", rank: int = 2, **more: Any) -> di
 
 
 @pytest.mark.parametrize(
-    ("step", "phase", "goes_on_after", "lost"),
+    ("step", "phase", "goes_on_after", "lost", "one_more"),
     [
-        (3, "step.begin", 0, 2),
-        (4, "allreduce.enter", 0, 3),
-        (4, "checkpoint.end", 4, 0),
-        (5, "step.begin", 4, 0),
-        (5, "allreduce.enter", 4, 0),
-        (5, "optimizer.update", 4, None),  # whether anybody ends step 5 is a matter of time
-        (5, "step.end", 4, 1),
-        (7, "step.end", 4, 3),
-        (8, "forward", 4, 3),
-        (9, "step.begin", 8, 0),
-        (11, "step.end", 8, 3),
+        (3, "step.begin", 0, 2, ()),
+        (4, "allreduce.enter", 0, 3, ()),
+        (4, "checkpoint.end", 4, 0, ()),
+        (5, "step.begin", 4, 0, ()),
+        (5, "allreduce.enter", 4, 0, ()),
+        (5, "optimizer.update", 4, 0, (0, 1, 3)),  # whether anybody ends step 5 is a matter of time
+        (5, "step.end", 4, 1, ()),
+        (7, "step.end", 4, 3, ()),
+        (8, "forward", 4, 3, ()),
+        (9, "step.begin", 8, 0, ()),
+        (11, "step.end", 8, 3, ()),
     ],
 )
 def test_training_goes_on_after_the_last_certain_checkpoint(
-    plan: Planner, step: int, phase: str, goes_on_after: int, lost: int | None
+    plan: Planner, step: int, phase: str, goes_on_after: int, lost: int, one_more: tuple[int, ...]
 ) -> None:
     found = plan(kill(step, phase, id="death"), job=JOB)
     assert found.mechanism == "RSC"
@@ -48,11 +48,52 @@ def test_training_goes_on_after_the_last_certain_checkpoint(
             restarted=(0, 1, 2, 3),
             reads_checkpoint=goes_on_after > 0,
             trained_again=lost,
+            one_more=one_more,
         ),
     )
     assert (found.checkpoint, found.resumes) == (None, False)
     assert tuple(found.budget.phases) == PHASES["RSC"]
     assert any("with RSC the cluster's agent kills all ranks and starts them again" in why for why in found.reasons)
+
+
+PAIRS = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+"""Replica groups [0, 2] and [1, 3]."""
+
+
+def test_at_the_all_reduce_another_replica_group_may_end_the_step(plan: Planner) -> None:
+    found = plan(kill(7, "allreduce.enter", rank=1), job=JOB, cluster=PAIRS)
+    assert (found.recoveries[0].trained_again, found.recoveries[0].one_more) == (2, (0, 2))
+    assert any("2 or 3 steps lost: ranks 0, 2, of other replica groups, may end step 7" in why for why in found.reasons)
+    both = {**kill(7, "allreduce.enter"), "target": {"ranks": (0, 1)}}
+    assert plan(both, job=JOB, cluster=PAIRS).recoveries[0].one_more == ()
+
+
+@pytest.mark.parametrize(("step", "phase"), [(8, "allreduce.enter"), (8, "checkpoint.end"), (9, "step.begin")])
+def test_a_death_while_another_replica_group_may_save_is_refused(plan: Planner, step: int, phase: str) -> None:
+    assert "the ranks of other replica groups may still have to save the periodic checkpoint of step 8" in (
+        plan.refused(kill(step, phase), job=JOB, cluster=PAIRS)
+    )
+    everybody = {**kill(step, phase), "target": {"ranks": (0, 1)}}
+    assert plan(everybody, job=JOB, cluster=PAIRS).recoveries[0].step == (4 if phase == "allreduce.enter" else 8)
+
+
+def test_a_death_in_the_last_step_that_another_replica_group_may_end_is_refused(plan: Planner) -> None:
+    job = {**JOB, "checkpoint_interval": None}
+    text = plan.refused(kill(12, "allreduce.enter"), job=job, cluster=PAIRS)
+    assert "ranks 1, 3 of other replica groups may finish all 12 steps and leave" in text
+    assert plan(kill(12, "allreduce.enter"), job=job).mechanism == "RSC"
+    unprotected = {**job, "protection": (), "agent": False}
+    assert "may finish all 12 steps" in plan.refused(kill(12, "allreduce.enter"), job=unprotected, cluster=PAIRS)
+    assert plan(kill(12, "forward"), job=unprotected, cluster=PAIRS).mechanism == "none"
+
+
+def test_a_later_fault_that_another_replica_group_may_reach_early_is_refused(plan: Planner) -> None:
+    first, text = kill(7, "allreduce.enter"), "may hit rank 1 before the agent kills all ranks"
+    for step, phase in ((7, "optimizer.update"), (7, "step.end"), (8, "forward")):
+        later = kill(step, phase, rank=1)
+        assert text in plan.refused(first, later, job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
+    found = plan(first, kill(9, "forward", rank=1), job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
+    assert [one.trained_again for one in found.recoveries] == [1, 3]
 
 
 def test_without_periodic_checkpoints_training_begins_anew(plan: Planner) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,9 @@ import pytest
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import subreaper
 from chaos.platforms.find import FoundProcess, find_run_processes
+from chaos.platforms.hand.bundle import bundle
+from chaos.platforms.hand.client import HandClient, Visitors
+from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.run.wait import wait_for
 
 Found = Callable[[int], list[FoundProcess]]
@@ -56,3 +61,23 @@ def spec(token: str, tmp_path: Path) -> Spec:
         )
 
     return spec
+
+
+StartHand = Callable[..., HandClient]
+
+
+@pytest.fixture
+def start_hand(token: str, tmp_path: Path) -> Iterator[StartHand]:
+    """Start a hand as a node's platform does: from the bundle, with nothing of this process's modules."""
+    path = tmp_path / "hand.pyz"
+    path.write_bytes(bundle())
+    hands: list[HandClient] = []
+
+    def start(node: int = 0, visitors: Visitors | None = None) -> HandClient:
+        transport = SubprocessTransport((sys.executable, "-I", str(path)), {"PATH": os.environ["PATH"]})
+        hands.append(HandClient(transport, node, token, visitors))
+        return hands[-1]
+
+    yield start
+    for hand in hands:
+        hand.close()

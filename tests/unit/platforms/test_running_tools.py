@@ -38,6 +38,13 @@ def test_of_the_environment_only_what_the_tool_needs_is_handed_over(
     assert "secret" not in commands(tool, "env")("tool").checked()
 
 
+def test_a_tool_that_starts_a_system_tool_finds_it_where_the_path_has_none(
+    tool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert commands(tool, 'echo "$PATH"')("tool").checked().strip() == "/usr/bin:/bin:/usr/sbin:/sbin"
+
+
 def test_nobody_waits_for_an_answer_that_is_not_given(tool: Path) -> None:
     run = commands(tool, 'read x; echo "got <$x>"')
     assert "got <>" in run("tool").output

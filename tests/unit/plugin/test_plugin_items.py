@@ -133,6 +133,14 @@ def test_a_setting_reaches_the_scenarios_that_have_the_variable(project: Project
     assert [call[-2:] for call in project.calls() if "--set" in call] == [["--set", "victim=2"]]
 
 
+def test_the_platform_reaches_every_run(project: Project) -> None:
+    project.scenario()
+    project.answer("pass", 0)
+    project.run("--chaos-platform", "docker").assert_outcomes(passed=1)
+    (call,) = project.calls()
+    assert call[call.index("--platform") + 1] == "docker"
+
+
 def test_a_setting_that_no_scenario_has_is_a_usage_error(project: Project) -> None:
     result = project.run("--chaos-set", "victm=2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
+from chaos.jobs.kind import Launch
 from chaos.jobs.mindformers.job import KIND as GENUINE
 from chaos.registry import registry
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.job import KIND
+from chaos.rehearsal.mindformers.strategy import strategy_of, write_strategies
 from chaos.run.machine import PROBES
 from chaos.run.prepare import known_names, plan_cell
+from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
 
@@ -74,3 +79,57 @@ def test_the_training_data_depend_on_the_seed_alone(tmp_path: Path) -> None:
     samples = [json.loads(line) for line in one.splitlines()]
     assert len(samples) == 3
     assert all(sample["labels"][:-1] == sample["input_ids"][1:] for sample in samples)
+
+
+def protected(*mechanisms: str, ranks: int = 2) -> Scenario:
+    """Two data-parallel ranks of the legacy model, with these mechanisms."""
+    overrides = {"parallel_config.data_parallel": ranks}
+    job: dict[str, Any] = {"kind": "mindformers-rehearsal", "config": "llama.yaml", "steps": 12, "overrides": overrides}
+    job["protection"] = mechanisms
+    return Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": ranks}, "job": job})
+
+
+def launched(tmp_path: Path, scenario: Scenario, *, resume: bool) -> dict[str, Any]:
+    """The copy of the configuration that a launch trains from."""
+    (tmp_path / "logs").mkdir(exist_ok=True)
+    (tmp_path / "msrun").touch()
+    launch = Launch(scenario, tmp_path, tmp_path, tmp_path / "logs", resume, (1, 2), tmp_path / "python", "standin")
+    KIND.command(launch)
+    name = "mindformers-resume.yaml" if resume else "mindformers.yaml"
+    copy: dict[str, Any] = yaml.safe_load((tmp_path / name).read_text("utf-8"))
+    return copy
+
+
+def test_a_resume_after_an_end_of_life_checkpoint_finds_the_replicas_by_the_strategies(tmp_path: Path) -> None:
+    strategies = tmp_path / "output" / "strategy"
+    assert "src_strategy_path_or_dir" not in launched(tmp_path, protected("TTP"), resume=False)
+    assert not strategies.exists()
+    assert launched(tmp_path, protected("TTP"), resume=True)["src_strategy_path_or_dir"] == str(strategies)
+    assert sorted(file.name for file in strategies.iterdir()) == [f"ckpt_strategy_rank_{rank}.ckpt" for rank in (0, 1)]
+    told = [part.part for part in KIND.simulated(protected("TTP"), "standin")]
+    assert "the parallel strategy that tells whose checkpoint a rank may load" in told
+
+
+def test_without_a_step_level_mechanism_no_strategy_is_put_in(tmp_path: Path) -> None:
+    assert "src_strategy_path_or_dir" not in launched(tmp_path, protected(), resume=True)
+    assert not (tmp_path / "output" / "strategy").exists()
+    assert not [part for part in KIND.simulated(protected("TRE"), "standin") if "strategy" in part.part]
+
+
+def test_a_strategy_is_what_mindspore_writes_of_a_parameter_that_every_rank_holds(tmp_path: Path) -> None:
+    """The bytes are those of MindSpore 2.10's own message; its ``get_parameter_redundancy`` reads ((0, 1),) in them."""
+    assert strategy_of(2).hex() == "08001a1c0a017712170a020802120b08ffffffffffffffffff01280030003800"
+    (tmp_path / "ckpt_strategy_rank_0.ckpt").write_bytes(b"the job's own")
+    write_strategies(tmp_path, 2)
+    assert (tmp_path / "ckpt_strategy_rank_0.ckpt").read_bytes() == b"the job's own"
+    with pytest.raises(ValueError, match="1 to 127"):
+        strategy_of(128)
+
+
+@pytest.mark.parametrize("mechanism", ["UCE", "HCCE", "ARF", "TSP", "RSC"])
+def test_mechanisms_that_were_not_seen_in_one_graph_are_refused_by_name(tmp_path: Path, mechanism: str) -> None:
+    text = SCENARIO.replace("qwen3.yaml, steps: 12", f"llama.yaml, steps: 12, protection: [{mechanism}]")
+    (tmp_path / "s.yaml").write_text(text, "utf-8")
+    with pytest.raises(ScenarioError, match=f"does not take part in {mechanism}"):
+        loaded = load_scenario(tmp_path / "s.yaml", names=known_names())
+        plan_cell(loaded, loaded.cells[0], draw_seed=0)

@@ -117,6 +117,29 @@ def test_a_repair_that_cannot_be_done_says_so_and_which_ranks_a_new_process_coul
     assert all("go on" not in job.told(rank) for rank in range(4))
 
 
+def test_who_need_not_wait_for_a_rank_that_has_failed_has_done_its_part_before_the_repair_is_given_up() -> None:
+    job = Job({1: UCE}, {1: {"repair": 1}})
+    failing, slow = job.ranks[1], job.ranks[3]
+    answers, done = slow.send, threading.Event()
+
+    def answer_late(message: dict[str, Any]) -> bool:
+        if message["message"] != "repair":
+            return answers(message)
+
+        def later() -> None:
+            done.set()
+            answers(message)
+
+        timer = threading.Timer(0.1, later)  # its thread gets the processor late, when the other has failed
+        timer.start()
+        return True
+
+    slow.send = answer_late  # type: ignore[method-assign]
+    with pytest.raises(RetryFailed, match=r"repair failed, ranks: \[1\]"):
+        job.repair()
+    assert done.is_set() and failing.told[-1]["message"] == "repair"
+
+
 def test_a_repair_that_has_failed_does_not_wait_for_the_rank_at_the_other_end() -> None:
     job = Job({1: UCE}, {1: {"repair": 1}})
     sender = job.ranks[3]

@@ -37,6 +37,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "simulated",
         "not_checked",
         "agent",
+        "clocks",
     ]
     assert data["schema_version"] == 1
     assert data["verdict"] == "pass"

@@ -110,6 +110,7 @@ def test_it_ends_when_its_time_is_over_and_is_healed_when_it_has_ended(
     assert [step.id for step in ledger.open_steps()] == ["halt-end"]
     injection.inject_due(FakeJob(), RANKS)
     assert not any(said.startswith("end") for said in kind.said)
+    assert injection.known.healed == set()
     clock.sleep(2.1)
     kind.busy = True  # something is still to be done while it lasts
     injection.inject_due(FakeJob(), RANKS)
@@ -122,6 +123,7 @@ def test_it_ends_when_its_time_is_over_and_is_healed_when_it_has_ended(
     kind.over = True
     injection.inject_due(FakeJob(), RANKS)
     assert names(tmp_path)[-3:] == ["fault.landed", "fault.ending", "fault.healed"]
+    assert injection.known.healed == {"halt"}
     assert ledger.open_steps() == []
     injection.lasting.end_all()
     assert kind.said[4:] == ["end 0", "end 1"]

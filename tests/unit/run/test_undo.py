@@ -275,12 +275,23 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "continue-training",
         "note-kept",
         "end-job",
+        "end-nodes",
+        "restore-node",
+        "release-cluster-node",
+        "recover-public-fault",
+        "mend-network",
         "remove-directory",
         "unmount-storage",
         "resume-adopted",
         "recover-link",
         "see-chip",
         "restore-checkpoint",
+        "thaw-storage",
+        "allow-writing",
+        "switch-off",
+        "leave-group",
+        "restore-limit",
+        "remove-memory-group",
     }
 
 

@@ -27,7 +27,7 @@ PHASES = ", ".join(get_args(Phase))
         ("data_parallel: 8", "data_paralel: 8", "unknown key 'data_paralel'", "did you mean 'data_parallel'?"),
         ("nodes: 2", "data-parallel: 2", "unknown key 'data-parallel'", ""),
         ("nodes: 2", "data_parallel: 2", "unknown key 'data_parallel'", "belongs under 'cluster.parallel'"),
-        ("nodes: 2", "xyzzy: 2", "unknown key 'xyzzy'", "known keys here: nodes, parallel, platform, ranks"),
+        ("nodes: 2", "xyzzy: 2", "unknown key 'xyzzy'", "known keys here: docker, kubernetes, nodes, parallel"),
         ("  steps: 10\n", "", "'job' needs the key 'steps'", ""),
         ("cluster:", "clustre:", "unknown key 'clustre'", "did you mean 'cluster'?"),
         # Types
@@ -102,6 +102,7 @@ PHASES = ", ".join(get_args(Phase))
         ("rank: 3}}", "rank: 8}}", "rank 8 of 8: ranks are 0 to 7", ""),
         ("after: kill", "after: kil", "there is no fault 'kil'", "did you mean 'kill'?"),
         ("after: kill", "after: process.stop-2", "fault 'process.stop-2' cannot wait for itself", ""),
+        ("after: kill", "healed: process.stop-2", "fault 'process.stop-2' cannot wait for itself", ""),
         ("- kind: process.stop", "- id: kill\n    kind: process.stop", "fault id 'kill' is taken by fault 1", ""),
         ("id: kill", "id: process.stop-2", "fault id 'process.stop-2' is taken by fault 1", ""),
         # Expectations

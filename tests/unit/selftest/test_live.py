@@ -38,11 +38,11 @@ class Watched:
         self.hooks.append((module, hook))
 
 
-def process(attempt: str, rank: int | None, imports: Watched) -> Agent:
-    barriers = None if rank is None else SimpleNamespace(_armed={(3, "forward"): ["f"]}, parameters=[])
+def process(attempt: str, rank: int | None, imports: Watched, run: Path = Path("nowhere")) -> Agent:
+    barriers = None if rank is None else SimpleNamespace(step=0, _armed={(3, "forward"): ["f"]}, parameters=[])
     place = SimpleNamespace(rank=rank, ranks=2)
     agent = SimpleNamespace(
-        configuration=SimpleNamespace(attempt=attempt, secret="/run/secret"),
+        configuration=SimpleNamespace(attempt=attempt, secret="/run/secret", history=str(run / "history")),
         place=place,
         imports=imports,
         barriers=barriers,
@@ -67,10 +67,10 @@ def copy_of(module: ModuleType) -> Any:
 
 
 @pytest.mark.parametrize("defect", LIVE, ids=lambda one: one.name)
-def test_what_a_defect_changes_is_there(defect: Defect) -> None:
+def test_what_a_defect_changes_is_there(defect: Defect, tmp_path: Path) -> None:
     imports = Watched()
     for attempt, rank in PROCESSES:
-        function_of(defect)(process(attempt, rank, imports))
+        function_of(defect)(process(attempt, rank, imports, tmp_path))
     assert imports.hooks, "it changes nothing in any process"
     for module, hook in imports.hooks:
         if module.startswith("chaos."):
@@ -82,7 +82,7 @@ def test_every_defect_is_in_the_catalogue_once() -> None:
     written = {
         f"{module.__name__}:{name}"
         for file in Path(extension.__file__).parent.glob("*.py")
-        if file.stem not in ("__init__", "install", "change")
+        if file.stem not in ("__init__", "install", "change", "acted")
         for module in [import_module(f"chaos.selftest.live.{file.stem}")]
         for name, value in vars(module).items()
         if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == module.__name__

@@ -123,7 +123,7 @@ def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_i
     del enable_tls, tls_info
     assert _controller is not None
     try:
-        _controller.start(bind_ip, port)
+        _controller.start(bind_ip, port, _configuration().address)
     except (OSError, ValueError) as error:
         advice = "end the program that listens there, or choose another MS_TFT_PORT"
         text = f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}"

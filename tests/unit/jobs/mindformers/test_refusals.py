@@ -271,12 +271,21 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:8:1",
-        "training belongs to the PyNative trainer of MindFormers 2.1; its jobs are not planned by this version",
+        "training belongs to the PyNative trainer of MindFormers 2.x, whose loop does not go through Model.train",
         [
             (
                 "runner_config:\n  epochs: 2\n  batch_size: 1\n  sink_mode: True\n  sink_size: 1\n",
                 "training: {steps: 5}\n",
             )
+        ],
+        [],
+    ),
+    (
+        "job.yaml:19:3",
+        "mode belongs to the PyNative trainer of MindFormers 2.x",
+        [
+            ("runner_config:\n  epochs: 2\n  batch_size: 1\n  sink_mode: True\n  sink_size: 1\n", ""),
+            ("  device_target: Ascend", "  device_target: Ascend\n  mode: 1"),
         ],
         [],
     ),

@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 
-def save_checkpoint(save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, **kwargs: Any) -> None:
-    """Write the parameters and what is appended to them."""
-    del integrated_save
+def save_checkpoint(
+    save_obj: Any,
+    ckpt_file_name: str,
+    integrated_save: bool = True,
+    async_save: bool = False,
+    append_dict: dict[str, Any] | None = None,
+) -> None:
+    """Write the parameters and what is appended to them; the order of the arguments is MindSpore's."""
+    del integrated_save, async_save
     content: dict[str, Any] = {}
     unfinished = Path(ckpt_file_name).with_suffix(".tmp")
     for one in save_obj.get_parameters():
         _write_parameter_data(one.name, one.values, content, unfinished)
-    content.update(kwargs.get("append_dict") or {})
+    content.update(append_dict or {})
     unfinished.write_text(json.dumps(content), "utf-8")
     unfinished.rename(ckpt_file_name)
 

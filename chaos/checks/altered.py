@@ -1,0 +1,136 @@
+"""Part of check ``injection``: proof that a value inside a rank was changed without a word, and that it was felt.
+
+The proof is the rank's own record of the value before and after. A change that left the state of the step as it is in
+the fault-free run has changed nothing that was computed, so nothing would be shown by what follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import TRAIN, digests, places
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.checks.twin import at_baseline, differing, loss_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.corruption import BATCH, FLIP, LOSS, SILENT, what_of
+from chaos.plan.model import Plan, PlannedFault
+
+KINDS = (FLIP, BATCH, LOSS)
+ALTERED = "fault.altered"
+
+
+def altered_again(history: History, fault: PlannedFault) -> list[Event]:
+    """Records of the change by ranks that made it more than once."""
+    if fault.kind not in KINDS:
+        return []
+    records = history.select(ALTERED, fault=fault.id)
+    ranks = [one.rank for one in records]
+    return [one for one in records if ranks.count(one.rank) > 1]
+
+
+def altered_doubts(
+    history: History, artifacts: Artifacts, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against the change in the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind not in KINDS:
+        return
+    rank = injection.rank
+    records = [one for one in history.select(ALTERED, fault=fault.id, rank=rank) if one.pid == injection.pid]
+    if not records:
+        yield f"rank {rank}'s own history does not say that it changed anything", (landing.source,)
+        return
+    own = records[0]
+    what = what_of(fault)
+    if own.data.get("what") != what:
+        yield f"rank {rank} changed {own.data.get('what')}, not {what}", (own.source,)
+    point = barrier(own.data.get("step"), own.data.get("phase"))
+    if point not in wanted.barriers:
+        where = place_text(point) if point else "an unknown place"
+        yield f"rank {rank} changed it at {where}: the fault that was planned was not made", (own.source,)
+    if own.surely_before(injection):
+        yield f"rank {rank} changed it before it was told to", (own.source, injection.source)
+    if landing.surely_before(own):
+        yield f"the landing is recorded before rank {rank} changed it", (landing.source, own.source)
+    step = own.data.get("step")
+    if not isinstance(step, int):
+        return
+    if fault.kind == FLIP:
+        yield from _flip_doubts(fault, own)
+    if what == "weight":
+        yield from _weight_doubts(history, own, step)
+    yield from _felt(history, artifacts, fault, own, step)
+
+
+def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
+    """One bit, the one that the scenario names where it names one, and the value with it."""
+    bit, element = own.data.get("bit"), own.data.get("element")
+    before, after = own.data.get("before"), own.data.get("after")
+    if not isinstance(bit, int) or not isinstance(element, int) or before is None or after is None:
+        yield f"rank {own.rank} has not recorded which bit of what value it flipped", (own.source,)
+        return
+    if before == after and before != "nan":
+        yield f"the value is {before} before and after", (own.source,)
+    for name, seen in (("bit", bit), ("element", element), ("parameter", own.data.get("parameter"))):
+        asked = fault.parameters.get(name)
+        if asked is not None and seen != asked:
+            yield f"rank {own.rank} hit {name} {seen}, not {asked}", (own.source,)
+
+
+def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
+    """The weight was, before, what the rank had recorded of the step before, and is another afterwards."""
+    name, before, after = (own.data.get(key) for key in ("parameter", "digest_before", "digest_after"))
+    if before is None or before == after:
+        yield f"rank {own.rank}'s {name} has the same digest before and after", (own.source,)
+    states = [
+        one
+        for event in ("initial", "digest")
+        for one in history.select(event, attempt=own.attempt, rank=own.rank, pid=own.pid)
+        if one.seq < own.seq and one.data.get("step", 0) == step - 1
+    ]
+    recorded = [(one.data.get("parameters") or {}).get(str(name)) for one in states]
+    if before not in recorded:
+        seen = f"what rank {own.rank} has flipped a bit in is not its {name} after step {step - 1}"
+        yield seen, (own.source, *places(states))
+
+
+def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Event, step: int) -> Iterator[Doubt]:
+    """The step has another outcome than in the fault-free run, in the way in which the fault says."""
+    ours = digests(history, TRAIN).get(own.rank or 0, {})
+    baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
+    mine, theirs = ours.get(step), baseline.get(step)
+    if mine is None or theirs is None:
+        yield (
+            f"there is nothing to compare rank {own.rank}'s step {step} with, so it is not known whether it is felt",
+            (own.source,),
+        )
+        return
+    if not differing(mine.data.get("parameters"), theirs.data.get("parameters")):
+        seen = (
+            f"rank {own.rank}'s state after step {step} is the fault-free run's: the fault changed nothing that counts"
+        )
+        yield seen, (mine.source, at_baseline(theirs))
+    if fault.kind == BATCH:
+        before = ours.get(step - 1)
+        if before is None or before.data.get("batch") is None or mine.data.get("batch") != before.data["batch"]:
+            yield f"rank {own.rank} has not trained the batch of step {step - 1} in step {step}", (mine.source,)
+        if mine.data.get("batch") == theirs.data.get("batch"):
+            yield f"rank {own.rank} trained its own batch in step {step}", (mine.source, at_baseline(theirs))
+    if fault.kind == LOSS:
+        loss = loss_of(mine)
+        asked = float(str(fault.parameters.get("value", "nan")))
+        if loss is None or math.isfinite(loss) or math.isnan(loss) != math.isnan(asked):
+            yield f"rank {own.rank}'s loss of step {step} is {loss}, not {asked}", (mine.source,)
+
+
+def other_batches(plan: Plan) -> set[tuple[int, int]]:
+    """Rank and step of batches that are planned to be other ones; check ``injection`` looks at each."""
+    return {
+        (rank, step)
+        for fault in plan.faults
+        if fault.effect == SILENT and what_of(fault) == "batch" and isinstance(step := fault.trigger.get("step"), int)
+        for rank in fault.ranks
+    }

@@ -1,0 +1,43 @@
+"""Part of check ``injection``: proof that a process beside the ranks was hit, the launcher or the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.deaths import wanted_end
+from chaos.checks.facts import exit_status, places, signal_name, signal_number
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+
+def beside_doubts(history: History, fault: PlannedFault, landing: Event, injections: list[Event]) -> Iterator[Doubt]:
+    """Everything that speaks against it: the process must have been identified, and have ended by just that."""
+    evidence = [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    if len(evidence) != 1 or len(injections) != 1:
+        yield f"{len(injections)} acts and {len(evidence)} pieces of evidence, not one of each", (landing.source,)
+        return
+    act, shown = injections[0], evidence[0]
+    if act.rank is not None or shown.get("rank") is not None or landing.data.get("ranks"):
+        yield f"a rank was hit, not the {fault.role}", (act.source, landing.source)
+    if act.pid != shown.get("pid"):
+        yield f"process {act.pid} was hit, but the evidence is of process {shown.get('pid')}", (act.source,)
+    if landing.mono < act.mono:
+        yield "the landing is recorded before the injection", (landing.source, act.source)
+    found = [one for one in history.select("launcher.found", attempt=act.attempt) if one.pid == act.pid]
+    if not any(one.data.get("role") == fault.role for one in found):
+        yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(found))
+    elif all(one.data.get("start_time") != act.data.get("start_time") for one in found):
+        yield f"process {act.pid} was not the one identified as the {fault.role}: its start time differs", places(found)
+    wanted = wanted_end(fault)
+    if wanted is None:
+        return
+    if signal_number(shown.get("signal")) != wanted.signal:
+        seen = signal_name(signal_number(shown.get("signal")))
+        yield f"the evidence for the {fault.role} shows {seen}, not {wanted}", (landing.source,)
+    exits = [one for one in history.select("launcher.exit", attempt=act.attempt) if one.pid == act.pid]
+    if not exits:
+        yield f"no exit status of the {fault.role} (process {act.pid})", (act.source,)
+    elif not wanted.was(exits[0]):
+        yield f"the {fault.role} {exit_status(exits[0])}, not killed by {wanted}", (exits[0].source,)

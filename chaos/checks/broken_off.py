@@ -1,0 +1,75 @@
+"""Saves that the end of their process has broken off, where the plan ends it: what they leave is no dirt.
+
+MindSpore writes a checkpoint under a temporary name and renames it when it is whole. A process that is ended in between
+leaves the temporary file, and nobody is to blame for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import TRAIN
+from chaos.checks.spans import trains_to_the_end
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+_TAKES = ("death", "suspension")
+"""Effects of a fault that its rank does not outlive: the teardown ends a suspended process."""
+
+_FORMATS = (".ckpt", ".safetensors")
+
+
+def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
+    """The temporary names of periodic saves in the middle of which a process was ended as planned, in the run's terms.
+
+    Ended as planned is a process that a fault takes, one whose rank gets a new process, and in a launch that the plan
+    ends every process; none that has exited with 0. Of its saves only the last one can have been under way.
+    """
+    found = set()
+    for rank in range(plan.ranks):
+        for pid in _ended(plan, history, rank):
+            path = _under_way(history, rank, pid)
+            if path is not None:
+                found.add(artifacts.recorded(path))
+    return found
+
+
+def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
+    """The processes of a rank that the plan lets end before they have come to the end of the training."""
+    exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
+    effects = {fault.id: fault.effect for fault in plan.faults}
+    acts = history.select("fault.injecting", attempt=TRAIN, rank=rank)
+    ended = {one.pid for one in acts if effects.get(str(one.data.get("fault"))) in _TAKES}
+    restarts = sum(rank in recovery.restarted for recovery in plan.recoveries)
+    ended.update(one.pid for one in exits[:-1][:restarts])
+    if plan.mechanism is not None and not trains_to_the_end(plan):
+        ended.update(one.pid for one in exits[-1:])
+    return ended - {one.pid for one in exits if one.data.get("signal") is None and one.data.get("code") == 0}
+
+
+def _under_way(history: History, rank: int, pid: int | None) -> str | None:
+    """The temporary name of the file that this process was saving when it ended; None where it was saving none."""
+    begun = _of(history, "checkpoint.begin", rank, pid)
+    if not begun:
+        return None
+    last = begun[-1]
+    after = [one for one in _of(history, "checkpoint.end", rank, pid) if one.seq > last.seq]
+    later = [one for one in _of(history, "step.begin", rank, pid) if one.seq > last.seq]
+    # One in the background ends some time after the call that began it, and is recorded when that returns.
+    if (after or later) and last.data.get("asynchronous") is not True:
+        return None
+    return _temporary(last.data.get("path"))
+
+
+def _of(history: History, event: str, rank: int, pid: int | None) -> list[Event]:
+    own = [one for one in history.select(event, attempt=TRAIN, rank=rank) if one.pid == pid]
+    return [one for one in own if event == "step.begin" or one.data.get("kind") == "periodic"]
+
+
+def _temporary(path: object) -> str | None:
+    """What a file is called while it is written; a path without a name has no such name."""
+    if not isinstance(path, str) or not PurePosixPath(path).name:
+        return None
+    return next((path.removesuffix(end) for end in _FORMATS if path.endswith(end)), path) + ".tmp"

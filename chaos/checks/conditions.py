@@ -1,0 +1,121 @@
+"""Part of check ``injection``: what proves a condition that was laid on ranks, and that it lasted as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+_NEAR_SECONDS = 1.0
+
+Told = Mapping[str, Any]
+
+
+def _number(told: Told, key: str) -> float | None:
+    value = told.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:
+    """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
+
+    def judge(parameters: Told, told: Told) -> str | None:
+        seen, limit = _number(told, key), _number(parameters, wanted)
+        if seen is None or limit is None or seen < limit:
+            return f"{key} is {told.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
+        return None
+
+    return judge
+
+
+def _at_most(key: str, wanted: str, default: float) -> Callable[[Told, Told], str | None]:
+    """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
+
+    def judge(parameters: Told, told: Told) -> str | None:
+        seen, limit = _number(told, key), _number({wanted: default, **parameters}, wanted)
+        if seen is None or limit is None or seen > limit:
+            return f"{key} is {told.get(key)}, and {wanted} {limit:g}"
+        return None
+
+    return judge
+
+
+def _some(key: str) -> Callable[[Told, Told], str | None]:
+    def judge(parameters: Told, told: Told) -> str | None:
+        del parameters
+        return None if (_number(told, key) or 0) > 0 else f"{key} is {told.get(key)}"
+
+    return judge
+
+
+def _is_true(key: str) -> Callable[[Told, Told], str | None]:
+    def judge(parameters: Told, told: Told) -> str | None:
+        del parameters
+        return None if told.get(key) is True else f"{key} is {told.get(key)}"
+
+    return judge
+
+
+def _is_off(parameters: Told, told: Told) -> str | None:
+    seen, wanted = _number(told, "seen"), _number(parameters, "offset")
+    if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
+        return f"its clock was off by {told.get('seen')} s, not by {parameters.get('offset')}"
+    return None
+
+
+def _is_stopped(parameters: Told, told: Told) -> str | None:
+    del parameters
+    return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
+
+
+def _network_rate(parameters: Told, told: Told) -> str | None:
+    if told.get("kbit") != parameters.get("kbit"):
+        return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
+    return _some("bytes")(parameters, told)
+
+
+def _all_lost(parameters: Told, told: Told) -> str | None:
+    lost, ways = told.get("lost"), _number(told, "ways")
+    wanted = 2 if parameters.get("direction", "both") == "both" else 1
+    if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
+        return f"packets are lost on ways {lost}, of {told.get('ways')}"
+    return _some("connections")(parameters, told)
+
+
+SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
+    "slow-storage": (_at_least("opened_after", "delay", "s"), "how long the kernel took to open a file there"),
+    "clock-skew": (_is_off, "how far the rank itself has seen its clock to be off"),
+    "cpu-load": (_some("consumed"), "the processor time that the load has got on the rank's cores"),
+    "cpu-quota": (_some("throttled"), "the kernel's count of the times that it let the rank wait"),
+    "fd-limit": (_at_most("left", "spare", 32), "the limit of open files that the kernel has for the process"),
+    "freeze": (_is_stopped, "the kernel's word that the process is stopped"),
+    "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),
+    "network-rate": (_network_rate, "the rate that the kernel holds to, and what it has sent by it"),
+    "partition": (_all_lost, "what the kernel does with packets between the nodes"),
+    "storage-stall": (_is_true("frozen"), "the kernel's word that the file system is frozen"),
+}
+"""By kind: what the evidence must show, and what it is in words."""
+
+
+def condition_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
+) -> Iterator[Doubt]:
+    """What speaks against such a fault at one rank. Nothing for faults of another kind."""
+    if fault.kind not in SHOWN:
+        return
+    judge, _ = SHOWN[fault.kind]
+    if (doubt := judge(fault.parameters, evidence)) is not None:
+        yield f"the evidence for rank {evidence.get('rank')} does not show it: {doubt}", (landing.source,)
+    seconds = _number(fault.parameters, "seconds")
+    if seconds is None:
+        return
+    endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
+    if not endings:
+        yield f"nothing tells when it ended, which was to be after {seconds:g} s", (landing.source,)
+    elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
+        seen = f"it was to last {seconds:g} s, and ended with the launch after {lasted:.3f} s"
+        yield seen, (landing.source, endings[0].source)

@@ -1,0 +1,110 @@
+"""Part of check ``injection``: proof of a fault that ends its rank's process, whoever ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaos.checks.facts import exit_status, signal_name, signal_number
+from chaos.checks.in_cluster import TAKE_PODS
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+ACTING = "fault.acting"
+"""What a rank records just before it does to itself what the harness has asked for."""
+
+EXIT = "exit"
+OOM = "oom"
+_SIGNALS = {"kill": 9, "node-kill": 9, "segfault": 11, "abort": 6, OOM: 9, **dict.fromkeys(TAKE_PODS, 9)}
+"""The signal with which the kernel must say that the process has ended; Linux's numbers."""
+
+OWN_ENDS = ("segfault", "abort", EXIT, OOM)
+"""Kinds by which the rank ends itself."""
+
+_DEFAULT_CODE = 1
+
+
+@dataclass(frozen=True)
+class End:
+    """How a process must have ended: by a signal or with a code, the other being None."""
+
+    signal: int | None
+    code: int | None = None
+
+    def was(self, event: Event) -> bool:
+        """Whether this exit was it."""
+        return signal_number(event.data.get("signal")) == self.signal and event.data.get("code") == self.code
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}" if self.signal is None else signal_name(self.signal)
+
+
+def wanted_end(fault: PlannedFault) -> End | None:
+    """How the process of a rank that this fault hits must end; None where it need not end by it."""
+    if fault.kind == EXIT:
+        code = fault.parameters.get("code", _DEFAULT_CODE)
+        return End(None, code if isinstance(code, int) else _DEFAULT_CODE)
+    signal = _SIGNALS.get(fault.kind)
+    return None if signal is None else End(signal)
+
+
+def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
+    """What speaks against the death of one rank. Nothing for faults of another kind."""
+    wanted = wanted_end(fault)
+    if wanted is None:
+        return
+    rank, pid = injection.rank, injection.pid
+    exits = [one for one in history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    if not exits:
+        yield f"no exit status of rank {rank} (process {pid})", (injection.source,)
+        return
+    if not wanted.was(exits[0]):
+        how = f"killed by {wanted}" if wanted.signal == _SIGNALS["kill"] else f"ended with {wanted}"
+        seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
+        yield seen, (exits[0].source,)
+    if exits[0].surely_before(injection):
+        yield f"rank {rank} had ended before the injection", (exits[0].source, injection.source)
+
+
+def acting_doubts(
+    history: History,
+    fault: PlannedFault,
+    wanted: Demands,
+    landing: Event,
+    injection: Event,
+    evidence: dict[str, object],
+) -> Iterator[Doubt]:
+    """What speaks against it that the rank has ended itself, as it was told. Nothing for faults of another kind.
+
+    A SIGKILL for want of memory looks like any other: only the kernel's count in the rank's own group tells.
+    """
+    if fault.kind in OWN_ENDS:
+        yield from own_act_doubts(history, fault, wanted, landing, injection)
+    count = evidence.get("oom_kill")
+    if fault.kind == OOM and not (isinstance(count, int) and count > 0):
+        yield f"the kernel has not counted that it ended rank {injection.rank} for want of memory", (landing.source,)
+
+
+def own_act_doubts(
+    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """What speaks against the rank's own record of what it was about to do."""
+    rank = injection.rank
+    acts = [one for one in history.select(ACTING, fault=fault.id, rank=rank) if one.pid == injection.pid]
+    if not acts:
+        yield f"rank {rank}'s own history does not say that it was about to {fault.kind}", (landing.source,)
+        return
+    act = acts[0]
+    if len(acts) > 1 or act.data.get("act") != fault.kind:
+        yield f"rank {rank} did {', '.join(str(one.data.get('act')) for one in acts)}", (act.source,)
+    point = barrier(act.data.get("step"), act.data.get("phase"))
+    if wanted.barriers and point not in wanted.barriers:
+        where = place_text(point) if point else "an unknown place"
+        yield f"rank {rank} did it at {where}: the fault that was planned was not made", (act.source,)
+    if act.surely_before(injection):
+        yield f"rank {rank} did it before it was told to", (act.source, injection.source)
+    if landing.surely_before(act):
+        yield f"the landing is recorded before rank {rank} did it", (landing.source, act.source)

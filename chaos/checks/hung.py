@@ -1,0 +1,67 @@
+"""Part of check ``injection``: proof that a rank hung, for ever or for as long as the scenario says.
+
+The proof is the rank's own record that it begins to wait, and what is missing afterwards: its training goes through no
+further point, and where the interpreter's lock is held the whole process writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.deaths import ACTING, own_act_doubts
+from chaos.checks.facts import exit_status
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.hangs import DELAYS, HOLDS_LOCK, SECONDS
+from chaos.plan.model import PlannedFault
+
+KINDS = DELAYS
+ENDED = "fault.ended"
+_WITNESS, _TICKS = "fault.witness", 3
+_OF_TRAINING = (
+    "step.begin",
+    "step.end",
+    "digest",
+    "barrier.reached",
+    "barrier.released",
+    "checkpoint.begin",
+    "train.end",
+)
+"""What the thread that trains records."""
+
+
+def hung_doubts(
+    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against a hang of the rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind not in KINDS:
+        return
+    yield from own_act_doubts(history, fault, wanted, landing, injection)
+    rank, pid = injection.rank, injection.pid
+    own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+    act = next((one for one in own if one.event == ACTING and one.data.get("fault") == fault.id), None)
+    if act is None:
+        return
+    if fault.kind == HOLDS_LOCK:
+        ticks = [one for one in own if one.event == _WITNESS and one.seq < act.seq]
+        if len(ticks) < _TICKS:
+            yield f"rank {rank} had no witness of its lock: what it did not write proves nothing", (act.source,)
+    seconds = fault.parameters.get(SECONDS)
+    until = None
+    if isinstance(seconds, (int, float)):
+        ended = next((one for one in own if one.event == ENDED and one.data.get("fault") == fault.id), None)
+        if ended is None:
+            yield f"rank {rank} has not recorded that it goes on after {seconds:g} s", (act.source,)
+        elif ended.mono - act.mono < seconds * 1e9:
+            yield f"rank {rank} waited {(ended.mono - act.mono) / 1e9:.3f} s, not {seconds:g} s", (ended.source,)
+        until = act.mono + int(seconds * 1e9)
+    said = [one for one in own if one.seq > act.seq and (until is None or one.mono < until)]
+    if fault.kind != HOLDS_LOCK:
+        said = [one for one in said if one.event in _OF_TRAINING]
+    if said:
+        yield f"rank {rank} went on meanwhile: {said[0].event} (and {len(said) - 1} more)", (said[0].source, act.source)
+    for one in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=pid):
+        if one.surely_before(landing):
+            yield f"rank {rank} {exit_status(one)}, so it did not hang", (one.source, landing.source)

@@ -1,0 +1,32 @@
+"""Whether something began only after something else had ended everywhere, however wrong the clocks of hosts may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from chaos.history.event import Event
+
+UNTOLD = ": the clocks of their hosts do not tell"
+"""Ends a sentence that begins with *whether*."""
+
+
+def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, Event, bool] | None:
+    """A pair of which the first began before the second had ended, and whether that is sure; None where none did.
+
+    A sure pair comes before one that two hosts' clocks leave open. On one clock only the outermost can be a pair.
+    """
+    clocks = sorted({one.clock for one in (*begun, *ended)})
+    firsts = _outermost(begun, clocks, min)
+    lasts = _outermost(ended, clocks, max)
+    pairs = [(first, last) for first in firsts for last in lasts if first.maybe_before(last)]
+    sure = [pair for pair in pairs if pair[0].surely_before(pair[1])]
+    if not pairs:
+        return None
+    first, last = max(sure or pairs, key=lambda pair: pair[1].mono - pair[0].mono)
+    return first, last, bool(sure)
+
+
+def _outermost(events: Sequence[Event], clocks: list[str], pick: Callable[..., Event]) -> list[Event]:
+    """The first or the last event of each clock."""
+    own = ([one for one in events if one.clock == clock] for clock in clocks)
+    return [pick(one, key=lambda event: event.mono) for one in own if one]

@@ -1,0 +1,53 @@
+"""Part of check ``injection``: proof that a rank was slow, in as many steps and by as much as the scenario says.
+
+The proof is the rank's own record of what each step took and how long it then waited, and the times of its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.deaths import own_act_doubts
+from chaos.checks.facts import places
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.hangs import SLOW
+from chaos.plan.model import PlannedFault
+
+SLOWED = "fault.slowed"
+_ROUNDED = 1e-6
+"""Seconds to which both times are recorded."""
+
+
+def slowed_doubts(
+    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+) -> Iterator[Doubt]:
+    """Everything that speaks against a slow rank of ``injection``. Nothing for faults of another kind."""
+    if fault.kind != SLOW:
+        return
+    yield from own_act_doubts(history, fault, wanted, landing, injection)
+    rank, pid = injection.rank, injection.pid
+    factor, steps = fault.parameters.get("factor"), fault.parameters.get("steps", 1)
+    own = [one for one in history.select(SLOWED, fault=fault.id, rank=rank) if one.pid == pid]
+    if len(own) != steps:
+        yield f"rank {rank} was slow in {len(own)} steps, not in {steps}", (landing.source, *places(own))
+    begun = history.select("step.begin", attempt=injection.attempt, rank=rank, pid=pid)
+    ended = history.select("step.end", attempt=injection.attempt, rank=rank, pid=pid)
+    for one in own:
+        took, waited = one.data.get("own"), one.data.get("waited")
+        if (
+            not isinstance(took, (int, float))
+            or not isinstance(waited, (int, float))
+            or not isinstance(factor, (int, float))
+        ):
+            yield f"rank {rank} has not recorded how long it waited", (one.source,)
+            continue
+        if waited + _ROUNDED * factor < took * (factor - 1):
+            text = f"rank {rank} waited {waited:g} s after a step of {took:g} s, less than factor {factor:g}"
+            yield text, (one.source,)
+        end = next((event for event in reversed(ended) if event.seq < one.seq), None)
+        following = next((event for event in begun if event.seq > one.seq), None)
+        if end is None or following is None or following.mono - end.mono < waited * 1e9:
+            yield f"rank {rank}'s steps do not show that it waited after step {one.data.get('step')}", (one.source,)

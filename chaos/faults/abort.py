@@ -1,0 +1,14 @@
+"""``abort``: a rank calls abort(), as C++ does for an exception that nobody catches; the kernel ends it with SIGABRT.
+
+A core image is not written.
+
+On Ascend: ``terminate called after throwing …`` in MindSpore's or CANN's threads, a failed check, a corrupted heap.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from chaos.faults.own_end import OwnEnd
+
+KIND = OwnEnd("abort", signal.SIGABRT)

@@ -1,0 +1,60 @@
+"""``clock-skew``: the wall clock of a rank is wrong by ``offset`` seconds, from the trigger until its process ends.
+
+The agent puts it before ``time.time`` and ``time.time_ns`` of the rank's Python, so that what Python code stamps (its
+logging too) is wrong. What the machine and native code see is right, and so are the histories: the harness and its
+agent keep to the monotonic clock, and to the wall clock that they took before.
+
+On Ascend: a host whose clock was set, or is not kept by NTP, so that logs and leases of its ranks are off.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.hanging import PHASES
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_record import own_event
+from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
+from chaos.plan.parameters import Parameter, Parameters
+from chaos.platforms.base import Job
+
+_MOST = 10 * 365 * 86400.0
+
+_OFFSET = Parameter("seconds that its clock is ahead; behind, if negative", least=-_MOST, most=_MOST, required=True)
+PARAMETERS: Parameters = MappingProxyType({"offset": _OFFSET})
+
+
+class ClockSkew:
+    """Makes the clock wrong inside the rank."""
+
+    name = "clock-skew"
+    effect = "none"
+    signal = None
+    parameters = PARAMETERS
+    asks = Asks(phases=PHASES, handlers=False)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: it ends with its process."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
+        del job
+        if victim.answer is None:
+            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        victim.answer({"message": "act", "act": self.name, "offset": victim.parameters["offset"]})
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """How far the rank itself has then seen its clock to be off. Raises FaultMissed if it has ended without."""
+        acting = own_event(victim.record, "fault.acting", victim.fault)
+        if acting is not None and acting.get("act") == self.name:
+            return {"signal": None, "act": self.name, "seen": acting.get("seen")}
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that its clock was changed")
+        return None
+
+
+KIND = ClockSkew()

@@ -1,0 +1,46 @@
+"""What kinds have in common that lay a condition on ranks: it lasts for some time, and the job goes on under it.
+
+The job must train as if nothing had happened, only slower. With ``seconds`` the condition ends while the job trains,
+and the kernel must show that it has; without, it stays until the launch has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from chaos.faults.kind import Victim
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+
+FOR_GOOD = 1e9
+"""Seconds of a condition that ends with the launch: more than any run may take."""
+
+SECONDS = Parameter("how long it lasts, in seconds; left out: until the launch has ended", least=0.1, most=600)
+
+LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
+"""The parameter that all of them have."""
+
+
+class Condition:
+    """The part of the protocol that is the same for all: effect, duration, and no answer to what a rank does."""
+
+    effect = "none"
+    signal = None
+    seen_at_once = True
+    ends_by_undo = True
+
+    def lasts(self, victim: Victim) -> float:
+        """As long as ``seconds`` says, or until the launch has ended."""
+        return float(victim.parameters.get("seconds", FOR_GOOD))
+
+    def landed(self, victim: Victim) -> None:
+        """Nothing more is done."""
+
+    def end(self, victim: Victim) -> None:
+        """Its undo steps end it, the same ones as after a killed harness."""
+
+    def may_end(self, job: Job, victim: Victim) -> bool:
+        """No rank keeps it from ending."""
+        del job, victim
+        return True

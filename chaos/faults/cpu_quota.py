@@ -1,0 +1,92 @@
+"""``cpu-quota``: a rank gets a share of the processor's time only.
+
+Its process is moved to a control group of the run's own, below the one that it was in; the kernel lets it wait for the
+rest of each tenth of a second in which it has used its share up.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.cgroup import cpu_hierarchy, group_of, throttle, throttled
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.procfs import environment
+
+LEAVE_GROUP = "leave-group"
+"""The undo action (chaos.run.undo_limits)."""
+
+
+class CpuQuota(Condition):
+    """Takes processor time by a quota. On Ascend: a pod with too low a limit of processor time."""
+
+    means = "resources"
+    name = "cpu-quota"
+    seen_at_once = False  # a rank that is held at a barrier uses none of its share
+    parameters = MappingProxyType(
+        {"cores": Parameter("how many cores' time it gets", least=0.01, most=256, required=True), **LASTS}
+    )
+    needs_from_start = "is ended together with the launch that it disturbs, which must be one of a scenario"
+    needs = ("cgroup-cpu",)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Move each process back, and remove the groups."""
+        hierarchy = cpu_hierarchy()
+        if hierarchy is None:
+            raise FaultMissed("no control group of this machine controls processor time")
+        return [
+            UndoStep(
+                f"{fault}-rank-{victim.rank}",
+                fault,
+                LEAVE_GROUP,
+                {"group": str(group_of(victim.identity.pid, hierarchy) / self._group(victim))},
+                f"take rank {victim.rank} out of the control group with its quota, and remove that",
+            )
+            for victim in victims
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Make the group and move the process into it."""
+        hierarchy = cpu_hierarchy()
+        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended, or nothing controls its processor time")
+        try:
+            throttle(victim.identity.pid, self._group(victim), float(victim.parameters["cores"]), hierarchy)
+        except OSError as error:
+            raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel has let the rank's process wait in its group. Raises FaultMissed if the rank has ended."""
+        hierarchy = cpu_hierarchy()
+        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before it used up its share")
+        group = group_of(victim.identity.pid, hierarchy)
+        if group.name != self._group(victim) or not (periods := throttled(group)):
+            return None
+        return {"signal": None, "group": group.name, "throttled": periods}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the process is in its group no longer."""
+        hierarchy = cpu_hierarchy()
+        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+            return True
+        return group_of(victim.identity.pid, hierarchy).name != self._group(victim)
+
+    def _group(self, victim: Victim) -> str:
+        token = (environment(victim.identity.pid) or {}).get(RUN_VARIABLE)
+        if not token:
+            raise FaultMissed(f"rank {victim.rank} has ended, or carries nothing of a run")
+        return group_name(token, victim.fault, victim.rank)
+
+
+def group_name(token: str, fault: str, rank: int) -> str:
+    """The name of the control group: nobody else's has the run's identity in it."""
+    return f"chaos-{token}-{fault}-{rank}"
+
+
+KIND = CpuQuota()

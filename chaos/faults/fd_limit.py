@@ -1,0 +1,77 @@
+"""``fd-limit``: a rank may open only a few more files.
+
+The soft limit of its process is lowered to what it has open, and ``spare`` beyond that. The hard limit stays, so that
+the soft one can be given back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter, value_of
+from chaos.platforms.base import Job
+from chaos.platforms.limits import highest_descriptor, open_files_limit, set_open_files_limit
+
+RESTORE_LIMIT = "restore-limit"
+"""The undo action (chaos.run.undo_limits)."""
+
+
+class FdLimit(Condition):
+    """Takes file descriptors. On Ascend: a container with a low ``ulimit -n``, or a leak that has used it up."""
+
+    means = "resources"
+    name = "fd-limit"
+    parameters = MappingProxyType(
+        {"spare": Parameter("descriptors that are left", least=8, most=1 << 20, whole=True, default=32), **LASTS}
+    )
+    needs_from_start = "gives the limit back when the launch ends that it disturbs, which must be one of a scenario"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give each process its limit back."""
+        return [
+            UndoStep(
+                f"{fault}-rank-{victim.rank}",
+                fault,
+                RESTORE_LIMIT,
+                {**asdict(victim.identity), "soft": self._soft(victim)},
+                f"give rank {victim.rank} its limit of open files back",
+            )
+            for victim in victims
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Lower the limit of that very process."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        soft = self._soft(victim)
+        limit = highest_descriptor(victim.identity.pid) + 1 + int(value_of(victim.parameters, self.parameters, "spare"))
+        if limit >= soft:
+            raise FaultMissed(f"rank {victim.rank} may open {soft} files, which is no more than {limit} already")
+        set_open_files_limit(victim.identity, limit)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The limit, and how many descriptors are left below it, by the kernel."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        limit = self._soft(victim)
+        left = limit - highest_descriptor(victim.identity.pid) - 1
+        wanted = int(value_of(victim.parameters, self.parameters, "spare"))
+        return {"signal": None, "limit": limit, "left": left} if left <= wanted else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether more may be opened again, or the process has ended."""
+        return job.state(victim.identity) in ("gone", "zombie") or self.evidence(job, victim) is None
+
+    def _soft(self, victim: Victim) -> int:
+        try:
+            return open_files_limit(victim.identity)
+        except LookupError as error:
+            raise FaultMissed(f"rank {victim.rank} has ended") from error
+
+
+KIND = FdLimit()

@@ -1,0 +1,67 @@
+"""``freeze``: a rank's process is stopped for some seconds and then goes on (SIGSTOP, SIGCONT).
+
+Unlike ``suspend``, after which the rank counts as lost: here it is back before its heartbeat is missed.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+
+
+class Freeze(Condition):
+    """Stops the process for a moment. On Ascend: a host that swaps or is migrated live, a debugger, a frozen cgroup."""
+
+    means = "process"
+    name = "freeze"
+    signal = int(signal.SIGSTOP)  # type: ignore[assignment]
+    needs_from_start = "is ended together with the launch that it disturbs; `suspend` holds a rank of a running job"
+    parameters = MappingProxyType(
+        {
+            "seconds": Parameter(
+                "how long, in seconds; longer, and MindIO TFT takes the rank for lost (see suspend)",
+                least=0.1,
+                most=3,
+                required=True,
+            )
+        }
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Continue each process."""
+        return [
+            UndoStep(
+                f"{fault}-rank-{victim.rank}",
+                fault,
+                "resume-process",
+                asdict(victim.identity),
+                f"continue rank {victim.rank}",
+            )
+            for victim in victims
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Send the signal to that very process."""
+        job.signal(victim.identity, signal.SIGSTOP)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        state = job.state(victim.identity)
+        if state in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before it could be stopped")
+        return {"signal": int(signal.SIGSTOP), "state": state} if state == "stopped" else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the kernel says that it goes on, or has ended."""
+        return job.state(victim.identity) != "stopped"
+
+
+KIND = Freeze()

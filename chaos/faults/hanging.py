@@ -1,0 +1,56 @@
+"""What faults have in common by which a rank hangs: its process lives, and its training does not go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_record import own_event
+from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
+from chaos.plan.hangs import HANG, SECONDS
+from chaos.plan.parameters import Parameter, Parameters
+from chaos.platforms.base import Job
+
+PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
+"""Where a rank can hang: on its way through a step."""
+
+PARAMETERS: Parameters = MappingProxyType(
+    {SECONDS: Parameter("seconds after which the rank goes on; without it, it never does", least=0.001, most=86400)}
+)
+ASKS = Asks(phases=PHASES, handlers=False)
+
+
+@dataclass(frozen=True)
+class Hanging:
+    """A fault kind by which the training of a rank waits. ``act`` is what the agent is told to do."""
+
+    name: str
+    effect: str = HANG
+    signal: None = None
+    parameters: Parameters = field(default_factory=lambda: PARAMETERS)
+    asks: Asks = ASKS
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: it ends by itself after ``seconds``, or with its process."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
+        del job
+        if victim.answer is None:
+            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        victim.answer({"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)})
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rank's own record that it begins to wait, and the kernel's word that it lives. Raises FaultMissed if
+        not."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended, so it does not hang")
+        acting = own_event(victim.record, "fault.acting", victim.fault)
+        if acting is None or acting.get("act") != self.name:
+            return None
+        return {"signal": None, "act": self.name, "state": job.state(victim.identity)}

@@ -1,0 +1,66 @@
+"""What faults of a cluster's objects have in common: which pod a rank is in, and the proof that a pod has gone."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.platform import PodNode
+
+NEEDS_CLUSTER = "acts on objects of the cluster that the run itself has made"
+RELEASE_NODE, RECOVER_PUBLIC_FAULT = "release-cluster-node", "recover-public-fault"
+
+
+_SIGKILL = 9
+
+
+@runtime_checkable
+class OnNodes(Protocol):
+    """A job that lives on nodes."""
+
+    def node(self, number: int) -> object:
+        """The node of that number."""
+
+
+def pod_node(job: Job, victim: Victim) -> PodNode:
+    """The pod that a rank lives in. Raises FaultMissed where it lives in none."""
+    number = victim.identity.node
+    node = job.node(number) if isinstance(job, OnNodes) and number is not None else None
+    if not isinstance(node, PodNode):
+        raise FaultMissed(f"rank {victim.rank} is in no pod: this fault needs the platform kubernetes")
+    return node
+
+
+def host_of(victim: Victim) -> str:
+    """The cluster's node that a rank's pod is on. Raises FaultMissed where the platform does not say."""
+    host = victim.place.get("host")
+    if not isinstance(host, str):
+        raise FaultMissed(f"nobody says which node of a cluster rank {victim.rank} is on")
+    return host
+
+
+def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep]:
+    """One undo step for each node of the cluster that ``victims`` are on."""
+    hosts = {host_of(one): one for one in victims if "host" in one.place}
+    return [
+        UndoStep(f"{fault}-{host}", fault, RELEASE_NODE, dict(one.place), f"{what} node {host}")
+        for host, one in sorted(hosts.items())
+    ]
+
+
+def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
+    """The very pod has gone, and the rank's process with it. Raises FaultMissed where the rank ended in another way."""
+    node = pod_node(job, victim)
+    if node.state() != "gone":
+        return None
+    status = job.exit_status(victim.identity)
+    if status is None:
+        return None
+    if status.signal != _SIGKILL:
+        raise FaultMissed(f"rank {victim.rank} ended with {status}, not by the end of its pod")
+    node.known = "gone"
+    pod = {"name": node.first.pod, "uid": node.first.uid, "host": node.first.host}
+    replaced = [{"name": one.pod, "uid": one.uid, "host": one.host} for one in node.pods.successors(node.first.uid)]
+    return {"signal": _SIGKILL, "pod": pod, "replaced": replaced}

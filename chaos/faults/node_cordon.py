@@ -1,0 +1,44 @@
+"""``node-cordon``: a node of the cluster takes no new pods; what runs on it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
+from chaos.faults.kind import Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+
+
+class NodeCordon:
+    """Cordons the node that a rank's pod is on. On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
+
+    The cluster's node must be named in ``cluster.kubernetes.nodes``.
+    """
+
+    name = "node-cordon"
+    effect = "none"
+    signal: int | None = None
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    hazard = Hazard("high", "keeps all new pods off a node of the cluster", "uncordoned at the end", device=False)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Uncordon the node, if this run holds it."""
+        return release_steps(fault, victims, "uncordon")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Mark the node with the run, and make it unschedulable."""
+        pod_node(job, victim).own.hold_node(host_of(victim), {"spec": {"unschedulable": True}})
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node's object says that it takes no pods."""
+        host = host_of(victim)
+        if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
+            return None
+        return {"signal": None, "host": host, "unschedulable": True}
+
+
+KIND = NodeCordon()
+"""The kind."""

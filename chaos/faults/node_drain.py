@@ -1,0 +1,49 @@
+"""``node-drain``: a node of the cluster is cordoned and the run's own pods on it are evicted; others' pods stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_gone, pod_node, release_steps
+from chaos.faults.kind import Victim
+from chaos.faults.pod_evict import PodEvict
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+
+
+class NodeDrain(PodEvict):
+    """Cordons the node, then evicts the pod. On Ascend: ``kubectl drain`` of a node, as before its repair.
+
+    The target must be a whole node (``node: N``), the cluster's node must be named in ``cluster.kubernetes.nodes``.
+    The pod's replacement has to find another node.
+    """
+
+    name = "node-drain"
+    needs_from_start = NEEDS_CLUSTER
+    hazard = Hazard(
+        "high", "keeps all new pods off a node of the cluster", "uncordoned at the end", device=False, stays=False
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Uncordon the node, if this run holds it."""
+        return release_steps(fault, victims, "uncordon")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Cordon the node and evict that very pod, once for all of its ranks."""
+        node = pod_node(job, victim)
+        if not node.ordered:
+            node.own.hold_node(host_of(victim), {"spec": {"unschedulable": True}})
+        super().inject(job, victim)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node takes no pods, the cluster no longer has a pod of that UID, and the rank was killed with it."""
+        shown = pod_gone(job, victim)
+        if shown is None:
+            return None
+        node = pod_node(job, victim).own.node(host_of(victim))
+        return {**shown, "unschedulable": bool(node["spec"].get("unschedulable"))}
+
+
+KIND = NodeDrain()
+"""The kind."""

@@ -1,0 +1,49 @@
+"""``node-kill``: a node ends at once, with everything on it."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_node import MEANS, make_once, node_of
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class NodeKill:
+    """Kills the node's first process, by which the kernel ends all others. On Ascend: a host that loses its power, or a
+    pod that is killed; the cluster starts another one."""
+
+    name = "node-kill"
+    means = MEANS
+    effect = "death"
+    signal = signal.SIGKILL
+    needs_from_start = "needs a platform that has nodes, in a scenario"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a death cannot be put back. The next launch has the node again, as new."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """End the node."""
+        node = node_of(job, victim)
+        make_once(node, _ended, node.kill)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the platform says of the node, and how the rank's process ended."""
+        shown = node_of(job, victim).shown()
+        status = job.exit_status(victim.identity) if _ended(shown) else None
+        if status is None:
+            return None
+        if status.signal != self.signal:
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with its node")
+        return {"signal": status.signal, "node": shown}
+
+
+def _ended(shown: dict[str, Any]) -> bool:
+    return bool(shown["status"] == "exited")
+
+
+KIND = NodeKill()

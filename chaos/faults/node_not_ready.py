@@ -1,0 +1,70 @@
+"""``node-not-ready``: the cluster is told that a node is not ready, as when its kubelet has stopped.
+
+Simulated at the node's status: the node itself, and what runs on it, goes on.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
+from chaos.faults.kind import Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.own import Own
+
+REASON = "ChaosNodeNotReady"
+_TAINT = "node.kubernetes.io/not-ready"
+
+
+class NodeNotReady:
+    """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
+
+    A kubelet that runs says every 10 s that its node is ready, so it is written again while the proof is waited for.
+    The cluster evicts pods that do not tolerate this (by default after 300 s), those of others too. The cluster's node
+    must be named in ``cluster.kubernetes.nodes``.
+    """
+
+    name = "node-not-ready"
+    effect = "none"
+    signal: int | None = None
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    hazard = Hazard(
+        "severe",
+        "makes the cluster take a node for lost, with the pods of others on it",
+        "its kubelet's own report is awaited at the end",
+        device=False,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Say that the node is ready again, if this run holds it, and see that it stays so."""
+        return release_steps(fault, victims, "make ready")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Mark the node with the run, and write its status."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        own.hold_node(host, {})
+        _report(own, host)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The cluster's own controller has tainted the node as not ready."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        node = own.node(host)
+        taints = [one["key"] for one in node["spec"].get("taints") or ()]
+        if _TAINT not in taints:
+            _report(own, host)
+            return None
+        return {"signal": None, "host": host, "taints": taints}
+
+
+def _report(own: Own, host: str) -> None:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": "Ready", "status": "False", "reason": REASON, "message": "a chaos test says so"}
+    own.report_node(host, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
+
+
+KIND = NodeNotReady()
+"""The kind."""

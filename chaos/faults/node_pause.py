@@ -1,0 +1,44 @@
+"""``node-pause``: everything on a node stands still; undone by letting it go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_node import MEANS, make_once, node_of, restore_steps
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class NodePause:
+    """Freezes the node's processes; connections stay, and nobody answers. On Ascend: a host that hangs, so that only
+    the heartbeats of its ranks are missed."""
+
+    name = "node-pause"
+    means = MEANS
+    effect = "suspension"
+    signal: int | None = None
+    needs_from_start = "needs a platform that has nodes, in a scenario"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let each node go on."""
+        return restore_steps(fault, victims, "unpause", "let go on")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Freeze the node."""
+        node = node_of(job, victim)
+        make_once(node, _paused, node.pause)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the platform says of the node. Raises FaultMissed if it has ended."""
+        shown = node_of(job, victim).shown()
+        if shown["status"] == "exited":
+            raise FaultMissed(f"the node of rank {victim.rank} has ended before it could be paused")
+        return {"signal": None, "node": shown} if _paused(shown) else None
+
+
+def _paused(shown: dict[str, Any]) -> bool:
+    return bool(shown["status"] == "paused")
+
+
+KIND = NodePause()

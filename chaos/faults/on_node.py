@@ -1,0 +1,60 @@
+"""What the faults of whole nodes have in common: the node is asked for once, and the platform shows that it is hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+MEANS = "node"
+RESTORE = "restore-node"
+"""The undo step of a fault of a node. Arguments: node, its number, and what: how it is put back."""
+
+
+class ActsOnNode(Protocol):
+    """A node that its platform can do something to. All raise PlatformError."""
+
+    def shown(self) -> dict[str, Any]:
+        """What the platform says of it: ``status``, ``exit_code``, ``connected``."""
+
+    def kill(self) -> None:
+        """End it, with everything on it, at once."""
+
+    def pause(self) -> None:
+        """Freeze everything on it."""
+
+    def disconnect(self) -> None:
+        """Take it off the job's network."""
+
+
+@runtime_checkable
+class HoldsNodes(Protocol):
+    """A job on nodes that can be acted on."""
+
+    def node(self, number: int) -> ActsOnNode:
+        """The node of that number."""
+
+
+def node_of(job: Job, victim: Victim) -> ActsOnNode:
+    """The node that a rank is on. Raises FaultMissed on a platform whose nodes cannot be acted on."""
+    if not isinstance(job, HoldsNodes) or victim.identity.node is None:
+        raise FaultMissed("the platform that the job lives on has no nodes that could be acted on")
+    return job.node(victim.identity.node)
+
+
+def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> list[UndoStep]:
+    """One undo step for each node that the fault hits."""
+    numbers = sorted({one.identity.node for one in victims if one.identity.node is not None})
+    return [
+        UndoStep(f"{fault}-node-{number}", fault, RESTORE, {"node": number, "what": what}, f"{note} node {number}")
+        for number in numbers
+    ]
+
+
+def make_once(node: ActsOnNode, made: Callable[[dict[str, Any]], bool], act: Callable[[], None]) -> None:
+    """Act on a node unless that has been done for another of its ranks."""
+    if not made(node.shown()):
+        act()

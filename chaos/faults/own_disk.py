@@ -1,0 +1,54 @@
+"""What storage faults have in common that need a disk of the job's own: a file system in a file of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage import top_mount, unmount_step
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.commands import CommandError, SystemCommands
+from chaos.platforms.disk_image import make_image, mount_image
+from chaos.platforms.mounts import Mount, mounts_at
+
+BYTES = 16 << 30
+"""Size of the disk. Room is taken by what is written to it."""
+
+NEEDS = ("mounts", "loop")
+FROM_START = "puts the job's checkpoints on a disk of their own, before the job starts"
+
+
+def image_of(storage: Path) -> Path:
+    """The file of the disk that is mounted at a directory: beside it."""
+    return storage.with_name(f".{storage.name}.disk")
+
+
+def prepare_steps(fault: str, storage: Path) -> list[UndoStep]:
+    """Take the disk away again and keep what is on it."""
+    return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
+
+
+def prepare(storage: Path) -> None:
+    """Give the job a disk of its own to save on. Raises OSError."""
+    storage.mkdir(parents=True, exist_ok=True)
+    if any(is_own(mount) for mount in mounts_at(storage)):  # another fault has prepared it
+        return
+    try:
+        make_image(image_of(storage), BYTES, SystemCommands())
+    except CommandError as error:
+        raise OSError(str(error)) from error
+    mount_image(image_of(storage), storage)
+
+
+def is_own(mount: Mount) -> bool:
+    """Whether a mount is of such a disk."""
+    return mount.type == "ext4" and mount.source.startswith("/dev/loop")
+
+
+def own_mount(job: Job, victim: Victim) -> Mount:
+    """The disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
+    mount = top_mount(job, victim)
+    if mount is None or not is_own(mount):
+        raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not a disk of its own")
+    return mount

@@ -1,0 +1,74 @@
+"""What faults have in common by which a rank ends itself: the agent does it, the kernel tells how the process ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_record import own_event
+from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
+from chaos.plan.parameters import Parameters
+from chaos.platforms.base import Job
+
+
+@dataclass(frozen=True)
+class OwnEnd:
+    """A fault kind by which a rank ends its own process. ``act`` is what the agent is told to do.
+
+    ``signal`` is the one with which the kernel must say that the process has ended; None where it ends with an exit
+    code.
+    """
+
+    name: str
+    signal: int | None = None
+    parameters: Parameters = field(default_factory=dict)
+    effect: str = "death"
+
+    @property
+    def asks(self) -> Asks:
+        """The rank must be held: nobody can do it from outside."""
+        return Asks()
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a death cannot be put back."""
+        del fault, victims
+        return []
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """What the agent is told besides the act."""
+        del victim
+        return {}
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
+        del job
+        if victim.answer is None:
+            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        victim.answer({"message": "act", "act": self.name, **self.order(victim)})
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel's exit status, and the rank's own record that it was about to. Raises FaultMissed for another
+        end."""
+        status = job.exit_status(victim.identity)
+        if status is None:
+            return None
+        wanted = self.code(victim)
+        if (status.signal, status.code) != ((self.signal, None) if wanted is None else (None, wanted)):
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with {_named(self.signal, wanted)}")
+        acting = own_event(victim.record, "fault.acting", victim.fault)
+        if acting is None or acting.get("act") != self.name:
+            raise FaultMissed(
+                f"rank {victim.rank} ended with {status}, but not by itself: it has recorded no {self.name}"
+            )
+        return {"signal": status.signal, "code": status.code, "act": self.name}
+
+    def code(self, victim: Victim) -> int | None:
+        """The exit code with which the process must end; None where a signal ends it."""
+        del victim
+        return None
+
+
+def _named(signal: int | None, code: int | None) -> str:
+    return f"exit code {code}" if signal is None else f"signal {int(signal)}"

@@ -1,0 +1,79 @@
+"""``partition``: what goes between the nodes of the ranks that are hit and all other nodes vanishes.
+
+The router between the nodes drops the packets; nobody is told, and no connection is closed. Afterwards TCP sends what
+was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit send is lost) or ``in``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_network import OnNetwork, connections, missed, router_of, sides
+from chaos.plan.parameters import Parameter, value_of
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.router import address_of
+
+
+class Partition(OnNetwork):
+    """Parts the network. On Ascend: a switch or a host's port that drops everything for a moment."""
+
+    name = "partition"
+    parameters = MappingProxyType(
+        {
+            "seconds": Parameter(
+                "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses, which is "
+                "not planned by this version",
+                least=0.1,
+                most=2,
+                required=True,
+            ),
+            "direction": Parameter("what is lost", words=("both", "out", "in"), default="both"),
+        }
+    )
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Let the router drop it. A second victim of the same fault changes nothing more."""
+        router = router_of(job)
+        try:
+            for source, target in self._ways(job, victim):
+                router.cut(victim.fault, source, target)
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the kernel does with a packet each way, and how many connections of the rank's node it cuts.
+
+        Raises FaultMissed if the rank has ended, or where nothing goes that way.
+        """
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        ways = list(self._ways(job, victim))
+        _, there = sides(job, victim)
+        cut = connections(victim, {address_of(node) for node in there})
+        if not cut:
+            raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
+        try:
+            lost = [[source, target] for source, target in ways if router_of(job).is_cut(source, target)]
+        except PlatformError as error:
+            raise missed(error) from error
+        return {"signal": None, "lost": lost, "ways": len(ways), "connections": cut} if len(lost) == len(ways) else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the kernel lets packets pass again on every way."""
+        return not any(router_of(job).is_cut(source, target) for source, target in self._ways(job, victim))
+
+    def _ways(self, job: Job, victim: Victim) -> Iterator[tuple[int, int]]:
+        direction = value_of(victim.parameters, self.parameters, "direction")
+        here, there = sides(job, victim)
+        for one in here:
+            for other in there:
+                if direction in ("both", "out"):
+                    yield one, other
+                if direction in ("both", "in"):
+                    yield other, one
+
+
+KIND = Partition()

@@ -1,0 +1,92 @@
+"""``public-fault``: MindCluster is told of a fault of a node's NPUs, as an outside monitor would tell it.
+
+Simulated at ClusterD's input: no NPU is touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT, host_of, pod_node
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.fault_message import is_listed, send
+from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, fault_id, public_fault
+
+PARAMETERS = ("code", "type", "devices", "sender")
+DEFAULT_CODE = "010001001"
+"""Of level SubHealth in the configuration that ClusterD is shipped with: told, and no job is moved by it alone."""
+
+
+class PublicFaultKind:
+    """Sends ClusterD the message *occur*, and *recover* at the end. On Ascend: a fault seen by CCAE, pingmesh and such.
+
+    Parameters: ``code`` (9 digits, one that ClusterD knows), ``type`` (NPU, Node, Network, Storage), ``devices``
+    (physical numbers), ``sender``. What MindCluster does about it depends on the code's level; the plan reckons with
+    none, so take a code of level NotHandle or SubHealth, or write what must happen in ``expect``.
+    """
+
+    name = "public-fault"
+    effect = "none"
+    signal: int | None = None
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    hazard = Hazard(
+        "high",
+        "makes the cluster take NPUs of a node for faulty, and perhaps keep jobs off them",
+        "the message that it has recovered is sent at the end, and ClusterD is asked whether it heeded it",
+        device=False,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Tell ClusterD that the fault has recovered: taking away the ConfigMap alone clears nothing."""
+        return [
+            UndoStep(
+                f"{fault}-{host}",
+                fault,
+                RECOVER_PUBLIC_FAULT,
+                {**one.place, "fault": fault},
+                f"tell ClusterD that fault {fault} of node {host} has recovered",
+            )
+            for host, one in sorted({host_of(one): one for one in victims}.items())
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Check the message as ClusterD would, and send it in a ConfigMap of the run."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        given = victim.parameters
+        if unknown := sorted(set(given) - set(PARAMETERS)):
+            raise FaultMissed(f"public-fault has no parameter {', '.join(unknown)}; it has {', '.join(PARAMETERS)}")
+        now = SYSTEM_CLOCK.wall() // 1_000_000
+        devices = given.get("devices", [0])
+        try:
+            message = public_fault(
+                own.run,
+                victim.fault,
+                node=host,
+                devices=tuple(devices) if isinstance(devices, list) else (),
+                code=str(given.get("code", DEFAULT_CODE)),
+                kind=str(given.get("type", "NPU")),
+                began_ms=now,
+                now_ms=now,
+                assertion="occur",
+                sender=str(given.get("sender", "fd-online")),
+            )
+            send(own, victim.fault, host, message)
+        except InvalidPublicFault as error:
+            raise FaultMissed(str(error)) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """ClusterD lists the fault, by its id and node, in its statistics of public faults."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        identity = fault_id(own.run, victim.fault)
+        if not is_listed(own.api, host, identity):
+            return None
+        return {"signal": None, "host": host, "fault id": identity}
+
+
+KIND = PublicFaultKind()
+"""The kind."""

@@ -1,0 +1,16 @@
+"""``remove-checkpoint``: the newest checkpoint of a rank is gone; its older ones and what is beside it are there.
+
+On Ascend: a file that a clean-up, a full quota or a copy that was broken off has left out.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.checkpoint_damage import Damage, Hit
+from chaos.faults.kind import Victim
+
+
+def nothing(hit: Hit, victim: Victim) -> None:
+    """No content: the file is taken away."""
+
+
+KIND = Damage("remove-checkpoint", "gone", nothing)

@@ -1,0 +1,15 @@
+"""``segfault``: a rank reads at address 0, and the kernel ends it with SIGSEGV.
+
+Nothing of Python runs any more: no handler of an exception, no ``finally``, no exit handler. A core image is not
+written.
+
+On Ascend: a defect of an operator, of the driver's library or of a C++ extension in the training process.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from chaos.faults.own_end import OwnEnd
+
+KIND = OwnEnd("segfault", signal.SIGSEGV)

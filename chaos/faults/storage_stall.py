@@ -1,0 +1,70 @@
+"""``storage-stall``: whoever writes to the storage that the job saves its checkpoints on has to wait.
+
+Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
+a new file or directory waits inside the kernel until the stall ends; what was saved can be read meanwhile. Nobody gets
+an error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults import own_disk
+from chaos.faults.condition import Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage import directory_of
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.disk_image import freeze, is_frozen
+
+THAW = "thaw-storage"
+"""The undo action (chaos.run.undo_storage)."""
+
+
+class StorageStall(Condition):
+    """Stalls the storage. On Ascend: shared storage that fails over, or a disk that retries, for some seconds."""
+
+    means = "mounts"
+    name = "storage-stall"
+    parameters = MappingProxyType(
+        {"seconds": Parameter("how long the storage hangs, in seconds", least=0.1, most=600, required=True)}
+    )
+    needs_from_start = own_disk.FROM_START
+    needs = own_disk.NEEDS
+
+    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
+        """Take the disk away again and keep what is on it."""
+        return own_disk.prepare_steps(fault, storage)
+
+    def prepare(self, storage: Path) -> None:
+        """Give the job a disk of its own to save on."""
+        own_disk.prepare(storage)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let the writers go on."""
+        path = directory_of(victims[0])
+        return [UndoStep(f"{fault}-thaw", fault, THAW, {"path": str(path)}, f"thaw {path}: writers wait for it")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Freeze the disk. A second victim on it changes nothing more."""
+        own_disk.own_mount(job, victim)
+        try:
+            freeze(directory_of(victim))
+        except OSError as error:
+            raise FaultMissed(f"{victim.storage} cannot be frozen: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel says that the file system on which the rank's process saves is frozen."""
+        mount = own_disk.own_mount(job, victim)
+        return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the kernel says that it is not frozen."""
+        del job
+        return not is_frozen(directory_of(victim))
+
+
+KIND = StorageStall()

@@ -1,0 +1,108 @@
+"""Clocks of several hosts: how one is measured against the harness's, and how a time of it is placed there.
+
+Each host has a monotonic clock of its own. The harness asks for its time again and again: the host looked at its clock
+somewhere between question and answer, so the clocks' difference is known to half of the round trip (Cristian, 1989),
+and the shortest trip tells most. What was measured is the event ``clock`` of the harness's history; the raw times stay
+as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from chaos.history.clock import Clock
+
+EVENT = "clock"
+
+TRIPS = 16
+"""Round trips of one measurement. The shortest counts, so a busy host costs precision only if all of them are slow."""
+
+DRIFT_PPM = 500
+"""By how much a monotonic clock may run wrong, in millionths: as far as Linux lets NTP steer it (MAXFREQ, timex.h)."""
+
+
+@dataclass(frozen=True)
+class Offset:
+    """What a host's monotonic clock was ahead of the harness's, in nanoseconds, at ``at`` of the harness's clock.
+
+    ``error`` is half of the round trip: the truth is not further away from ``offset`` than that.
+    """
+
+    at: int
+    offset: int
+    error: int
+
+
+def measure_offset(ask: Callable[[], int], clock: Clock, *, trips: int = TRIPS) -> Offset:
+    """The best of several round trips. ``ask`` returns the host's CLOCK_MONOTONIC in nanoseconds, and may raise."""
+    return min((_trip(ask, clock) for _ in range(trips)), key=lambda one: one.error)
+
+
+def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
+    sent = clock.mono()
+    told = ask()
+    received = clock.mono()
+    middle = (sent + received) // 2
+    return Offset(middle, told - middle, (received - sent + 1) // 2)
+
+
+def _in_order(measured: Iterable[Offset]) -> tuple[Offset, ...]:
+    """Measurements in order of time; of two so near that the host's clock seems to go back, the better one."""
+    kept: list[Offset] = []
+    for one in sorted(measured, key=lambda one: one.at):
+        while kept and one.at + one.offset <= kept[-1].at + kept[-1].offset and one.error < kept[-1].error:
+            kept.pop()
+        if not kept or one.at + one.offset > kept[-1].at + kept[-1].offset:
+            kept.append(one)
+    return tuple(kept)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A moment on the harness's clock, known to ``error`` nanoseconds."""
+
+    mono: int
+    error: int
+
+
+class HostClock:
+    """The monotonic clock of one boot of one host, by what was measured of it."""
+
+    def __init__(self, measured: Iterable[Offset], *, same_boot: bool = False) -> None:
+        """``measured`` holds one offset at least.
+
+        ``same_boot``: the host has the boot of the harness. Then it is the same clock, unless a measurement says that
+        it is not (a time namespace), and nothing is uncertain.
+        """
+        self.measured = _in_order(measured)
+        self.same = same_boot and all(abs(one.offset) <= one.error for one in self.measured)
+
+    @property
+    def error(self) -> int:
+        """The largest error that a time between the measurements may have, in nanoseconds."""
+        if self.same:
+            return 0
+        first, *others = self.measured
+        return max([first.error, *(self.place(one.at + one.offset - 1).error for one in others)])
+
+    def place(self, mono: int) -> Placed:
+        """A time of that clock on the harness's.
+
+        Between two measurements the clock is taken to drift evenly, and may be wrong by the errors of both and by all
+        that it has drifted. Outside of them it may have drifted by ``DRIFT_PPM``.
+        """
+        if self.same:
+            return Placed(mono, 0)
+        before = [one for one in self.measured if one.at + one.offset <= mono]
+        after = self.measured[len(before) :]
+        if not before or not after:
+            near = before[-1] if before else after[0]
+            far = abs(mono - (near.at + near.offset))
+            return Placed(mono - near.offset, near.error + -(-far * DRIFT_PPM // 1_000_000))
+        left, right = before[-1], after[0]
+        length = (right.at + right.offset) - (left.at + left.offset)
+        passed = mono - (left.at + left.offset)
+        drift = right.offset - left.offset
+        offset = left.offset + drift * passed // length
+        return Placed(mono - offset, max(left.error, right.error) + abs(drift))

@@ -1,0 +1,56 @@
+"""Where the ranks of a fault must be for it to be made: a kind that the agent makes inside a rank must hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What a kind asks for that the agent makes inside a rank: it must hold it, so the trigger names a step or handler.
+
+    ``phases`` are the only ones of a step at which it can be made, None for all; ``handlers``: also at the entry of a
+    handler of the SDK.
+    """
+
+    phases: tuple[str, ...] | None = None
+    handlers: bool = True
+
+
+def check_asks(faults: Sequence[Scheduled], asks: Mapping[str, Asks], problems: Problems) -> None:
+    """Note triggers at which a kind cannot be made."""
+    for fault in faults:
+        if (asked := asks.get(fault.fault.kind)) is not None:
+            _check_held(fault, asked, problems)
+
+
+def _check_held(fault: Scheduled, asked: Asks, problems: Problems) -> None:
+    trigger = fault.fault.trigger
+    parts: list[dict[str, Any]] = [trigger, *trigger.get("all", ())]
+    steps = [part for part in parts if "step" in part]
+    handlers = [part for part in parts if "handler" in part]
+    where = "a step or a handler" if asked.handlers else "a step"
+    if any("any" in part or "all" in part for part in parts[1:]) or "any" in trigger or not (steps or handlers):
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} is made by the rank itself while it is held at a barrier, so its trigger must "
+            f"name {where}, and no alternatives",
+            text=", ".join(trigger),
+            hint="write step, and phase if it is not step.begin; after may be beside it",
+        )
+    elif handlers and not asked.handlers:
+        message = f"{fault.fault.kind} cannot be made at a handler of the SDK"
+        problems.add(f"{fault.path}.trigger.handler", message, text=handlers[0]["handler"], hint="give a step")
+    for part in steps:
+        if asked.phases is not None and part["phase"] not in asked.phases:
+            problems.add(
+                f"{fault.path}.trigger",
+                f"{fault.fault.kind} cannot be made at {part['phase']} of a step",
+                text=part["phase"],
+                hint=f"use one of {', '.join(asked.phases)}",
+            )

@@ -1,0 +1,96 @@
+"""Faults of processes beside the ranks: msrun with the cluster's agent in it, and msrun's scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.model import Scenario
+
+LAUNCHER, SCHEDULER = "launcher", "scheduler"
+_KIND = "kill"
+
+
+def beside_reasons(faults: Sequence[Scheduled]) -> Iterator[str]:
+    """What becomes of the ranks."""
+    for fault in faults:
+        if fault.fault.role == LAUNCHER:
+            yield (
+                f"fault {fault.fault.id} ends the launcher and leaves the ranks alone: SIGKILL of msrun reaches none "
+                "of its "
+                "children, so they train on, but nobody would start one again"
+            )
+
+
+def check_beside(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note faults of such processes that cannot be made, or of which it is not known what becomes of the job."""
+    for fault in faults:
+        if fault.fault.role is None:
+            continue
+        _check_moment(fault, problems)
+        if fault.fault.kind != _KIND:
+            message = f"the {fault.fault.role} can be hit by the fault kind {_KIND} only"
+            problems.add(f"{fault.path}.kind", message, text=fault.fault.kind, hint=f"use {_KIND}")
+        objection = _objection(scenario, fault.fault.role)
+        if objection is not None:
+            problems.add(f"{fault.path}.target.role", *objection[:1], text=fault.fault.role, hint=objection[1])
+        for other in faults:
+            if other.lethal or other.raised:
+                problems.add(
+                    f"{other.path}.kind",
+                    f"fault {other.fault.id!r} calls for a recovery beside fault {fault.fault.id!r} "
+                    f"({problems.where(fault.path)}), after which nobody starts a rank again; that is not yet "
+                    "planned by "
+                    "this version",
+                    text=other.fault.kind,
+                    hint="write a scenario for each",
+                )
+
+
+def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
+    """Why this process cannot be hit in this job, or nothing be judged of it, and what to do."""
+    if role == SCHEDULER:
+        return (
+            "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and end then, so "
+            "at "
+            "which step is a matter of time; a rehearsal has none",
+            "use role: launcher, or kill the ranks",
+        )
+    if not scenario.job.agent:
+        return (
+            "without job.agent the launcher has ended when it has started the ranks (msrun --join=False), so there is "
+            "nothing to hit",
+            "set job.agent: true",
+        )
+    if scenario.cluster.nodes > 1:
+        return "there is a launcher on every node, and which one is meant is not said", "use one node"
+    needing = [one for one in switched_on(scenario.job.protection) if one in NEEDS["MindIO"]]
+    if needing:
+        return (
+            f"with {', '.join(needing)} the SDK's controller lives in the launcher, and ends with it: the ranks look "
+            "for it "
+            "for a while and exit, at which step is a matter of time",
+            "switch RSC on alone; role: controller with job.controller: rank 0 is the death of a controller in a rank",
+        )
+    return None
+
+
+def _check_moment(fault: Scheduled, problems: Problems) -> None:
+    """No rank is held for it."""
+    if any("step" in part or "handler" in part for part in _parts(fault.fault.trigger)):
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} hits no rank, so no rank is held for it at a step or a handler",
+            text=", ".join(fault.fault.trigger),
+            hint="use elapsed, log or after",
+        )
+
+
+def _parts(trigger: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield trigger
+    for key in ("all", "any"):
+        for part in trigger.get(key, ()):
+            yield from _parts(part)

@@ -1,0 +1,158 @@
+"""Silent corruption: values that are wrong, and nothing that says so. What can still be compared, and what is promised.
+
+No mechanism of the vendor's is promised to find it. So the plan promises that nothing acts and that the training goes
+on; what it computes from then on is compared with nothing, and the scenario has to say that it wants just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from chaos.plan.model import Comparable, PlannedFault
+from chaos.plan.problems import Problems
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from chaos.plan.schedule import Scheduled
+
+SILENT = "silent corruption"
+"""Effect of a fault after which ranks compute with wrong values, and nothing says so."""
+
+PLACES: Mapping[str, str] = MappingProxyType(
+    {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
+)
+"""Where a bit can be flipped, and the phase at which that is done."""
+
+FLIP, BATCH, LOSS = "flip-bit", "wrong-batch", "nonfinite-loss"
+_WHAT = {BATCH: "batch", LOSS: "loss"}
+
+
+def what_of(fault: PlannedFault) -> str:
+    """What the fault changes: gradient, weight, activation, batch or loss."""
+    return _WHAT.get(fault.kind) or str(fault.parameters.get("where", "gradient"))
+
+
+def one_of(what: str) -> str:
+    """With its article."""
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
+
+
+def stays(fault: PlannedFault) -> bool:
+    """Whether the hit ranks are wrong alone from then on: nothing makes a weight of theirs equal to its replicas'."""
+    return fault.effect == SILENT and what_of(fault) == "weight"
+
+
+def corrupted(faults: Sequence[Scheduled]) -> list[Comparable]:
+    """How far states and losses can be compared, for each fault of this kind."""
+    found = []
+    for one in faults:
+        if one.effect != SILENT:
+            continue
+        fault, step = one.fault, one.moment.earliest.step
+        what = what_of(fault)
+        # The loss of the step itself is computed before its gradients are reduced.
+        until = step - 1 if what == "gradient" else step - 2
+        why = f"fault {fault.id} changes {one_of(what)} in step {step}, and nothing is promised to notice"
+        found.append(Comparable(until, why, None if what == "batch" else until + 1))
+    return found
+
+
+def corruption_reasons(faults: Sequence[Scheduled]) -> tuple[str, ...]:
+    """What is promised of each."""
+    return tuple(
+        f"fault {one.fault.id} changes {one_of(what_of(one.fault))} of its ranks in step {one.moment.earliest.step} "
+        "and "
+        "reports "
+        "nothing. No mechanism is promised to find that, so none may act, and what is computed from then on is "
+        "compared "
+        "with nothing"
+        for one in faults
+        if one.effect == SILENT
+    )
+
+
+def check_corruption(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """Note corruption that cannot be made, that cannot be shown, or of which it is not known what comes of it."""
+    silent = [fault for fault in faults if fault.effect == SILENT]
+    for fault in silent:
+        _check_place(scenario, fault, traits, problems)
+        if stays(fault.fault):
+            _check_alone(fault, faults, problems)
+    calling = [fault for fault in faults if fault.lethal or fault.raised or fault.repaired_by is not None]
+    if silent and not calling and scenario.expect.mechanism != "none":
+        problems.add(
+            f"{silent[0].path}.kind",
+            f"nothing is promised to notice fault {silent[0].fault.id!r}: the job trains on with wrong values, and a "
+            "pass "
+            "means just that",
+            text=silent[0].fault.kind,
+            hint="write expect.mechanism: none if that is what the scenario wants to prove",
+        )
+
+
+def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    what, path = what_of(fault.fault), fault.path
+    trigger = fault.fault.trigger
+    if what not in traits.alters:
+        can = f"; what can be changed there: {', '.join(sorted(traits.alters))}" if traits.alters else ""
+        problems.add(
+            f"{path}.kind",
+            f"in a job of kind {scenario.job.kind!r} nothing can change {one_of(what)}{can}",
+            text=fault.fault.kind,
+            hint="use kind plain",
+        )
+    if not trigger.keys() <= {"step", "phase"}:
+        message = f"fault {fault.fault.id!r} must come at one step, or it is not known what can still be compared"
+        problems.add(f"{path}.trigger", message, text=", ".join(trigger), hint="write step and phase, nothing else")
+        return
+    if what in PLACES and trigger.get("phase") != PLACES[what]:
+        problems.add(
+            f"{path}.trigger",
+            f"{one_of(what)} is changed at {PLACES[what]} of a step, not at {trigger.get('phase')}",
+            text=str(trigger.get("phase")),
+            hint=f"write phase: {PLACES[what]}",
+        )
+    if fault.moment.earliest.step < 2:
+        problems.add(
+            f"{path}.trigger.step",
+            f"fault {fault.fault.id!r} comes in step 1, so nothing is left that shows the job to be that of the "
+            "baseline",
+            text=1,
+            hint="use a step from 2",
+        )
+    if scenario.baseline == "none":
+        problems.add(
+            f"{path}.kind",
+            f"whether fault {fault.fault.id!r} is felt shows against the fault-free run only, but baseline is none "
+            f"({problems.where('baseline')})",
+            text=fault.fault.kind,
+            hint="set baseline: auto",
+        )
+    if scenario.job.tre is not None:
+        problems.add(
+            "job.tre",
+            f"whether fault {fault.fault.id!r} ({problems.where(path)}) drives the global norm over the threshold is "
+            "not "
+            "planned",
+            hint="remove job.tre, or use the fault kind spike",
+        )
+    if "parameter" in fault.fault.parameters and what != "weight":
+        message = f"parameter names a weight, but {one_of(what)} is changed: it is one flat array"
+        problems.add(f"{path}.parameters.parameter", message, hint="leave it out, or write where: weight")
+
+
+def _check_alone(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Of ranks that no longer agree it is not known whose state is copied or saved."""
+    for other in faults:
+        if other is not fault and other.effect not in ("none", SILENT):
+            problems.add(
+                f"{other.path}.kind",
+                f"after fault {fault.fault.id!r} ({problems.where(fault.path)}) the ranks of a replica group do not "
+                "hold "
+                f"the same weights; what fault {other.fault.id!r} makes of that is not yet planned by this version",
+                text=other.fault.kind,
+                hint="leave one of the two out, or flip a bit of a gradient",
+            )

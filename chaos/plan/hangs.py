@@ -1,0 +1,116 @@
+"""Ranks that hang: who notices, and how long a rank may come late before somebody does.
+
+A thread that waits for ever leaves its process alive and its connections open, and the SDK's heartbeat is another
+thread. So only the collective's timeout (HCCL_EXEC_TIMEOUT) finds it, on the ranks that wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.problems import Problems
+from chaos.plan.traits import JobTraits
+from chaos.scenario.fault import Fault
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from chaos.plan.schedule import Scheduled
+
+HANG = "hang"
+"""Effect of a fault after which a rank's process lives, and its training does not go on."""
+
+SLOW = "slow-rank"
+"""The kind that makes each step of a rank longer."""
+
+SECONDS = "seconds"
+"""The parameter by which a rank goes on again by itself."""
+
+HOLDS_LOCK = "hold-gil"
+"""The kind that keeps every thread of Python in the process from running, those of a heartbeat too."""
+
+DELAYS = ("hang", HOLDS_LOCK, "data-stall")
+"""Kinds by which a rank comes late by ``seconds``."""
+
+PATIENCE = 20.0
+"""Seconds that a rank may come late where the scenario has no timeout of its own: MindSpore's collectives on a CPU
+give up after 30 (MS_CPU_COMM_OP_TIMEOUT)."""
+
+
+def hang_effect(effect: str, fault: Fault) -> str:
+    """The effect of a hang that ends by itself: none. That of any other fault as it is."""
+    return "none" if effect == HANG and SECONDS in fault.parameters else effect
+
+
+def check_hangs(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """Note hangs of which nobody says when, or by whom, they are noticed, and delays that somebody would notice."""
+    for fault in faults:
+        if fault.effect == HANG:
+            _check_for_ever(scenario, fault, traits, problems)
+        elif fault.fault.kind in DELAYS:
+            _check_delay(scenario, fault, problems)
+        if fault.fault.kind == HOLDS_LOCK:
+            _check_heartbeat(scenario, fault, problems)
+
+
+def check_slowness(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note ranks that are to be slow for more steps than are left."""
+    for fault in faults:
+        steps = fault.fault.parameters.get("steps", 1)
+        left = scenario.job.steps - fault.moment.earliest.step
+        if fault.fault.kind == SLOW and isinstance(steps, int) and steps > left:
+            problems.add(
+                f"{fault.path}.parameters.steps" if "steps" in fault.fault.parameters else f"{fault.path}.trigger.step",
+                f"fault {fault.fault.id!r} slows {steps} steps down from step {fault.moment.earliest.step} on, and "
+                "behind "
+                f"them there must be one that shows the others waiting: the job trains {scenario.job.steps}",
+                text=steps,
+                hint="slow fewer steps down, or begin earlier",
+            )
+
+
+def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    if scenario.job.hccl is None and not traits.genuine:
+        problems.add(
+            f"{fault.path}.kind",
+            f"without job.hccl nothing says when the ranks that wait for {fault.fault.id!r} give up",
+            text=fault.fault.kind,
+            hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
+        )
+    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism != "RSC"]
+    if others:
+        problems.add(
+            "job.protection",
+            f"with {', '.join(others)} what becomes of a rank that hangs depends on the order in which the others give "
+            f"up ({problems.where(fault.path)}): its heartbeat goes on, and where all others report an error at once "
+            "no rank is left to save",
+            text=others[0],
+            hint="switch RSC on alone, or give the hang seconds after which it ends",
+        )
+
+
+def _check_delay(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    hccl, seconds = scenario.job.hccl, fault.fault.parameters.get(SECONDS)
+    limit = PATIENCE if hccl is None else hccl.exec_timeout * hccl.time_scale / 2
+    if isinstance(seconds, (int, float)) and seconds > limit:
+        what = "a collective on a CPU gives up after 30 s" if hccl is None else "half of job.hccl's scaled timeout"
+        problems.add(
+            f"{fault.path}.parameters.{SECONDS}",
+            f"a rank that comes {seconds:g} s late may be given up by the others; {limit:g} s is the limit ({what})",
+            text=seconds,
+            hint="make it shorter, or leave seconds out where the job is to find a rank that hangs",
+        )
+
+
+def _check_heartbeat(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    needing = [one for one in switched_on(scenario.job.protection) if one in NEEDS["MindIO"]]
+    if needing:
+        problems.add(
+            "job.protection",
+            f"{fault.fault.kind} stops all Python of its process ({problems.where(fault.path)}). The vendor's "
+            f"heartbeat is no Python and goes on, that of the stand-in stops, so with {', '.join(needing)} nothing "
+            "can be judged",
+            text=needing[0],
+            hint="use suspend for a heartbeat that stops, hang for one that goes on, or switch RSC on alone",
+        )

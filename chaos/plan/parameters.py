@@ -1,0 +1,79 @@
+"""Parameters of fault kinds: what each may be, so that a wrong one is refused before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.errors import suggest
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: a number from ``least`` to ``most``, one of ``words``, or any ``text``.
+
+    ``about`` says what it is, with its unit. ``whole``: the number has no fraction. Without a ``default`` it may be
+    left out only if it is not ``required``.
+    """
+
+    about: str
+    least: float = 0.0
+    most: float = 0.0
+    words: tuple[str, ...] = ()
+    text: bool = False
+    whole: bool = False
+    required: bool = False
+    default: float | str | None = None
+
+    @property
+    def range(self) -> str:
+        """What it may be, in words."""
+        if self.words:
+            return f"one of {', '.join(self.words)}"
+        if self.text:
+            return "a text"
+        return f"a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
+
+    def takes(self, value: Any) -> bool:
+        """Whether the value is one of it."""
+        if self.words:
+            return value in self.words
+        if self.text:
+            return isinstance(value, str) and bool(value)
+        number = isinstance(value, int) or (isinstance(value, float) and not self.whole)
+        return number and not isinstance(value, bool) and self.least <= value <= self.most
+
+
+Parameters = Mapping[str, Parameter]
+
+
+def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters], problems: Problems) -> None:
+    """Note parameters that a kind does not have, that are out of range, or that are missing.
+
+    ``known`` holds the parameters by fault kind; a kind that is not in it looks at its own.
+    """
+    for fault in faults:
+        kind, given = fault.fault.kind, fault.fault.parameters
+        if kind not in known:
+            continue
+        path = f"{fault.path}.parameters"
+        for name, value in given.items():
+            one = known[kind].get(name)
+            if one is None:
+                hint = suggest(name, known[kind]) or f"it has: {', '.join(known[kind]) or 'none'}"
+                problems.add(f"{path}.{name}", f"a {kind} has no parameter {name!r}", text=name, hint=hint)
+            elif not one.takes(value):
+                message = f"{name} of a {kind} is {one.range}, not {value!r}"
+                problems.add(f"{path}.{name}", message, text=value, hint=one.about)
+        for name, one in known[kind].items():
+            if one.required and name not in given:
+                message = f"fault {fault.fault.id!r} does not say {name}: {one.about}"
+                problems.add(fault.path, message, text=kind, hint=f"write parameters: {{{name}: …}}, {one.range}")
+
+
+def value_of(parameters: Mapping[str, Any], known: Parameters, name: str) -> Any:
+    """What a fault's parameter is: as the scenario gives it, or its default."""
+    return parameters.get(name, known[name].default)

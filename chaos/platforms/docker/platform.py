@@ -1,0 +1,331 @@
+"""The nodes of a run as containers of one engine, on a network of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import chaos
+from chaos.history.clock import Clock
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.docker.engine import (
+    IMAGE_LABEL,
+    NODE_LABEL,
+    RUN_LABEL,
+    address_of,
+    connect,
+    engine_errors,
+    node_container,
+    state_of,
+    take_away,
+)
+from chaos.platforms.docker.image import borrowed, outermost
+from chaos.platforms.docker.transport import ExecTransport
+from chaos.platforms.hand.bundle import BUNDLE, write_bundle
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.scenario.docker import Docker
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+    from docker.models.networks import Network
+
+_SHARED_MEMORY = 1 << 30
+_KEEPER = (
+    "import signal, sys\n"
+    "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    "signal.signal(signal.SIGTERM, lambda *_: sys.exit())\n"
+    "while True: signal.pause()\n"
+)
+"""The first process of a container: keeps it, reaps whatever is left to it, and ends when the container is stopped."""
+
+
+class DockerPlatform:
+    """Makes nodes of containers."""
+
+    name = "docker"
+    carries = frozenset({"process", "agent", "files", "node"})
+    needs: tuple[str, ...] = ("docker",)
+
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """Probes that must succeed: an engine where DOCKER_HOST says, unless the scenario names another one."""
+        told = scenario.cluster.docker
+        return () if told is not None and told.engine is not None else self.needs
+
+    def simulated(self, nodes: int) -> str | None:
+        """They share the engine's host."""
+        return f"{nodes} node{'s' if nodes > 1 else ''}: containers on the host of one Docker engine"
+
+    def open(self, site: Site) -> DockerNodes:
+        """Make the network and the containers, and start a hand in each."""
+        settings = _settings(site)
+        client = connect(settings.engine)
+        arguments = {"platform": self.name, "engine": address_of(settings.engine), "python": _python(site, settings)}
+        site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, "remove the run's containers and network"))
+        nodes = DockerNodes(site, settings, client)
+        try:
+            nodes.make()
+            nodes.ready()
+        except BaseException:
+            nodes.close()
+            raise
+        return nodes
+
+    def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
+        """Remove what carries the run's label."""
+        del clock
+        client = connect(str(arguments["engine"]))
+        try:
+            with engine_errors("what the run has made in the Docker engine cannot be removed"):
+                done = take_away(client, token)
+        finally:
+            client.close()
+        return f"removed {', '.join(done)}" if done else "there is nothing of the run in the Docker engine"
+
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
+        """Another hand in the node's container."""
+        client = connect(str(arguments["engine"]))
+        container = node_container(client, token, node)
+        if container is None or container.status != "running":
+            return None
+        private = str(container.labels[_PRIVATE_LABEL])
+        return HandClient(ExecTransport(container, _hand(str(arguments["python"]), private)), node, token)
+
+    def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
+        """Put back what a fault has done to a node, in another process than the one that did it."""
+        client = connect(str(arguments["engine"]))
+        try:
+            container = node_container(client, token, node)
+            if container is None:
+                return f"node {node} is no more"
+            network = client.networks.get(network_name(token)) if what == "connect" else None
+            return _restore(container, network, node, what)
+        finally:
+            client.close()
+
+
+_PRIVATE_LABEL = "chaos.private"
+
+
+@dataclass
+class DockerNode:
+    """A container as a node."""
+
+    number: int
+    address: str
+    private: Path
+    container: Container
+    network: Network
+    hand: HandClient
+    known: NodeState = field(default="running", init=False)
+
+    def state(self) -> NodeState:
+        """What the engine says."""
+        with engine_errors(f"node {self.number}"):
+            said = str(state_of(self.container)["Status"])
+        return "running" if said == "running" else "frozen" if said == "paused" else "gone"
+
+    def ended(self) -> ExitStatus:
+        """The kernel ends every process of a PID namespace with SIGKILL when its first one ends (pid_namespaces(7))."""
+        return ExitStatus(signal=9)
+
+    # What faults do to it.
+
+    def shown(self) -> dict[str, Any]:
+        """What the engine says of it, as evidence."""
+        with engine_errors(f"node {self.number}"):
+            state = state_of(self.container)
+            joined = self.container.attrs["NetworkSettings"]["Networks"]
+        return {
+            "container": self.container.short_id,
+            "status": state["Status"],
+            "exit_code": state["ExitCode"],
+            "oom_killed": state["OOMKilled"],
+            "connected": self.network.name in joined,
+        }
+
+    def kill(self) -> None:
+        """End its first process with SIGKILL, and so all."""
+        with engine_errors(f"node {self.number} cannot be killed"):
+            self.container.kill("SIGKILL")
+        self.known = "gone"
+
+    def pause(self) -> None:
+        """Freeze every process of it."""
+        self.known = "frozen"
+        with engine_errors(f"node {self.number} cannot be paused"):
+            self.container.pause()
+
+    def disconnect(self) -> None:
+        """Take it off the job's network."""
+        with engine_errors(f"node {self.number} cannot be disconnected"):
+            self.network.disconnect(self.container, force=True)
+
+    def restore(self, what: str) -> str:
+        """Undo ``pause`` (``unpause``) or ``disconnect`` (``connect``)."""
+        done = _restore(self.container, self.network, self.number, what)
+        if what == "unpause" and self.state() == "running":
+            self.known = "running"
+        return done
+
+
+class DockerNodes:
+    """The nodes of one run."""
+
+    def __init__(self, site: Site, settings: Docker, client: DockerClient) -> None:
+        self._site = site
+        self._settings = settings
+        self._client = client
+        self._network: Network | None = None
+        self._containers: list[Container] = []
+        self._nodes: dict[int, DockerNode] = {}
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the ranks."""
+        return Path(_python(self._site, self._settings))
+
+    def make(self) -> None:
+        """Make the network and the containers; nothing of the job runs yet."""
+        site = self._site
+        write_bundle(site.private)
+        name = network_name(site.token)
+        with engine_errors("the run's network cannot be made"):
+            self._network = self._client.networks.create(
+                name, driver="bridge", internal=True, labels={RUN_LABEL: site.token}
+            )
+        mounts = self._mounts()
+        for number in range(site.nodes):
+            with engine_errors(f"node {number} cannot be made of image {self._settings.image}"):
+                self._containers.append(
+                    self._client.containers.create(
+                        self._settings.image,
+                        [str(self.python), "-I", "-c", _KEEPER],
+                        name=f"{name}-{number}",
+                        hostname=f"node-{number}",
+                        network=name,
+                        mounts=mounts,
+                        user=f"{os.geteuid()}:{os.getegid()}",
+                        shm_size=_SHARED_MEMORY,
+                        labels={
+                            RUN_LABEL: site.token,
+                            NODE_LABEL: str(number),
+                            _PRIVATE_LABEL: str(site.private),
+                        },
+                    )
+                )
+
+    def ready(self) -> Sequence[DockerNode]:
+        """All nodes, each running and with a hand that answers; one that a fault has ended is started again."""
+        for number, container in enumerate(self._containers):
+            node = self._nodes.get(number)
+            if node is None or node.hand.lost is not None or node.state() != "running":
+                self._nodes[number] = self._started(number, container)
+            else:
+                node.address = self._address(container)
+        return self.all()
+
+    def all(self) -> Sequence[DockerNode]:
+        """All nodes as they are."""
+        return [self._nodes[number] for number in sorted(self._nodes)]
+
+    def close(self) -> None:
+        """Let go of the hands."""
+        for node in self._nodes.values():
+            node.hand.close()
+        self._client.close()
+
+    def __enter__(self) -> DockerNodes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _started(self, number: int, container: Container) -> DockerNode:
+        site, network = self._site, self._network
+        assert network is not None
+        before = self._nodes.get(number)
+        if before is not None:
+            before.hand.close()
+        with engine_errors(f"node {number} cannot be started"):
+            container.reload()
+            if container.status == "paused":
+                container.unpause()
+            container.start()
+        address = self._address(container)
+        transport = ExecTransport(container, _hand(str(self.python), str(site.private)))
+        hand = HandClient(transport, number, site.token, site.visitors)
+        return DockerNode(number, address, site.private / f"node-{number}", container, network, hand)
+
+    def _address(self, container: Container) -> str:
+        """Its address on the run's network, which it is connected to again where it is not: it may be another one."""
+        assert self._network is not None
+        with engine_errors(f"{container.name} is not on the network of the run"):
+            container.reload()
+            if self._network.name not in container.attrs["NetworkSettings"]["Networks"]:
+                self._network.connect(container)
+                container.reload()
+            return str(container.attrs["NetworkSettings"]["Networks"][self._network.name]["IPAddress"])
+
+    def _mounts(self) -> list[Any]:
+        """The run's directories, and what its job reads, at the paths that they have here."""
+        from docker.types import Mount
+
+        site = self._site
+        writable = outermost((site.run_dir, site.private, *site.writable))
+        wanted = [*site.readable, *map(Path, self._settings.readable), Path(chaos.__file__).parent]
+        with engine_errors(f"there is no image {self._settings.image}: make one with chaos image"):
+            image = self._client.images.get(self._settings.image)
+        if image.labels.get(IMAGE_LABEL) == "skeleton":
+            wanted += borrowed()
+        readable = [path for path in outermost(wanted) if path not in writable]
+        for path in readable:
+            if not path.exists():
+                raise PlatformError(f"cluster.docker.readable: there is no {path} on this host")
+        return [
+            *(Mount(str(path), str(path), type="bind", read_only=True) for path in readable),
+            *(Mount(str(path), str(path), type="bind") for path in writable),
+        ]
+
+
+def network_name(token: str) -> str:
+    """Name of a run's network; its containers have it with their node's number."""
+    return f"chaos-{token[-16:]}"
+
+
+def _settings(site: Site) -> Docker:
+    return site.settings if isinstance(site.settings, Docker) else Docker()
+
+
+def _python(site: Site, settings: Docker) -> str:
+    return settings.python or str(site.python)
+
+
+def _hand(python: str, private: str) -> tuple[str, ...]:
+    return (python, "-I", str(Path(private) / BUNDLE))
+
+
+def _restore(container: Container, network: Network | None, node: int, what: str) -> str:
+    with engine_errors(f"node {node}: {what}"):
+        container.reload()
+        if what == "unpause":
+            if container.status != "paused":
+                return f"node {node} is not paused"
+            container.unpause()
+            return f"node {node} goes on"
+        if what == "connect" and network is not None:
+            if network.name in container.attrs["NetworkSettings"]["Networks"]:
+                return f"node {node} is on the network"
+            network.connect(container)
+            return f"node {node} is on the network again"
+    raise PlatformError(f"node {node}: there is no way to {what} it")

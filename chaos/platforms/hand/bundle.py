@@ -1,0 +1,54 @@
+"""The hand as one file that any Python from 3.9 on can run: ``python hand.pyz``."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2]
+MODULES = (
+    "agent/unproven.py",
+    "history/clock.py",
+    "platforms/base.py",
+    "platforms/children.py",
+    "platforms/ending.py",
+    "platforms/find.py",
+    "platforms/hand/listening.py",
+    "platforms/hand/program.py",
+    "platforms/hand/wire.py",
+    "platforms/local.py",
+    "platforms/masking.py",
+    "platforms/pidfd.py",
+    "platforms/process.py",
+    "platforms/procfs.py",
+)
+"""Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
+
+BUNDLE = "hand.pyz"
+"""Name of the file in a run's private directory."""
+
+_MAIN = "from chaos.platforms.hand.program import main\n\nmain()\n"
+_BEGINNING_OF_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+@cache
+def bundle() -> bytes:
+    """The bundle, the same bytes for the same sources."""
+    packages = sorted({parent for name in MODULES for parent in Path("chaos", name).parents if parent.name})
+    files = {str(package / "__init__.py"): b"" for package in packages}
+    files |= {f"chaos/{name}": (_PACKAGE / name).read_bytes() for name in MODULES}
+    files["__main__.py"] = _MAIN.encode()
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, _BEGINNING_OF_TIME), content, zipfile.ZIP_DEFLATED)
+    return whole.getvalue()
+
+
+def write_bundle(private: Path) -> Path:
+    """Write the bundle to a run's private directory."""
+    path = private / BUNDLE
+    path.write_bytes(bundle())
+    return path

@@ -1,0 +1,331 @@
+"""The harness's side of a hand: typed calls, each with a deadline that has a name."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from chaos.history.clock import Clock
+from chaos.history.host_clock import Offset, measure_offset
+from chaos.platforms.base import LaunchSpec, PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.ending import Ended
+from chaos.platforms.find import FoundProcess
+from chaos.platforms.hand.transport import Transport
+from chaos.platforms.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
+from chaos.platforms.process import (
+    NoSuchProcess,
+    ProcessIdentity,
+    RefusedProcess,
+    State,
+    WrongProcess,
+)
+from chaos.platforms.procfs import Signals
+
+HELLO_SECONDS = 30.0
+CALL_SECONDS = 30.0
+_ERRORS: Mapping[str, type[Exception]] = {
+    "NoSuchProcess": NoSuchProcess,
+    "WrongProcess": WrongProcess,
+    "RefusedProcess": RefusedProcess,
+    "PermissionError": PermissionError,
+}
+
+
+class HandLost(PlatformError):
+    """The hand on a node has ended, or does not answer: nothing is known about that node through it any more."""
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """Who a hand said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node."""
+
+    pid: int
+    uid: int
+    host: str
+    boot: str
+    python: str
+
+
+class Visitors(Protocol):
+    """Who hears the agents that call a hand's socket (:class:`chaos.run.channel.Channel`)."""
+
+    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
+        """Somebody has called. ``pid`` and ``uid`` are the word of that node's kernel."""
+
+
+class Visit(Protocol):
+    """One caller."""
+
+    def hear(self, line: bytes) -> bool:
+        """It has said a line; False when nothing more of it is heard."""
+
+    def end(self) -> None:
+        """It has gone."""
+
+
+class HandClient:
+    """A hand at the other end of ``transport``. Its methods may be called from several threads.
+
+    Every method raises HandLost when the hand has ended or does not answer in time, and PlatformError for what it
+    refuses; those about processes also raise what :mod:`chaos.platforms.process` does.
+    """
+
+    def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
+        """Wait for its hello, and tell it the run. Raises HandLost, with ``transport`` closed."""
+        self.node = node
+        self._transport = transport
+        self._writer = Writer(transport.write)
+        self._visitors = visitors
+        self._visits: dict[int, Visit] = {}
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._hello: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closing = False
+        self.lost: str | None = None
+        self._reader = threading.Thread(target=self._read, name=f"hand-{node}", daemon=True)
+        self._reader.start()
+        try:
+            self.introduction = self._introduced()
+            self._call("begin", run=run)
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"hand on node {self.node}"
+
+    # The run's places on the node.
+
+    def place(self, path: str, files: Mapping[str, str]) -> None:
+        """Make a private directory with these files there, or replace files in one that this run has made."""
+        self._call("place", path=path, files=dict(files))
+
+    def remove(self, path: str) -> bool:
+        """Remove a private directory that this run has made there; False when there is none."""
+        return bool(self._call("remove", path=path))
+
+    def open_roots(self, paths: Sequence[str]) -> None:
+        """Let files below these directories be listed and read."""
+        self._call("open_roots", paths=list(paths))
+
+    def files(self, path: str) -> dict[str, tuple[int, int]]:
+        """The plain files below a directory, each with its size (bytes) and time of change (ns)."""
+        return {one["path"]: (one["size"], one["changed"]) for one in self._call("files", path=path)}
+
+    def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
+        """A piece of a file, of at most 1 MiB; empty at its end."""
+        return base64.b64decode(self._call("read", path=path, offset=offset, size=size))
+
+    # Agents.
+
+    def listen(self, path: str) -> None:
+        """Let the hand listen for that node's agents on a Unix socket in a private directory of the run."""
+        self._call("listen", path=path)
+
+    def answer(self, caller: int, line: str) -> None:
+        """Answer an agent; does nothing when the hand has gone."""
+        self._post("answer", caller=caller, line=line)
+
+    def hang_up(self, caller: int) -> None:
+        """End an agent's connection; does nothing when the hand has gone."""
+        self._post("hang_up", caller=caller)
+
+    # Jobs.
+
+    def start(self, spec: LaunchSpec) -> ProcessIdentity:
+        """Start the node's launcher."""
+        values = self._call(
+            "start",
+            attempt=spec.attempt,
+            argv=list(spec.argv),
+            environment=dict(spec.environment),
+            cwd=str(spec.cwd),
+            log=str(spec.log),
+            cores=None if spec.cores is None else list(spec.cores),
+        )
+        return self._identity(values)
+
+    def processes(self, attempt: str) -> list[FoundProcess]:
+        """The living processes of an attempt on that node."""
+        return [self._found(one) for one in self._call("processes", attempt=attempt)]
+
+    def state(self, identity: ProcessIdentity) -> State:
+        """Whether a process runs, is stopped, is a zombie, or is gone."""
+        found: State = self._call("state", identity=asdict(identity))
+        return found
+
+    def exit_status(self, attempt: str, identity: ProcessIdentity) -> ExitStatus | None:
+        """How a process of an attempt ended; None while it runs."""
+        (status,) = self._call("exit_statuses", attempt=attempt, identities=[asdict(identity)])
+        return None if status is None else ExitStatus(status["signal"], status["code"])
+
+    def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
+        """Send a signal to a process of an attempt."""
+        self._call("signal", attempt=attempt, identity=asdict(identity), signum=int(signum))
+
+    def signals(self, identity: ProcessIdentity) -> Signals | None:
+        """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
+        told = self._call("signals", identity=asdict(identity))
+        return None if told is None else Signals(*(frozenset(told[key]) for key in ("caught", "ignored", "pending")))
+
+    def stop(self, attempt: str, grace_seconds: float) -> Ended:
+        """End all processes of an attempt."""
+        return self._ended(
+            self._call("stop", seconds=grace_seconds + CALL_SECONDS, attempt=attempt, grace_seconds=grace_seconds)
+        )
+
+    # Putting back.
+
+    def find(self) -> list[FoundProcess]:
+        """Every living process of the run on that node."""
+        return [self._found(one) for one in self._call("find")]
+
+    def resume(self, identity: ProcessIdentity) -> None:
+        """Continue a stopped process of the run."""
+        self._call("resume", identity=asdict(identity))
+
+    def end_run(self) -> Ended:
+        """End every process of the run on that node with SIGKILL."""
+        return self._ended(self._call("end_run"))
+
+    # Clocks.
+
+    def clock_offset(self, clock: Clock) -> Offset:
+        """Measure how far the node's monotonic clock is ahead of ``clock``."""
+        return measure_offset(lambda: int(self._call("clock")["mono"]), clock)
+
+    def close(self) -> None:
+        """Let the hand end. What it has started goes on."""
+        self._closing = True
+        self._transport.close()
+        if threading.current_thread() is not self._reader:
+            self._reader.join(CALL_SECONDS)
+
+    # Talking.
+
+    def _introduced(self) -> Introduction:
+        try:
+            hello = self._hello.get(timeout=HELLO_SECONDS)
+        except queue.Empty:
+            raise HandLost(f"node {self.node}: deadline 'hand' of {HELLO_SECONDS:g} s: its hand says nothing") from None
+        if "hello" not in hello:
+            raise HandLost(f"node {self.node}: its hand could not be started: {self.lost}")
+        if hello["hello"] != PROTOCOL:
+            raise HandLost(f"node {self.node}: its hand speaks protocol {hello['hello']!r}, not {PROTOCOL}")
+        try:
+            return Introduction(
+                int(hello["pid"]), int(hello["uid"]), str(hello["host"]), str(hello["boot"]), str(hello["python"])
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
+
+    def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, **arguments: Any) -> Any:
+        number = next(self._numbers)
+        mailbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        with self._lock:
+            if self.lost is not None:
+                raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+            self._waiting[number] = mailbox
+        try:
+            self._send({"number": number, "request": request, "arguments": arguments})
+            answer = mailbox.get(timeout=seconds)
+        except queue.Empty:
+            raise HandLost(
+                f"node {self.node}: deadline 'hand {request}' of {seconds:g} s: its hand does not answer"
+            ) from None
+        finally:
+            with self._lock:
+                self._waiting.pop(number, None)
+        if "lost" in answer:
+            raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+        if "error" in answer:
+            raise _ERRORS.get(str(answer["error"]), PlatformError)(f"node {self.node}: {answer.get('text')}")
+        return answer.get("result")
+
+    def _post(self, request: str, /, **arguments: Any) -> None:
+        """A request whose answer nobody waits for."""
+        if self.lost is None:
+            try:
+                self._writer.send({"number": next(self._numbers), "request": request, "arguments": arguments})
+            except OSError:
+                return  # the reader finds out why
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._writer.send(message)
+        except OSError as error:
+            self._reader.join(1.0)  # it finds out why
+            raise HandLost(f"node {self.node}: its hand was lost: {self.lost or error}") from error
+
+    def _read(self) -> None:
+        why = ""
+        try:
+            for message in messages(self._transport.read):
+                self._take(message)
+        except (NotTheProtocol, KeyError, TypeError) as error:
+            why = f"it said what no hand says: {error}"
+        except OSError as error:
+            why = str(error)
+        self._lose(why)
+
+    def _lose(self, why: str) -> None:
+        why = "it was let go" if self._closing else why or self._transport.ended()
+        with self._lock:
+            self.lost = why
+            waiting, self._waiting = list(self._waiting.values()), {}
+            visits, self._visits = list(self._visits.values()), {}
+        for mailbox in waiting:
+            mailbox.put({"lost": why})
+        self._hello.put({"lost": why})
+        for visit in visits:
+            visit.end()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "answer" in message:
+            with self._lock:
+                mailbox = self._waiting.get(message["answer"])
+            if mailbox is not None:
+                mailbox.put(message)
+        elif "hello" in message:
+            self._hello.put(message)
+        else:
+            self._take_event(message)
+
+    def _take_event(self, event: dict[str, Any]) -> None:
+        name, caller = event["event"], int(event["caller"])
+        if name == "agent.open" and self._visitors is not None:
+            self._visits[caller] = self._visitors.visit(self, caller, int(event["pid"]), int(event["uid"]))
+        elif name == "agent.line" and caller in self._visits:
+            self._visits[caller].hear(str(event["line"]).encode())
+        elif name == "agent.end" and caller in self._visits:
+            self._visits.pop(caller).end()
+
+    def _identity(self, values: Mapping[str, Any]) -> ProcessIdentity:
+        return ProcessIdentity(int(values["pid"]), int(values["start_time"]), str(values["boot"]), self.node)
+
+    def _found(self, values: Mapping[str, Any]) -> FoundProcess:
+        return FoundProcess(
+            self._identity(values["identity"]),
+            int(values["ppid"]),
+            int(values["session"]),
+            values["role"],
+            values["rank"],
+            values["attempt"],
+            tuple(map(str, values["cmdline"])),
+            values["part"],
+        )
+
+    def _ended(self, values: Mapping[str, Any]) -> Ended:
+        remaining = tuple((self._found(process), str(why)) for process, why in values["remaining"])
+        return Ended(tuple(self._found(one) for one in values["ended"]), remaining)
+
+
+Open = Callable[[int], HandClient]
+"""Starts a hand on the node of that number."""

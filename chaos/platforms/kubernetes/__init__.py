@@ -1,0 +1,1 @@
+"""Jobs in the pods of a Kubernetes cluster, with MindCluster and Volcano or without."""

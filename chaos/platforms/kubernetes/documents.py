@@ -1,0 +1,140 @@
+"""Manifests as they are written: YAML documents with the place of every value, read as Kubernetes reads them.
+
+``on`` is true there, as in YAML 1.1, so a label that is written without quotes is no text any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chaos.scenario.errors import Problem, ScenarioError
+from chaos.scenario.source import Source, read_source
+from chaos.scenario.yaml_nodes import MAX_DEPTH, explain
+
+MAX_BYTES = 1 << 20
+"""Largest file of manifests: what one object may have in a cluster."""
+
+MAX_VALUES = 50_000
+"""Most values of a file, each alias counted with everything that it stands for."""
+
+_SCALARS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp"))
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A value and where it, or its key, stands. ``data`` is a scalar, a list or a dict of placed values."""
+
+    data: Any
+    source: Source
+    line: int
+    column: int
+    text: str = ""
+
+    def plain(self) -> Any:
+        """The data without places."""
+        if isinstance(self.data, dict):
+            return {key: value.plain() for key, value in self.data.items()}
+        if isinstance(self.data, list):
+            return [one.plain() for one in self.data]
+        return self.data
+
+    def at(self, *path: str | int) -> Placed | None:
+        """The value at a path of keys and indices; None where there is none."""
+        found: Placed | None = self
+        for step in path:
+            if found is None:
+                return None
+            if isinstance(found.data, dict):
+                found = found.data.get(step)
+            elif isinstance(found.data, list) and isinstance(step, int) and step < len(found.data):
+                found = found.data[step]
+            else:
+                return None
+        return found
+
+    def items(self) -> Iterator[tuple[str, Placed]]:
+        """Keys and values of a mapping, none of anything else."""
+        yield from self.data.items() if isinstance(self.data, dict) else ()
+
+    def each(self) -> Iterator[Placed]:
+        """The values of a list, none of anything else."""
+        yield from self.data if isinstance(self.data, list) else ()
+
+    def nearest(self, *path: str | int) -> Placed:
+        """The value at a path, or the last one that there is on the way to it."""
+        found = self
+        for step in path:
+            following = found.at(step)
+            if following is None:
+                break
+            found = following
+        return found
+
+    def problem(self, message: str, hint: str = "") -> Problem:
+        """A problem with this value, which quotes its line."""
+        return self.source.problem(self.line, self.column, message, text=self.text, hint=hint)
+
+
+def read_manifests(path: Path) -> tuple[Placed, ...]:
+    """The documents of a file, in their order. Raises ScenarioError, with the place, for what is no manifest."""
+    source = read_source(path, "a manifest", MAX_BYTES)
+    reader = _Reader(source)
+    try:
+        nodes = list(yaml.compose_all(source.text, Loader=yaml.SafeLoader))
+        documents = [reader.placed(node, 0) for node in nodes if node is not None]
+    except yaml.MarkedYAMLError as error:
+        line, column, message, *hint = explain(error, source)
+        raise ScenarioError([source.problem(line, column, message, hint=hint[0] if hint else "")]) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        first = str(error).partition("\n")[0]
+        raise ScenarioError([source.problem(1, 1, f"not YAML: {first}")]) from None
+    except RecursionError:
+        raise ScenarioError([source.problem(1, 1, "nested too deeply")]) from None
+    wrong = [one for one in documents if one.data is not None and not isinstance(one.data, dict)]
+    if wrong:
+        raise ScenarioError([one.problem("a manifest is a mapping of keys to values") for one in wrong])
+    return tuple(one for one in documents if one.data is not None)
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._count = 0
+        self._constructor = yaml.constructor.SafeConstructor()
+
+    def placed(self, node: yaml.Node, depth: int, key: yaml.Node | None = None) -> Placed:
+        """The value of a node; its place is that of its key where it has one."""
+        mark = (key or node).start_mark
+        line, column = mark.line + 1, mark.column + 1
+        self._count += 1
+        if depth > MAX_DEPTH or self._count > MAX_VALUES:
+            raise ScenarioError([self._source.problem(line, column, "too deep, or too many values, to be a manifest")])
+        text = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
+        if isinstance(node, yaml.MappingNode):
+            return Placed(self._mapping(node, depth), self._source, line, column, text)
+        if isinstance(node, yaml.SequenceNode):
+            data = [self.placed(one, depth + 1) for one in node.value]
+            return Placed(data, self._source, line, column, text)
+        if node.tag not in _SCALARS:
+            raise ScenarioError([self._source.problem(line, column, f"tag {node.tag} is not read")])
+        make = self._constructor.yaml_constructors[node.tag]
+        return Placed(make(self._constructor, node), self._source, line, column, text or str(node.value))
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Placed]:
+        found: dict[str, Placed] = {}
+        for key, value in node.value:
+            mark = key.start_mark
+            if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
+                message = "a key must be plain text; merge keys are not read"
+                raise ScenarioError([self._source.problem(mark.line + 1, mark.column + 1, message)])
+            if key.value in found:
+                first = found[key.value].line
+                message = f"key '{key.value}' is written twice, first in line {first}"
+                raise ScenarioError([self._source.problem(mark.line + 1, mark.column + 1, message, text=key.value)])
+            found[key.value] = self.placed(value, depth + 1, key)
+        return found

@@ -1,0 +1,159 @@
+"""What the objects of a cluster say, as events of the history.
+
+A pod with another UID in the place of one that has gone is *rescheduled*; the same UID with a higher count of restarts
+is *restarted in place*. A process that was recovered inside its container shows in neither: there the ranks' own
+processes tell (`rank.found`), and the pod stays as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.ranks import node_number
+from chaos.platforms.kubernetes.watching import Change
+
+Fact = tuple[str, dict[str, Any]]
+"""The name of an event of the history, and its fields."""
+
+_MAX_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class PodState:
+    """A pod at one moment. ``node`` is the scenario's node, ``host`` the cluster's; ``exit`` that of its container."""
+
+    pod: str
+    uid: str
+    node: int | None
+    host: str | None
+    phase: str
+    ready: bool
+    restarts: int
+    deleting: bool
+    exit: int | None
+    reason: str | None
+
+
+def pod_state(pod: Mapping[str, Any]) -> PodState:
+    """What a pod's object says of the container that trains."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    listed: list[dict[str, Any]] = list(status.get("containerStatuses") or ())
+    own = next((one for one in listed if one.get("name") == names.CONTAINER), {})
+    ended = (own.get("state") or {}).get("terminated") or (own.get("lastState") or {}).get("terminated") or {}
+    return PodState(
+        pod=str(metadata["name"]),
+        uid=str(metadata["uid"]),
+        node=node_number(pod),
+        host=(pod.get("spec") or {}).get("nodeName"),
+        phase=str(status.get("phase") or "Unknown"),
+        ready=bool(own.get("ready")),
+        restarts=int(own.get("restartCount") or 0),
+        deleting=metadata.get("deletionTimestamp") is not None,
+        exit=ended.get("exitCode"),
+        reason=ended.get("reason") or status.get("reason"),
+    )
+
+
+class PodFacts:
+    """Follows the pods of a run. ``states`` holds those that are there, by UID."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, PodState] = {}
+        self._last: dict[int, PodState] = {}
+
+    def take(self, change: Change) -> Iterator[Fact]:
+        """The facts that a change brings."""
+        state = pod_state(change.object)
+        before = self.states.get(state.uid)
+        common = {**asdict(state), "found": change.found}
+        if change.kind == "DELETED":
+            self.states.pop(state.uid, None)
+            yield "pod.gone", common
+            return
+        self.states[state.uid] = state
+        if before == state:
+            return
+        yield "pod.state", common
+        if before is not None and state.restarts > before.restarts:
+            yield "pod.restarted", {**common, "before": before.restarts}
+        if state.node is not None:
+            last = self._last.get(state.node)
+            self._last[state.node] = state
+            if last is not None and last.uid != state.uid:
+                yield "pod.rescheduled", {**common, "before": {"pod": last.pod, "uid": last.uid, "host": last.host}}
+
+
+class ChangesOf:
+    """Follows chosen parts of objects, and tells a part when it is another than before."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, str]] = {}
+
+    def _changed(self, change: Change, parts: Mapping[str, str]) -> dict[str, str]:
+        uid = str(change.object["metadata"]["uid"])
+        before = self._seen.get(uid, {})
+        if change.kind == "DELETED":
+            self._seen.pop(uid, None)
+            return {}
+        self._seen[uid] = dict(parts)
+        return {key: value for key, value in parts.items() if before.get(key) != value}
+
+
+class PodGroupFacts(ChangesOf):
+    """Follows the annotations and the switch by which ClusterD steers a recovery."""
+
+    def take(self, change: Change) -> Iterator[Fact]:
+        """One fact for each annotation that is another than before."""
+        metadata = change.object["metadata"]
+        annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+        parts = {key: str(annotations[key]) for key in names.RECOVERY_ANNOTATIONS if key in annotations}
+        parts |= {key: str(labels[key]) for key in (names.PROCESS_RECOVER,) if key in labels}
+        parts["phase"] = str((change.object.get("status") or {}).get("phase"))
+        for key, value in self._changed(change, parts).items():
+            yield "podgroup.changed", {"podgroup": metadata["name"], "key": key, "value": value[:_MAX_TEXT]}
+
+
+class FaultConfigMapFacts(ChangesOf):
+    """Follows the ConfigMaps in which MindCluster shows faults."""
+
+    def take(self, change: Change) -> Iterator[Fact]:
+        """One fact for each entry that is another than before: its digest, and its text where it is short."""
+        metadata = change.object["metadata"]
+        name = str(metadata["name"])
+        if not name.startswith(names.FAULT_CONFIGMAPS):
+            return
+        data = {str(key): str(value) for key, value in (change.object.get("data") or {}).items()}
+        for key, value in self._changed(change, data).items():
+            digest = hashlib.sha256(value.encode()).hexdigest()
+            yield (
+                "cluster.fault",
+                {"configmap": name, "key": key, "sha256": digest, "size": len(value), "text": value[:_MAX_TEXT]},
+            )
+
+
+class EventFacts:
+    """Follows the cluster's own events about pods of the run."""
+
+    def __init__(self, pods: PodFacts) -> None:
+        self._pods = pods
+
+    def take(self, change: Change) -> Iterator[Fact]:
+        """The event, where it is about a pod that was seen."""
+        about = change.object.get("involvedObject") or {}
+        if change.kind == "DELETED" or about.get("uid") not in self._pods.states:
+            return
+        yield (
+            "cluster.event",
+            {
+                "pod": about.get("name"),
+                "uid": about.get("uid"),
+                "type": change.object.get("type"),
+                "reason": change.object.get("reason"),
+                "message": str(change.object.get("message"))[:_MAX_TEXT],
+                "count": change.object.get("count"),
+            },
+        )

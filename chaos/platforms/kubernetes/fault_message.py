@@ -1,0 +1,74 @@
+"""A public fault on its way: sent in a ConfigMap of the run, looked for in ClusterD's statistics, recovered.
+
+Source: ``clusterd/pkg/application/statistics/fault.go`` and ``clusterd/pkg/domain/publicfault`` (August 2026):
+ClusterD lists the public faults that it holds in the ConfigMap ``statistic-fault-info``, by node, with their ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.public_fault import PublicFault, configmap
+from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
+from chaos.platforms.kubernetes.resources import CONFIGMAP
+from chaos.strict_json import parse
+
+STATISTICS, STATISTICS_KEY = "statistic-fault-info", "PublicFaults"
+
+
+def name_of(run: str, fault: str, host: str) -> str:
+    """The name of the ConfigMap that carries a fault."""
+    return f"chaos-fault-{hashlib.sha256(f'{run} {fault} {host}'.encode()).hexdigest()[:16]}"
+
+
+def send(own: Own, fault: str, host: str, message: PublicFault) -> None:
+    """Send a message that the fault occurs. Raises ApiError, InvalidPublicFault."""
+    own.create(configmap(name_of(own.run, fault, host), own.namespace, {}, message))
+
+
+def is_listed(api: Api, host: str, fault_id: str) -> bool:
+    """Whether ClusterD holds that fault of that node. Raises ApiError."""
+    for namespace in CLUSTER_NAMESPACES:
+        try:
+            found = api.request("get", CONFIGMAP.path(namespace, STATISTICS))
+        except ApiError as error:
+            if error.status == 404:
+                continue
+            raise
+        try:
+            listed: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
+        except ValueError:
+            continue
+        held = listed.get(host) if isinstance(listed, dict) else None
+        if any(isinstance(one, dict) and fault_id in one.values() for one in held or ()):
+            return True
+    return False
+
+
+def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
+    """Tell ClusterD that the fault has recovered; the id of the fault, None when none was ever sent.
+
+    The message that was sent is what it is made of, so that both are of one fault. Raises ApiError, ValueError.
+    """
+    found = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    if found is None:
+        return None
+    sent = PublicFault.model_validate_json(found.object["data"][names.PUBLIC_FAULT_KEY])
+    faults = tuple(one.model_copy(update={"assertion": "recover"}) for one in sent.faults)
+    identity = f"{sent.id.removesuffix('.occur')}.recover"[-128:]
+    message = sent.model_copy(update={"id": identity, "timestamp": now_ms, "faults": faults})
+    text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))
+    own.replace_data(found, {names.PUBLIC_FAULT_KEY: text})
+    return sent.faults[0].faultId
+
+
+def forget(own: Own, fault: str, host: str) -> None:
+    """Take the ConfigMap away, when ClusterD has heeded what it said last."""
+    found = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    if found is not None:
+        own.delete(found)

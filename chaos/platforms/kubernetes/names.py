@@ -1,0 +1,71 @@
+"""What MindCluster, Volcano and this harness call things in a cluster.
+
+Source of MindCluster's names, where nothing else is said: its sources and documents of August 2026 (branch master,
+26.1), ``ascend-common/api/consts.go``, ``clusterd/pkg/common/constant`` and the page on the keys of a job's YAML.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "chaos-ascend.io"
+RUN_LABEL: Final = f"{PREFIX}/run"
+"""Everything that a run makes carries its identity here, and nothing without it is ever changed."""
+
+NODE_LABEL: Final = f"{PREFIX}/node"
+"""Number of the scenario's node that a pod is."""
+
+HELD_ANNOTATION: Final = f"{PREFIX}/held-by"
+"""On a cluster's node that a fault has changed: the run that has to put it back."""
+
+CONTAINER: Final = "ascend"
+"""The container that trains: Ascend Operator knows it by this name only."""
+
+MINDSPORE: Final = "mindspore"
+FRAMEWORK: Final = "framework"
+RANK_INDEX: Final = "hccl/rankIndex"
+"""Annotation of a pod: which of the job's pods it is."""
+
+RECOVER_STRATEGY: Final = "recover-strategy"
+PROCESS_RECOVER: Final = "process-recover-enable"
+POD_RESCHEDULING: Final = "pod-rescheduling"
+FAULT_SCHEDULING: Final = "fault-scheduling"
+FAULT_RETRY_TIMES: Final = "fault-retry-times"
+SUB_HEALTHY: Final = "subHealthyStrategy"
+WAIT_RESCHEDULE: Final = "wait-reschedule-timeout"
+RECOVER_POLICY: Final = "huawei.com/recover_policy_path"
+
+STRATEGIES: Final = ("retry", "recover", "recover-in-place", "elastic-training", "dump", "exit")
+PROCESS_LEVEL: Final = ("retry", "recover", "recover-in-place")
+"""Strategies that keep processes, and need ``fault-scheduling: grace`` and ``fault-retry-times``."""
+
+TASKD_PORT: Final = 9601
+TTP_PORT: Final = 8000
+
+RANK_TABLE_PREFIX: Final = "rings-config-"
+RANK_TABLE_KEY: Final = "hccl.json"
+RESET_PREFIX: Final = "reset-config-"
+
+PUBLIC_FAULT_LABEL: Final = "mc-consumer-publicfault"
+PUBLIC_FAULT_KEY: Final = "PublicFault"
+
+RECOVERY_ANNOTATIONS: Final = (
+    "ProcessRecoverStrategy",
+    "ProcessConfirmFault",
+    "ProcessResultFault",
+    "ProcessRecoverStatus",
+)
+"""Annotations of a PodGroup by which ClusterD steers a recovery."""
+
+FAULT_CONFIGMAPS: Final = (
+    "cluster-info-device-",
+    "cluster-info-node-cm",
+    "cluster-info-switch-",
+    "job-reschedule-reason",
+    "mindx-dl-deviceinfo-",
+    "mindx-dl-nodeinfo-",
+    "statistic-fault-info",
+    "reset-config-",
+    "fault-job-info",
+)
+"""Names, or beginnings of names, of the ConfigMaps in which MindCluster shows faults and what it does about them."""

@@ -1,0 +1,210 @@
+"""The one place through which a run reaches into a cluster: objects of its namespace with its label, and no others.
+
+A node of the cluster is no run's own. One may be changed only if the scenario names it, and is marked with the run
+that has to put it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import MERGE, STRATEGIC, Api, ApiError
+from chaos.platforms.kubernetes.resources import (
+    CONFIGMAP,
+    NODE,
+    POD,
+    WORKLOADS,
+    Resource,
+    resource_of,
+)
+from chaos.platforms.kubernetes.workload import Manifest
+
+_PAGE = "500"
+
+
+class NotOurs(PlatformError):
+    """The object is not the run's, so it is not touched."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object of the run: which one it is, and what it was when it was looked at."""
+
+    resource: Resource
+    name: str
+    uid: str
+    object: Mapping[str, Any]
+
+
+class Own:
+    """What one run may do in a cluster. All methods raise ApiError, and NotOurs for what is not the run's."""
+
+    def __init__(self, api: Api, namespace: str, run: str, nodes: Sequence[str] = ()) -> None:
+        """``run`` is the run's identity, ``nodes`` the nodes of the cluster that its scenario names."""
+        self.api = api
+        self.namespace = namespace
+        self.run = run
+        self._nodes = frozenset(nodes)
+
+    # Objects of the run.
+
+    def find(self, resource: Resource, name: str) -> Found | None:
+        """The object of that name; None when there is none. Raises NotOurs when it is another's."""
+        try:
+            found = self.api.request("get", resource.path(self.namespace, name))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        return self._ours(resource, found)
+
+    def list(self, resource: Resource, **labels: str) -> Iterator[Found]:
+        """Every object of the run, of this kind. None where the cluster does not know the kind."""
+        wanted = {names.RUN_LABEL: self.run, **labels}
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in wanted.items()), "limit": _PAGE}
+        while True:
+            try:
+                page = self.api.request("get", resource.path(self.namespace), query=query)
+            except ApiError as error:
+                if error.status == 404:
+                    return
+                raise
+            for one in page.get("items") or ():
+                yield self._ours(resource, one)
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return
+            query = {**query, "continue": more}
+
+    def create(self, manifest: Manifest) -> Found:
+        """Make an object. It must be of the run's namespace, and carries the run's label."""
+        resource = resource_of(manifest)
+        metadata = manifest.get("metadata") or {}
+        if resource is None or not resource.namespaced:
+            raise NotOurs(f"a run makes no {manifest.get('kind')} of {manifest.get('apiVersion')}")
+        if metadata.get("namespace", self.namespace) != self.namespace:
+            raise NotOurs(f"{manifest.get('kind')} {metadata.get('name')} is for namespace {metadata['namespace']}")
+        labels = {**(metadata.get("labels") or {}), names.RUN_LABEL: self.run}
+        marked = {**manifest, "metadata": {**metadata, "namespace": self.namespace, "labels": labels}}
+        return self._ours(resource, self.api.request("post", resource.path(self.namespace), marked))
+
+    def replace_data(self, found: Found, data: Mapping[str, str]) -> Found:
+        """Give a ConfigMap of the run other data."""
+        body = {"metadata": {"uid": found.uid}, "data": dict(data)}
+        return self._ours(found.resource, self.api.request("patch", self._path(found), body, content_type=MERGE))
+
+    def delete(self, found: Found, *, grace_seconds: int | None = None) -> bool:
+        """Delete this very object, and no other that has its name meanwhile; False when it has gone already."""
+        body: Manifest = {"preconditions": {"uid": found.uid}, "propagationPolicy": "Background"}
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
+        return self._gone_is_fine("delete", self._path(found), body)
+
+    def evict(self, pod: Found) -> bool:
+        """Evict this very pod, as a drain does; False when it has gone already. Disruption budgets may refuse it."""
+        self._check(pod, POD)
+        for version in ("policy/v1", "policy/v1beta1"):  # v1beta1 until 1.21, v1 alone from 1.25 on
+            body = {
+                "apiVersion": version,
+                "kind": "Eviction",
+                "metadata": {"name": pod.name, "namespace": self.namespace},
+                "deleteOptions": {"preconditions": {"uid": pod.uid}},
+            }
+            try:
+                return self._gone_is_fine("post", POD.path(self.namespace, pod.name, "eviction"), body)
+            except ApiError as error:
+                if version != "policy/v1" or error.status not in (400, 415):
+                    raise
+        raise AssertionError
+
+    def attach(self, pod: Found, argv: Sequence[str]) -> Any:
+        """Run a program in the pod's container. Another pod of the same name is found out before, not during it."""
+        self._check(pod, POD)
+        now = self.find(POD, pod.name)
+        if now is None or now.uid != pod.uid:
+            raise NotOurs(f"pod {pod.name} is another one than the one that was meant")
+        return self.api.attach(self.namespace, pod.name, names.CONTAINER, argv)
+
+    def take_away(self, workload: str) -> tuple[str, ...]:
+        """Delete everything in the namespace that carries the run's label; what was deleted, in words.
+
+        ``workload`` is what its job was submitted as. Other kinds of jobs it may have no right to see.
+        """
+        told = []
+        for resource in (WORKLOADS[workload], POD, CONFIGMAP):
+            for found in self.list(resource):
+                if found.object["metadata"].get("deletionTimestamp") is None and self.delete(found):
+                    told.append(f"{resource.kind} {found.name}")
+        return tuple(told)
+
+    # Nodes of the cluster.
+
+    def node(self, name: str) -> Manifest:
+        """A node as it is. Raises NotOurs for one that the scenario does not name."""
+        self._check_node(name)
+        return self.api.request("get", NODE.path(name=name))
+
+    def hold_node(self, name: str, change: Manifest) -> None:
+        """Mark a node with the run, and change it. Raises NotOurs where another run holds it."""
+        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
+        if held not in (None, self.run):
+            raise NotOurs(f"node {name} is held by run {held}, which has to put it back first")
+        mark = {"metadata": {"annotations": {names.HELD_ANNOTATION: self.run}}}
+        self.api.request("patch", NODE.path(name=name), {**change, **mark}, content_type=MERGE)
+
+    def release_node(self, name: str, change: Manifest) -> bool:
+        """Change a node back and take the mark away; False when the run does not hold it."""
+        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
+        if held != self.run:
+            return False
+        mark = {"metadata": {"annotations": {names.HELD_ANNOTATION: None}}}
+        self.api.request("patch", NODE.path(name=name), {**change, **mark}, content_type=MERGE)
+        return True
+
+    def report_node(self, name: str, condition: Manifest) -> None:
+        """Write a condition into the status of a node that the run holds."""
+        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
+        if held != self.run:
+            raise NotOurs(f"node {name} is not held by this run")
+        body = {"status": {"conditions": [condition]}}
+        self.api.request("patch", NODE.path(name=name, subresource="status"), body, content_type=STRATEGIC)
+
+    # The guard.
+
+    def _ours(self, resource: Resource, found: Mapping[str, Any]) -> Found:
+        metadata = found.get("metadata") or {}
+        name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
+        if metadata.get("namespace") != self.namespace:
+            raise NotOurs(f"{resource.kind} {name} is in namespace {metadata.get('namespace')}, not {self.namespace}")
+        if (metadata.get("labels") or {}).get(names.RUN_LABEL) != self.run:
+            raise NotOurs(f"{resource.kind} {name} does not carry this run's label {names.RUN_LABEL}; left alone")
+        if not uid:
+            raise NotOurs(f"{resource.kind} {name} has no identity (uid)")
+        return Found(resource, name, uid, found)
+
+    def _check(self, found: Found, resource: Resource) -> None:
+        if found.resource != resource:
+            raise NotOurs(f"{found.resource.kind} {found.name} is no {resource.kind}")
+        self._ours(found.resource, found.object)
+
+    def _path(self, found: Found) -> str:
+        self._ours(found.resource, found.object)
+        return found.resource.path(self.namespace, found.name)
+
+    def _check_node(self, name: str) -> None:
+        if name not in self._nodes:
+            raise NotOurs(f"node {name} is not among cluster.kubernetes.nodes, so it is not touched")
+
+    def _gone_is_fine(self, method: str, path: str, body: Manifest) -> bool:
+        """False when the object has gone, or when another one has its name (the API's conflict of identities)."""
+        try:
+            self.api.request(method, path, body)
+        except ApiError as error:
+            if error.status in (404, 409):
+                return False
+            raise
+        return True

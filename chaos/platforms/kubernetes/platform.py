@@ -1,0 +1,277 @@
+"""The platform kubernetes: a node of the scenario is a pod, and in each pod a hand acts for the harness."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from chaos.history.clock import Clock
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import ApiError, connect
+from chaos.platforms.kubernetes.facts import PodState, pod_state
+from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.pods import Pods, why_not
+from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.transport import ExecTransport, hand_argv
+from chaos.platforms.kubernetes.workload import Named, manifests
+from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.scenario.kubernetes import Kubernetes
+
+START_SECONDS = 300.0
+GONE_SECONDS = 120.0
+_LOOK_SECONDS = 0.2
+_LONGEST_PRIVATE = 80
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_SIGKILL = 9
+
+
+def label_of(token: str) -> str:
+    """The run's identity as a label's value: itself where it may be one, else a digest of it."""
+    return token if _LABEL.fullmatch(token) else f"sha256-{hashlib.sha256(token.encode()).hexdigest()[:40]}"
+
+
+class KubernetesPlatform:
+    """Makes the pods of a run."""
+
+    name = "kubernetes"
+    must_be_told = True
+    carries = frozenset({"process", "agent", "files", "pod", "cluster"})
+    needs: tuple[str, ...] = ("kubernetes",)
+
+    def simulated(self, nodes: int) -> str | None:
+        """Nothing: they are pods of a cluster."""
+        del nodes
+        return None
+
+    def open(self, site: Site) -> PodNodes:
+        """Submit the job's pods and wait until all run. Raises PlatformError."""
+        settings = site.settings
+        if not isinstance(settings, Kubernetes):
+            raise PlatformError("the platform kubernetes must be told where and how: cluster.kubernetes is missing")
+        _check_volume(settings, site)
+        own = Own(connect(settings.context), settings.namespace, label_of(site.token), settings.nodes)
+        cluster = {"kubeconfig": os.environ.get("KUBECONFIG"), "settings": settings.model_dump(mode="json")}
+        arguments = {"platform": self.name, **cluster}
+        note = f"delete what carries {names.RUN_LABEL}={own.run} in namespace {own.namespace}"
+        site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, note))
+        nodes = PodNodes(site, settings, own, cluster)
+        try:
+            nodes.submit()
+            nodes.ready()
+        except BaseException:
+            nodes.close()
+            raise
+        return nodes
+
+    def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
+        """Release nodes that the run holds, delete what carries its label, and see that its pods have gone."""
+        settings, own = cluster_of(arguments, token)
+        released = [name for name in settings.nodes if own.release_node(name, {"spec": {"unschedulable": None}})]
+        told = own.take_away(settings.workload)
+        left: list[str] = []
+
+        def gone() -> bool:
+            left[:] = [one.name for one in own.list(POD)]
+            return not left
+
+        if not _reached(gone, GONE_SECONDS, clock):
+            raise PlatformError(f"deadline 'pods gone' of {GONE_SECONDS:g} s: pods of the run are still there: {left}")
+        done = [f"deleted {', '.join(told)}"] if told else []
+        done += [f"released node {name}" for name in released]
+        return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
+
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
+        """Another hand in the pod of that node."""
+        settings, own = cluster_of(arguments, token)
+        for found in own.list(POD):
+            state = pod_state(found.object)
+            if state.node == node and state.phase == "Running" and not state.deleting:
+                return _hand(own, found, settings.python, node, token, None)
+        return None
+
+
+def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> bool:
+    """Look again and again until the condition holds; False when it has not in time."""
+    deadline = clock.mono() + int(seconds * 1e9)
+    while not condition():
+        if clock.mono() > deadline:
+            return False
+        clock.sleep(_LOOK_SECONDS)
+    return True
+
+
+def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
+    """What an undo step says about the run's cluster."""
+    settings = Kubernetes.model_validate(arguments.get("settings"))
+    kubeconfig = arguments.get("kubeconfig")
+    # KUBECONFIG may name several files; then the environment has to name them again.
+    single = Path(kubeconfig) if isinstance(kubeconfig, str) and os.pathsep not in kubeconfig else None
+    api = connect(settings.context, single if single is not None and single.is_file() else None)
+    return settings, Own(api, settings.namespace, label_of(token), settings.nodes)
+
+
+def _check_volume(settings: Kubernetes, site: Site) -> None:
+    volume = settings.volume
+    if volume is None:
+        raise PlatformError(
+            "cluster.kubernetes.volume is missing: the run's directory must be seen by its pods at the same path"
+        )
+    for path, what in ((site.run_dir, "--reports"), (site.private, "TMPDIR")):
+        if not path.resolve().is_relative_to(volume.path):
+            raise PlatformError(
+                f"{path} is not below {volume.path} (cluster.kubernetes.volume), so the pods do not see it: set {what} "
+                "to a directory there"
+            )
+
+    if len(str(site.private)) > _LONGEST_PRIVATE:
+        raise PlatformError(
+            f"{site.private} is too long for the sockets of the agents in it: set TMPDIR to a shorter path"
+        )
+
+
+def _hand(own: Own, pod: Found, python: str, node: int, token: str, visitors: Any) -> HandClient:
+    try:
+        transport = ExecTransport(own.attach(pod, hand_argv(python)))
+    except OSError as error:
+        raise PlatformError(f"pod {pod.name}: no hand can be started in it: {error}") from error
+    return HandClient(transport, node, token, visitors)
+
+
+@dataclass
+class PodNode:
+    """One node of a run: a pod. When the pod is replaced, another object takes its place."""
+
+    number: int
+    pod: Found
+    first: PodState
+    address: str
+    private: Path
+    hand: HandClient
+    own: Own
+    pods: Pods
+    cluster: Mapping[str, Any]
+    known: NodeState = field(default="running", init=False)
+    ordered: bool = field(default=False, init=False)
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What an undo step has to know of it: how its cluster is reached, and the cluster's node that it is on."""
+        return {**self.cluster, "host": self.first.host}
+
+    def state(self) -> NodeState:
+        """``gone`` when the cluster no longer has this very pod, or its container has ended."""
+        found = self.own.find(POD, self.pod.name)
+        if found is None or found.uid != self.pod.uid:
+            return "gone"
+        now = pod_state(found.object)
+        return "gone" if now.phase in ("Failed", "Succeeded") or now.restarts > self.first.restarts else "running"
+
+    def ended(self) -> ExitStatus:
+        """SIGKILL: what is left in a container when its first process ends is killed by the kernel.
+
+        A cluster deletes a pod's object when the node has confirmed its end. It does not wait for that when it is told
+        to delete at once (grace 0, as it is done with nodes that are lost); then nothing is known.
+        """
+        last = self.pods.state(self.pod.uid)
+        if last is None or self.pods.forced(self.pod.uid):
+            return ExitStatus()
+        return ExitStatus(signal=_SIGKILL)
+
+
+class PodNodes:
+    """The nodes of one run."""
+
+    def __init__(self, site: Site, settings: Kubernetes, own: Own, cluster: Mapping[str, Any]) -> None:
+        self._site = site
+        self._cluster = cluster
+        self._settings = settings
+        self.own = own
+        self.pods = Pods(own, site.run_dir / "history", settings.workload, site.clock)
+        self._nodes: dict[int, PodNode] = {}
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the ranks and of the hands, in the image."""
+        return Path(self._settings.python)
+
+    def submit(self) -> None:
+        """Make the job's objects. They carry the run's label, by which the undo step finds them."""
+        digest = hashlib.sha256(self._site.token.encode()).hexdigest()[:10]
+        if self._site.job is None:
+            raise PlatformError("nobody has said what job the pods are for")
+        for one in manifests(self._settings, self._site.job, self._site.nodes, Named(self.own.run, f"chaos-{digest}")):
+            self.own.create(one)
+
+    def ready(self) -> Sequence[PodNode]:
+        """All nodes, each a running pod with a hand that answers; a pod that was replaced is as new."""
+        waiting: dict[int, str] = {}
+
+        def all_run() -> bool:
+            waiting.clear()
+            for number in range(self._site.nodes):
+                if not self._runs(number):
+                    pod = self.pods.of_node(number)
+                    waiting[number] = "it has no pod" if pod is None else why_not(self.own, pod)
+            return not waiting
+
+        def told() -> str:
+            failed = "; ".join(self.pods.failed)
+            return ", ".join(f"node {one}: {why}" for one, why in waiting.items()) + (f"; {failed}" if failed else "")
+
+        if not _reached(all_run, START_SECONDS, self._site.clock):
+            raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {told()}")
+        return self.all()
+
+    def all(self) -> Sequence[PodNode]:
+        """All nodes as they are."""
+        return [self._nodes[number] for number in sorted(self._nodes)]
+
+    def close(self) -> None:
+        """Let go of the hands, and follow no more."""
+        for node in self._nodes.values():
+            node.hand.close()
+        self.pods.close()
+
+    def __enter__(self) -> PodNodes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _runs(self, number: int) -> bool:
+        """Whether that node's pod runs; it has a hand then."""
+        pod, node = self.pods.of_node(number), self._nodes.get(number)
+        if pod is None or pod.phase != "Running" or not pod.ready:
+            return False
+        if node is not None and node.hand.lost is None and node.pod.uid == pod.uid:
+            return True
+        found = self.own.find(POD, pod.pod)
+        address = ((found.object.get("status") or {}).get("podIP")) if found is not None else None
+        if found is None or found.uid != pod.uid or not address:
+            return False
+        try:
+            hand = _hand(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
+        except ApiError as error:
+            if error.status is None or error.status >= 500:
+                return False  # the node's kubelet does not answer yet
+            raise
+        # The socket that a pod's hand listened on stays on the volume, so each pod has a directory of its own.
+        private = self._site.private / f"node-{number}-{pod.uid[:8]}"
+        if node is not None:
+            node.hand.close()
+        self._nodes[number] = PodNode(
+            number, found, pod_state(found.object), str(address), private, hand, self.own, self.pods, self._cluster
+        )
+        return True

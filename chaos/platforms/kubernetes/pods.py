@@ -1,0 +1,132 @@
+"""The pods of a run: which is which node of the scenario now, followed in the background and written to the history."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from chaos.history.clock import Clock
+from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.facts import (
+    EventFacts,
+    Fact,
+    FaultConfigMapFacts,
+    PodFacts,
+    PodGroupFacts,
+    PodState,
+)
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
+from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, POD, PODGROUP
+from chaos.platforms.kubernetes.watching import Change, Gap, Watcher, watch
+
+HISTORY = "kubernetes.jsonl"
+
+
+class Pods:
+    """Follows what a cluster shows of a run, from its beginning to :meth:`close`. May be used by several threads."""
+
+    def __init__(self, own: Own, directory: Path, workload: str, clock: Clock) -> None:
+        """Begin to follow, and to record in ``directory`` of the run's history."""
+        self._own = own
+        self._lock = threading.Lock()
+        self._last: dict[str, PodState] = {}
+        self._forced: set[str] = set()
+        self._facts = PodFacts()
+        self._history = HistoryWriter(directory / HISTORY, writer="kubernetes", run=own.run, clock=clock)
+        selector = f"{names.RUN_LABEL}={own.run}"
+        events = EventFacts(self._facts)
+        self._watchers = [
+            self._watcher("pods", POD.path(own.namespace), selector, self._facts.take),
+            self._watcher("events", EVENT.path(own.namespace), "", events.take),
+        ]
+        if workload != "job":
+            groups, maps = PodGroupFacts(), FaultConfigMapFacts()
+            self._watchers.append(self._watcher("groups", PODGROUP.path(own.namespace), selector, groups.take))
+            for namespace in (own.namespace, *CLUSTER_NAMESPACES):
+                self._watchers.append(self._watcher("faults", CONFIGMAP.path(namespace), "", maps.take))
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """What could not be followed, and why."""
+        return tuple(one.failed for one in self._watchers if one.failed is not None)
+
+    def of_node(self, node: int) -> PodState | None:
+        """The pod that is that node now: one that is there and is not being deleted. None without one."""
+        with self._lock:
+            found = [one for one in self._facts.states.values() if one.node == node and not one.deleting]
+        return found[-1] if found else None
+
+    def state(self, uid: str) -> PodState | None:
+        """What that pod was when it was last seen; None if it never was."""
+        with self._lock:
+            return self._last.get(uid)
+
+    def is_there(self, uid: str) -> bool:
+        """Whether the cluster still has that pod."""
+        with self._lock:
+            return uid in self._facts.states
+
+    def forced(self, uid: str) -> bool:
+        """Whether that pod was deleted without waiting for its node to confirm the end of its containers."""
+        with self._lock:
+            return uid in self._forced
+
+    def successors(self, uid: str) -> list[PodState]:
+        """Pods of the same node that came after that one."""
+        with self._lock:
+            known = list(self._last.values())
+            node = self._last[uid].node if uid in self._last else None
+        uids = [one.uid for one in known]
+        after = known[uids.index(uid) + 1 :] if uid in uids else []
+        return [one for one in after if node is not None and one.node == node]
+
+    def close(self) -> None:
+        """Follow no more."""
+        for watcher in self._watchers:
+            watcher.close()
+        for name in self.failed:
+            self._record([("kubernetes.unfollowed", {"why": name})])
+        self._history.close()
+
+    def _watcher(self, name: str, path: str, selector: str, take: Callable[[Change], Iterator[Fact]]) -> Watcher:
+        def tell(change: Change | Gap) -> None:
+            if isinstance(change, Gap):
+                self._record([("kubernetes.gap", {"why": change.why})])
+                return
+            with self._lock:
+                before = self._last.get(str(change.object["metadata"]["uid"]))
+                if change.kind == "DELETED" and before is not None and not _confirmed(change, before):
+                    self._forced.add(before.uid)
+                facts = list(take(change))
+                for state in self._facts.states.values():
+                    self._last[state.uid] = state
+            self._record(facts)
+
+        return Watcher(name, lambda stopped: watch(self._own.api, path, selector, stopped), tell)
+
+    def _record(self, facts: list[Fact]) -> None:
+        for name, fields in facts:
+            try:
+                self._history.record(name, **fields)
+            except HistoryWriteError:
+                return  # closed, at the end of the run
+
+
+def _confirmed(change: Change, before: PodState) -> bool:
+    """Whether a pod's object went after its node had been asked to end it, and could confirm that."""
+    return before.exit is not None or (before.deleting and not change.found)
+
+
+def why_not(own: Own, pod: PodState) -> str:
+    """Why a pod does not run, in the cluster's own words, for a message."""
+    try:
+        query = {"fieldSelector": f"involvedObject.uid={pod.uid}"}
+        events = own.api.request("get", EVENT.path(own.namespace), query=query).get("items") or []
+    except ApiError as error:
+        return f"pod {pod.pod} is {pod.phase}; its events cannot be read: {error}"
+    said = events[-1].get("message") if events else None
+    return f"pod {pod.pod} is {pod.phase}" + (f": {said}" if said else "")

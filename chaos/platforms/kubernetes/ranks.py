@@ -1,0 +1,119 @@
+"""Which rank runs in which pod: by the rank table that Ascend Operator writes, or by the pods themselves.
+
+The rank table is the ConfigMap ``rings-config-<job>``, key ``hccl.json`` (versions 1.0 and 1.2; 2.0 names no servers).
+Without one a pod's own number decides: the annotation ``hccl/rankIndex``, this harness's label, or MS_NODE_RANK.
+Source: MindCluster's page on hccl.json and ``ascend-operator/pkg/ranktable`` (August 2026).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.platforms.kubernetes import names
+from chaos.strict_json import parse
+
+COMPLETED = "completed"
+
+
+class UnreadableRankTable(ValueError):
+    """The rank table says nothing that ranks could be found by. The text says why."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server of a rank table: the address of its pod, that of its node, and its ranks with their NPUs."""
+
+    pod_ip: str
+    host_ip: str
+    ranks: Mapping[int, int]
+
+
+def read_rank_table(text: str) -> tuple[Server, ...] | None:
+    """The servers of a rank table; None while Ascend Operator is still writing it. Raises UnreadableRankTable."""
+    try:
+        table = parse(text)
+    except ValueError as error:
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY} is not JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY} is no object")
+    if table.get("status") != COMPLETED:
+        return None
+    listed = table.get("server_list")
+    if not isinstance(listed, list) or not listed:
+        version = table.get("version")
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY} of version {version} has no server_list to find pods by")
+    servers = tuple(_server(one) for one in listed)
+    ranks = sorted(rank for one in servers for rank in one.ranks)
+    if ranks != list(range(len(ranks))):
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: its ranks are {ranks}, not 0 to {len(ranks) - 1} once each")
+    return servers
+
+
+def _server(entry: Any) -> Server:
+    devices = entry.get("device") if isinstance(entry, dict) else None
+    if not isinstance(devices, list) or not devices:
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: a server has no list of devices")
+    ranks: dict[int, int] = {}
+    for device in devices:
+        rank, number = (_number(device, key) for key in ("rank_id", "device_id"))
+        if rank in ranks:
+            raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: rank {rank} is listed twice")
+        ranks[rank] = number
+    host = str(entry.get("host_ip") or entry.get("server_id") or "")
+    return Server(str(entry.get("container_ip") or ""), host, ranks)
+
+
+def _number(device: Any, key: str) -> int:
+    value = device.get(key) if isinstance(device, dict) else None
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal()):
+        raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: {key} is {value!r}, not a number")
+    return int(text)
+
+
+def node_number(pod: Mapping[str, Any]) -> int | None:
+    """Which of the job's nodes a pod is; None where nothing about it says so."""
+    metadata = pod.get("metadata") or {}
+    for source, key in (("labels", names.NODE_LABEL), ("annotations", names.RANK_INDEX)):
+        text = str((metadata.get(source) or {}).get(key, ""))
+        if text.isascii() and text.isdecimal():
+            return int(text)
+    for container in (pod.get("spec") or {}).get("containers") or ():
+        if container.get("name") != names.CONTAINER:
+            continue
+        values = {one.get("name"): str(one.get("value", "")) for one in container.get("env") or ()}
+        text = values.get("MS_NODE_RANK", "")
+        if text.isascii() and text.isdecimal():
+            return int(text)
+    return None
+
+
+def ranks_to_pods(
+    pods: Iterable[Mapping[str, Any]], *, servers: tuple[Server, ...] | None, ranks: int, nodes: int
+) -> dict[int, str]:
+    """The name of the pod of every rank that has one, among ``pods`` that are there now.
+
+    By the rank table where there is one; a pod whose address is not in it is no pod of a rank (yet). Otherwise the
+    pods' numbers count, with ranks spread over ``nodes`` evenly and in order. Raises UnreadableRankTable where two pods
+    claim the same ranks.
+    """
+    each = ranks // nodes
+    found: dict[int, str] = {}
+    for pod in pods:
+        name = str(pod["metadata"]["name"])
+        if pod["metadata"].get("deletionTimestamp"):
+            continue  # it is going, and the one that replaces it has the ranks
+        if servers is not None:
+            address = (pod.get("status") or {}).get("podIP")
+            own = next((one for one in servers if address and one.pod_ip == address), None)
+            held: Iterable[int] = own.ranks if own is not None else ()
+        else:
+            number = node_number(pod)
+            held = () if number is None or number >= nodes else range(number * each, (number + 1) * each)
+        for rank in held:
+            if rank in found:
+                raise UnreadableRankTable(f"rank {rank} would be in two pods, {found[rank]} and {name}")
+            found[rank] = name
+    return found

@@ -1,0 +1,89 @@
+"""A hand in a pod, reached through an exec stream of the API."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from chaos.platforms.hand.bundle import bundle
+
+_STDOUT, _STDERR, _ERROR = 1, 2, 3
+_PIECE = 1 << 15
+"""Bytes of one frame: API servers and container runtimes read frames whole."""
+
+_LOOK_SECONDS = 0.5
+_KEPT_WORDS = 4000
+
+_LOADER = (
+    "import os,runpy,sys,tempfile\n"
+    "n=int(sys.argv[1]);d=b''\n"
+    "while len(d)<n:\n"
+    " c=os.read(0,n-len(d))\n"
+    " if not c: sys.exit('the hand came in half')\n"
+    " d+=c\n"
+    "f=tempfile.NamedTemporaryFile(suffix='.pyz');f.write(d);f.flush()\n"
+    "runpy.run_path(f.name,run_name='__main__')\n"
+)
+"""Takes the hand from its input and becomes it: nothing has to be in the image but Python."""
+
+
+def hand_argv(python: str) -> tuple[str, ...]:
+    """The command line of a hand that is sent to it afterwards."""
+    return (python, "-I", "-c", _LOADER, str(len(bundle())))
+
+
+class ExecTransport:
+    """The streams of a program in a pod. ``stream`` is the ``WSClient`` of the kubernetes package, in bytes."""
+
+    def __init__(self, stream: Any) -> None:
+        """Send the hand. Raises OSError when the stream has ended already."""
+        self._stream = stream
+        self._writing = threading.Lock()
+        self._closed = threading.Event()
+        self._words = b""
+        self.write(bundle())
+
+    def write(self, data: bytes) -> None:
+        """Write all of it."""
+        with self._writing:
+            try:
+                for start in range(0, len(data), _PIECE):
+                    self._stream.write_stdin(data[start : start + _PIECE])
+            except Exception as error:  # the websocket package has exceptions of its own for each way to end
+                raise BrokenPipeError(f"the exec stream has ended: {error}") from error
+
+    def read(self) -> bytes:
+        """The next bytes."""
+        while True:
+            try:
+                self._stream.update(timeout=_LOOK_SECONDS)
+                self._words = (self._words + self._take(_STDERR))[-_KEPT_WORDS:]
+                if found := self._take(_STDOUT):
+                    return found
+                if self._closed.is_set() or not self._stream.is_open():
+                    return b""
+            except Exception as error:
+                self._words += f" {type(error).__name__}: {error}".encode()
+                return b""
+
+    def close(self) -> None:
+        """Close the stream; the container's runtime ends the hand's input then."""
+        self._closed.set()
+        with contextlib.suppress(Exception):
+            self._stream.close()
+
+    def ended(self) -> str:
+        """What the container's runtime said, and the hand's last words."""
+        with contextlib.suppress(Exception):
+            said = self._take(_ERROR).decode("utf-8", "replace").strip()
+            words = self._words.decode("utf-8", "replace").strip()
+            return "the exec stream has ended" + "".join(f": {one}" for one in (said, words) if one)
+        return "the exec stream has ended"
+
+    def _take(self, channel: int) -> bytes:
+        """What has come in on a channel; nobody waits here."""
+        if not self._stream.peek_channel(channel):
+            return b""
+        data: bytes = self._stream.read_channel(channel)
+        return data

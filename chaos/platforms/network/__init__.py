@@ -1,0 +1,1 @@
+"""Networks that belong to one run alone, and what faults change in them."""

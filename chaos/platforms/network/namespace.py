@@ -1,0 +1,49 @@
+"""Running network tools in the network namespace of a process, and in no other (network_namespaces(7))."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.commands import CommandError, Commands, Done, SystemCommands
+from chaos.platforms.process import ProcessIdentity, state
+from chaos.platforms.procfs import PROC
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """The network namespace of a living process, which is never this host's own.
+
+    Calling it runs a tool there (``ip``, ``tc``). Raises PlatformError when the process has ended, CommandError.
+    """
+
+    holder: ProcessIdentity
+    commands: Commands = field(default_factory=SystemCommands)
+
+    def __call__(self, *argv: str) -> Done:
+        """Run a tool in it."""
+        if not self.is_there():
+            raise PlatformError(f"the network of the run has gone with {self.holder}")
+        if _inode(self.holder.pid) in (_inode("self"), _inode(1)):
+            raise PlatformError(f"{self.holder} is in this host's own network, which is never touched")
+        return self.commands("nsenter", f"--net={PROC}/{self.holder.pid}/ns/net", *argv)
+
+    def do(self, *argv: str) -> str:
+        """Run a tool that must succeed; what it printed. Raises PlatformError."""
+        try:
+            return self(*argv).checked()
+        except CommandError as error:
+            raise PlatformError(str(error)) from error
+
+    def is_there(self) -> bool:
+        """Whether the process that it belongs to lives."""
+        return state(self.holder) in ("alive", "stopped")
+
+
+def _inode(pid: int | str, proc_root: Path = PROC) -> str | None:
+    try:
+        return os.readlink(proc_root / str(pid) / "ns" / "net")  # noqa: PTH115 - of /proc: no path
+    except OSError:
+        return None

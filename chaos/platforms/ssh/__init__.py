@@ -1,0 +1,1 @@
+"""Jobs on hosts that are reached by SSH."""

@@ -1,0 +1,157 @@
+"""Files of a run to a host and back, by sftp, below the run's private directory there.
+
+What comes back is another machine's word: plain files only, below their directory, whatever their names say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+import stat
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import paramiko
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.ssh.connection import Connection
+
+PACKAGE = Path(__file__).parents[2]
+"""The package ``chaos``."""
+
+_SHIPPED = frozenset({".py", ".json", ".yaml", ".j2"})
+_PREPARE = """
+import json, os, sys, tarfile
+os.umask(0o077)
+os.chdir(sys.argv[1])
+for path in sys.argv[2:]:
+    os.makedirs(path, exist_ok=True)
+with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
+    archive.extractall(".")
+print(json.dumps(dict(os.environ)))
+"""
+PREPARE_SECONDS = 300.0
+"""How long the host may take no bytes, or give no answer."""
+_BLOCK = 1 << 18
+_MAX_DEPTH = 32
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file as a listing shows it: bytes, and seconds of its last change."""
+
+    size: int
+    changed: int
+
+
+File = tuple[Path, str]
+"""A file or directory here, and its name below the run's directory there."""
+
+
+def package_files() -> Iterator[File]:
+    """The package ``chaos``, for whatever of it the ranks load."""
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in _SHIPPED and path.is_file():
+            yield path, str(PurePosixPath("code", "chaos", *path.relative_to(PACKAGE).parts))
+
+
+def unpack_there(connection: Connection, place: str, made: Iterable[str], files: Iterable[File]) -> str:
+    """Make directories below ``place``, put the files there, and return the host's environment as JSON.
+
+    Raises PlatformError.
+    """
+    command = shlex.join([connection.host.python, "-I", "-c", _PREPARE, place, *made])
+    with contextlib.closing(connection.open_channel(command)) as channel:
+        channel.settimeout(PREPARE_SECONDS)
+        said = errors = b""
+        try:
+            for block in _archive(files):
+                channel.sendall(block)
+            channel.shutdown_write()
+            while piece := channel.recv(_BLOCK):
+                said += piece
+            code = channel.recv_exit_status()
+            if code != 0:
+                errors = channel.recv_stderr(4096)
+        except (OSError, paramiko.SSHException, EOFError) as error:
+            code, errors = -1, str(error).encode()
+    if code != 0:
+        text = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
+        raise PlatformError(f"{connection.host}: files could not be put into {place}: {text}")
+    return said.decode("utf-8", "replace")
+
+
+def _archive(files: Iterable[File]) -> Iterator[bytes]:
+    """A tar file, piece by piece."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w|") as archive:
+        for path, name in files:
+            _add(archive, path, name)
+            if buffer.tell() > _BLOCK:
+                yield buffer.getvalue()
+                buffer.seek(0)
+                buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
+    info = archive.gettarinfo(str(path), name)
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    if info.isreg():
+        with path.open("rb") as file:
+            archive.addfile(info, file)
+    elif info.isdir():
+        info.mode |= stat.S_IRWXU
+        archive.addfile(info)
+
+
+def list_there(sftp: paramiko.SFTPClient, root: str) -> tuple[dict[str, Seen], set[str]]:
+    """The plain files and the directories below ``root``, by their paths from it; links are neither."""
+    files: dict[str, Seen] = {}
+    directories: set[str] = set()
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        try:
+            entries = sftp.listdir_attr(f"{root}/{inside}" if inside else root)
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            name = f"{inside}/{entry.filename}" if inside else entry.filename
+            if not is_plain(entry.filename) or name.count("/") > _MAX_DEPTH or entry.st_mode is None:
+                continue
+            if stat.S_ISDIR(entry.st_mode):
+                directories.add(name)
+                waiting.append(name)
+            elif stat.S_ISREG(entry.st_mode):
+                files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
+    return files, directories
+
+
+def is_plain(name: str) -> bool:
+    """Whether it is the name of an entry of a directory, and leads nowhere else."""
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
+def fetch(sftp: paramiko.SFTPClient, there: str, here: Path) -> None:
+    """Fetch a file, in one piece for whoever looks. Raises OSError."""
+    here.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = here.with_name(f".{here.name}.fetched")
+    try:
+        sftp.get(there, str(unfinished))
+        changed = int(sftp.stat(there).st_mtime or 0)
+        os.utime(unfinished, (changed, changed))
+        unfinished.replace(here)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def put(sftp: paramiko.SFTPClient, here: Path, there: str, unfinished: str) -> None:
+    """Put a file, in one piece for whoever looks; ``unfinished`` is a name beside it meanwhile. Raises OSError."""
+    sftp.put(str(here), unfinished, confirm=False)
+    sftp.posix_rename(unfinished, there)

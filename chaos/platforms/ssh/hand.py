@@ -1,0 +1,257 @@
+"""A hand on a host that has no file of the harness: what a launch needs goes there first, what it left comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from chaos.platforms.base import LaunchSpec, PlatformError
+from chaos.platforms.ending import Ended
+from chaos.platforms.hand.bundle import BUNDLE, bundle
+from chaos.platforms.hand.client import HandClient, HandLost, Visitors
+from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.ssh.connection import Connection, HostUnreachable
+from chaos.platforms.ssh.files import PACKAGE, File, Seen, fetch, list_there, package_files, unpack_there
+from chaos.platforms.ssh.mirror import Mirror
+from chaos.platforms.ssh.translation import Translation, environment_there
+from chaos.platforms.ssh.transport import ChannelTransport
+
+MARKER = ".chaos-run"
+MAX_SCENARIO_BYTES = 64 << 20
+"""Bytes of a scenario's directory that are copied to a host, where the job needs something of it."""
+
+
+def place_of(directory: str, token: str, node: int) -> str:
+    """The private directory of a run on a host."""
+    return f"{directory.rstrip('/')}/chaos-{token[-16:]}-{node}"
+
+
+def make_place(connection: Connection, place: str, token: str) -> None:
+    """Make the run's private directory there, with its marker and the hand's program. Raises PlatformError."""
+    host = connection.host
+    with contextlib.closing(connection.sftp()) as sftp:
+        try:
+            try:
+                sftp.mkdir(place, 0o700)
+            except OSError:
+                if marker_of(connection, place) not in (token, ""):
+                    raise PlatformError(f"{host}: {place} was not made by this run; it was left alone") from None
+            for name, content in ((MARKER, token.encode()), (BUNDLE, bundle())):
+                with sftp.open(f"{place}/{name}", "wb") as file:
+                    file.write(content)
+        except OSError as error:
+            raise PlatformError(f"{host}: {place} cannot be made: {error}; name another 'directory'") from error
+
+
+def marker_of(connection: Connection, place: str) -> str | None:
+    """What the marker in a directory there says; empty without a marker, None where there is no directory."""
+    with contextlib.closing(connection.sftp()) as sftp:
+        try:
+            if sftp.normalize(place) and sftp.lstat(place):
+                with sftp.open(f"{place}/{MARKER}", "rb") as file:
+                    return bytes(file.read(4096)).decode("utf-8", "replace").strip()
+        except FileNotFoundError:
+            with contextlib.suppress(FileNotFoundError):
+                sftp.lstat(place)
+                return ""
+    return None
+
+
+def hand_transport(connection: Connection, place: str) -> ChannelTransport:
+    """Start the hand's program there."""
+    return ChannelTransport(connection, shlex.join([connection.host.python, "-I", f"{place}/{BUNDLE}"]))
+
+
+class HostHand(HandClient):
+    """The hand on a host. What it is told with the harness's paths it does with the host's."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        node: int,
+        run: str,
+        visitors: Visitors | None,
+        *,
+        run_here: Path,
+        private_here: Path,
+        meeting_here: Path,
+        scenario_here: Path,
+    ) -> None:
+        self._connection = connection
+        self._host = connection.host
+        self._place = place_of(self._host.directory, run, node)
+        self._run_here = run_here
+        # Its name stays: by that a path that a rank records is known to be of this run.
+        self._run = f"{self._place}/{run_here.name}"
+        self._meeting_here = meeting_here
+        self._scenario_here = scenario_here
+        self._meeting = f"{self._place}/private/{meeting_here.name}"
+        self._translation = Translation(
+            {
+                str(run_here): self._run,
+                str(private_here): f"{self._place}/private",
+                str(PACKAGE): f"{self._place}/code/chaos",
+                str(PACKAGE.parent): f"{self._place}/code",
+                str(scenario_here): f"{self._place}/scenario",
+                sys.executable: self._host.python,
+                str(Path(sys.executable).parent): str(Path(self._host.python).parent),
+            }
+        )
+        self._mirrors: dict[str, Mirror] = {}
+        self._known: dict[str, Seen] = {}
+        self._shipped = False
+        self._listens = False
+        make_place(connection, self._place, run)
+        self._sftp = connection.sftp()
+        super().__init__(hand_transport(connection, self._place), node, run, visitors)
+
+    @property
+    def private(self) -> Path:
+        """The run's private directory for socket and secret there."""
+        return Path(f"{self._place}/private")
+
+    def place(self, path: str, files: Mapping[str, str]) -> None:
+        """Make a private directory with these files there, their paths those of the host."""
+        super().place(path, {name: self._translation.document(name, text) for name, text in files.items()})
+
+    def listen(self, path: str) -> None:
+        """Listen for agents there; what a hand before this one has left of its socket is taken away."""
+        if not self._listens:
+            with contextlib.suppress(FileNotFoundError):
+                self._sftp.remove(path)
+        super().listen(path)
+        self._listens = True
+
+    def start(self, spec: LaunchSpec) -> ProcessIdentity:
+        """Bring there what the launch needs, and start it."""
+        with self._told():
+            there = self._ship(spec)
+            environment = environment_there(spec.environment, os.environ, there, self._translation, self._host.python)
+            environment["PYTHONPATH"] = os.pathsep.join(
+                filter(None, [environment["PYTHONPATH"], f"{self._place}/code"])
+            )
+            if self._host.devices is not None:
+                environment["ASCEND_RT_VISIBLE_DEVICES"] = ",".join(map(str, self._host.devices))
+            self._mirrors[spec.attempt] = Mirror(
+                self._connection,
+                spec.attempt,
+                run=self._run,
+                run_here=self._run_here,
+                meeting=self._meeting,
+                meeting_here=self._meeting_here,
+            )
+        return super().start(
+            replace(
+                spec,
+                argv=tuple(map(self._translation.text, spec.argv)),
+                environment=environment,
+                cwd=Path(self._translation.text(str(spec.cwd))),
+                log=Path(self._translation.text(str(spec.log))),
+                cores=self._host.cores,
+            )
+        )
+
+    def stop(self, attempt: str, grace_seconds: float) -> Ended:
+        """End all processes of an attempt, and fetch what it has left."""
+        ended = super().stop(attempt, grace_seconds)
+        self.fetch(attempt)
+        return ended
+
+    def catch_up(self) -> None:
+        """Bring here what the ranks have recorded by now: afterwards it may be too late."""
+        for mirror in self._mirrors.values():
+            mirror.catch_up()
+
+    def fetch(self, attempt: str) -> None:
+        """Bring here what an attempt has left on the host; nothing where the connection is lost."""
+        mirror = self._mirrors.pop(attempt, None)
+        if mirror is not None:
+            mirror.finish()
+            if mirror.lost is not None:
+                raise HandLost(f"{self._host}: its files could not be fetched: {mirror.lost}")
+            with self._told():
+                self._fetch_job()
+
+    def close(self) -> None:
+        """Let the hand end, and the connection."""
+        super().close()
+        for mirror in self._mirrors.values():
+            mirror.finish()
+        self._mirrors.clear()
+        self._connection.close()
+
+    # What goes there.
+
+    def _ship(self, spec: LaunchSpec) -> dict[str, str]:
+        """Bring there what the launch needs, by one command; the host's own environment is its answer."""
+        made = ["code", *(f"{self._run}/{one}" for one in ("history", f"logs/{spec.attempt}", "job")), self._meeting]
+        parts: list[Iterator[File]] = []
+        if not self._shipped:
+            parts.append(package_files())
+            if any(str(self._scenario_here) in text for text in (*spec.argv, *spec.environment.values())):
+                parts.append(self._scenario_files())
+        parts.append(self._job_files())
+        said = unpack_there(self._connection, self._place, made, chain.from_iterable(parts))
+        self._shipped = True
+        self._known, _ = list_there(self._sftp, f"{self._run}/job")
+        try:
+            found = json.loads(said)
+        except ValueError:
+            raise PlatformError(f"{self._host}: {self._host.python} answers {said[:300]!r}") from None
+        return {str(name): str(value) for name, value in found.items()}
+
+    def _scenario_files(self) -> Iterator[File]:
+        root = self._scenario_here
+        files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+        if sum(path.stat().st_size for path in files) > MAX_SCENARIO_BYTES:
+            raise PlatformError(
+                f"{root}: has more than {MAX_SCENARIO_BYTES >> 20} MiB, too much to copy to every host: put the "
+                "scenario and what its job reads into a directory of their own"
+            )
+        return ((path, f"scenario/{path.relative_to(root).as_posix()}") for path in files)
+
+    def _job_files(self) -> Iterator[File]:
+        """The job's directory, as storage that all hosts share would show it: what other hosts have saved, too."""
+        root, run = self._run_here / "job", self._run_here.name
+        there, _ = list_there(self._sftp, f"{self._run}/job")
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if not path.is_symlink() and (path.is_dir() or there.get(name) != _seen(path)):
+                yield path, f"{run}/job/{name}"
+
+    # What comes back.
+
+    def _fetch_job(self) -> None:
+        root = self._run_here / "job"
+        there, directories = list_there(self._sftp, f"{self._run}/job")
+        for name in directories:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        for name, seen in there.items():
+            if self._known.get(name) != seen:
+                fetch(self._sftp, f"{self._run}/job/{name}", root / name)
+        for name in self._known.keys() - there.keys():
+            (root / name).unlink(missing_ok=True)  # the job has taken it away
+        self._known = there
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except HostUnreachable as error:
+            raise HandLost(str(error)) from error
+        except (OSError, EOFError) as error:
+            if not self._connection.alive:
+                raise HandLost(f"{self._host}: the connection was lost: {error}") from error
+            raise PlatformError(f"{self._host}: {error}") from error
+
+
+def _seen(path: Path) -> Seen:
+    found = path.stat()
+    return Seen(found.st_size, int(found.st_mtime))

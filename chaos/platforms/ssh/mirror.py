@@ -1,0 +1,208 @@
+"""While a job runs: what a host writes is followed here, and where ranks meet is the same on all hosts.
+
+The harness looks at history and logs of a run in its own directory. On a host they grow elsewhere, so each growing file
+has a copy here that follows it. The ranks of several hosts find each other by files in one directory; without a shared
+file system the harness carries these from host to host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import paramiko
+
+from chaos.platforms.ssh.connection import Connection
+from chaos.platforms.ssh.files import Seen, fetch, list_there, put
+
+_LOOK_SECONDS = 0.03
+_LOGS_EVERY = 8
+_LEAST = 1 << 12
+_MOST = 1 << 18
+
+_LOST = (OSError, EOFError, paramiko.SSHException)
+
+_log = logging.getLogger(__name__)
+
+
+class Followed:
+    """The copy of one growing file. NUL bytes at its end are what a mapped file has not written yet."""
+
+    def __init__(self, here: Path) -> None:
+        self._here = here
+        self._handle: paramiko.SFTPFile | None = None
+        self._offset = 0
+        self._piece = _LEAST
+
+    def catch_up(self, sftp: paramiko.SFTPClient, there: str) -> None:
+        """Copy what has been written since. Raises OSError."""
+        if self._handle is None:
+            self._handle = sftp.open(there, "rb")
+        while True:
+            self._handle.seek(self._offset)
+            data = self._handle.read(self._piece)
+            written = data.rstrip(b"\0")
+            if written:
+                self._here.parent.mkdir(parents=True, exist_ok=True)
+                with self._here.open("ab") as copy:
+                    copy.write(written)
+                self._offset += len(written)
+            if len(written) < self._piece:
+                self._piece = _LEAST
+                return
+            self._piece = min(self._piece * 4, _MOST)
+
+    def again(self) -> None:
+        """Another file has taken its name: copy that from its beginning."""
+        if self._handle is not None:
+            with contextlib.suppress(*_LOST):
+                self._handle.close()
+        self._handle, self._offset = None, 0
+        self._here.unlink(missing_ok=True)
+
+    @property
+    def copied(self) -> int:
+        """Bytes of it that are here."""
+        return self._offset
+
+
+class Mirror:
+    """Follows one host during one attempt, in a thread of its own, until :meth:`finish` or the loss of the connection.
+
+    ``run`` and ``meeting`` are the directories there that ``run_here`` and ``meeting_here`` are copies of.
+    """
+
+    def __init__(
+        self, connection: Connection, attempt: str, *, run: str, run_here: Path, meeting: str, meeting_here: Path
+    ) -> None:
+        self._sftp = connection.sftp()
+        self._attempt = attempt
+        self._run = run
+        self._run_here = run_here
+        self._meeting = meeting
+        self._meeting_here = meeting_here
+        self._histories: dict[str, Followed] = {}
+        self._logs: dict[str, Followed] = {}
+        self._met: dict[str, Seen] = {}
+        self._brought: dict[str, tuple[int, int]] = {}
+        self._directories: set[str] = set()
+        self._stop = threading.Event()
+        # A client of sftp is one thread's at a time: another one would take its answers.
+        self._turn = threading.Lock()
+        self.lost: str | None = None
+        self._thread = threading.Thread(target=self._follow, name=f"mirror-{connection.host.name}", daemon=True)
+        self._thread.start()
+
+    def catch_up(self) -> None:
+        """Copy now what the history there has by now."""
+        with self._turn, self._noticing():
+            self._look_at_history()
+
+    def finish(self) -> None:
+        """End, with the last of everything here. Where the connection was lost, what had come is what there is."""
+        self._stop.set()
+        self._thread.join()
+        if self.lost is None:
+            with self._noticing():
+                self._look_at_history()
+                self._fetch_logs()
+        with contextlib.suppress(*_LOST):
+            self._sftp.close()
+
+    def _follow(self) -> None:
+        with self._noticing():
+            looks = 0
+            while not self._stop.wait(_LOOK_SECONDS):
+                with self._turn:
+                    self._look_at_history()
+                    self._exchange()
+                    if looks % _LOGS_EVERY == 0:
+                        self._look_at_logs()
+                looks += 1
+
+    @contextlib.contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except _LOST as error:
+            self.lost = str(error) or type(error).__name__
+            _log.debug("the mirror ends: %s", self.lost)
+
+    def _look_at_history(self) -> None:
+        for name in sorted(self._sftp.listdir(f"{self._run}/history")):
+            if name.startswith(f"{self._attempt}-") and name.endswith(".jsonl") and "/" not in name:
+                followed = self._histories.setdefault(name, Followed(self._run_here / "history" / name))
+                followed.catch_up(self._sftp, f"{self._run}/history/{name}")
+
+    def _look_at_logs(self) -> None:
+        inside = f"logs/{self._attempt}"
+        files, _ = list_there(self._sftp, f"{self._run}/{inside}")
+        for name, seen in files.items():
+            followed = self._logs.setdefault(name, Followed(self._run_here / inside / name))
+            if seen.size < followed.copied:
+                followed.again()
+            if seen.size > followed.copied:
+                with contextlib.suppress(FileNotFoundError):  # renamed since it was listed
+                    followed.catch_up(self._sftp, f"{self._run}/{inside}/{name}")
+
+    def _fetch_logs(self) -> None:
+        """The logs as they are in the end: one that was renamed meanwhile has been followed under two names."""
+        inside = f"logs/{self._attempt}"
+        files, _ = list_there(self._sftp, f"{self._run}/{inside}")
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                fetch(self._sftp, f"{self._run}/{inside}/{name}", self._run_here / inside / name)
+        for name in self._logs.keys() - files.keys():
+            (self._run_here / inside / name).unlink(missing_ok=True)
+
+    # Where ranks meet: what this host has written comes here, what others have written goes there.
+
+    def _exchange(self) -> None:
+        files, directories = list_there(self._sftp, self._meeting)
+        self._directories |= directories
+        for name in directories:
+            (self._meeting_here / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, seen in files.items():
+            if self._met.get(name) != seen:
+                self._bring(name, seen)
+        self._take()
+
+    def _bring(self, name: str, seen: Seen) -> None:
+        here = self._meeting_here / name
+        with contextlib.suppress(FileNotFoundError):  # an unfinished one, renamed since it was listed
+            fetch(self._sftp, f"{self._meeting}/{name}", here)
+            self._met[name] = seen
+            self._brought[name] = _version(here)
+
+    def _take(self) -> None:
+        for here in sorted(self._meeting_here.rglob("*")):
+            name = here.relative_to(self._meeting_here).as_posix()
+            if here.is_dir():
+                if name not in self._directories:
+                    with contextlib.suppress(OSError):  # made there meanwhile
+                        self._sftp.mkdir(f"{self._meeting}/{name}", 0o700)
+                    self._directories.add(name)
+            elif not here.name.startswith("."):
+                self._take_file(here, name)
+
+    def _take_file(self, here: Path, name: str) -> None:
+        try:
+            version = _version(here)
+        except FileNotFoundError:
+            return
+        if self._brought.get(name) == version:
+            return
+        there = f"{self._meeting}/{name}"
+        # Outside of the directory: whoever looks there must not take it for one of another rank.
+        put(self._sftp, here, there, f"{self._meeting}.unfinished")
+        found = self._sftp.stat(there)
+        self._met[name] = Seen(found.st_size or 0, int(found.st_mtime or 0))
+        self._brought[name] = version
+
+
+def _version(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns

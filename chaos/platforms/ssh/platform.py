@@ -1,0 +1,306 @@
+"""The platform ``ssh``: a node is a host of an inventory. sshd, the kernel and the job's own launcher do the work."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from chaos.history.clock import Clock
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.hand.client import HandClient, HandLost
+from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.model import Scenario
+from chaos.scenario.ssh import Ssh
+
+if TYPE_CHECKING:
+    from chaos.platforms.ssh.connection import Connection
+    from chaos.platforms.ssh.hand import HostHand
+
+_BOOT = "cat /proc/sys/kernel/random/boot_id"
+_POLL_SECONDS = 0.2
+MEETING = "meeting"
+
+
+class SshPlatform:
+    """Makes nodes of hosts. Nothing is installed on them: a hand is copied there, and taken away."""
+
+    name = "ssh"
+    elsewhere = True
+    needs = ("ssh",)
+    carries = frozenset({"process", "agent", "host"})
+
+    def simulated(self, nodes: int) -> str | None:
+        """Nothing: they are the hosts that they are."""
+        del nodes
+        return None
+
+    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """What of the scenario's hosts does not do: a path in it, a message and a hint. Only the inventory is read."""
+        if scenario.cluster.ssh is None:
+            advice = "--inventory FILE, or cluster: {ssh: {inventory: FILE}}"
+            yield "cluster.platform", "the platform ssh needs to know its hosts", advice
+            return
+        try:
+            hosts = read_inventory(_path_of(scenario.cluster.ssh, directory), user="", python="")
+        except ScenarioError as error:
+            yield "cluster.ssh.inventory", str(error), ""
+            return
+        if len(hosts) < scenario.cluster.nodes:
+            told = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
+            yield "cluster.nodes", told, "name more hosts, or use fewer nodes"
+        for number, host in enumerate(hosts[: scenario.cluster.nodes]):
+            each = scenario.cluster.ranks // scenario.cluster.nodes
+            if host.devices is not None and len(host.devices) < each:
+                told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
+                yield "cluster.ranks", told, "name more devices in the inventory, or spread the ranks over more hosts"
+            if host.reboot is None and any(fault.kind == "node-reboot" for fault in scenario.faults):
+                told = f"node-reboot: the inventory says no command that reboots host {host.name}"
+                yield "cluster.ssh.inventory", told, "give it one, such as reboot: [sudo, reboot]"
+
+    def open(self, site: Site) -> SshNodes:
+        """Connect to the hosts and start a hand on each."""
+        hosts = hosts_of(site)
+        site.ledger.record(
+            UndoStep(
+                "nodes",
+                None,
+                END_NODES,
+                {"platform": self.name, "hosts": [host.as_json() for host in hosts]},
+                f"end the run's processes on {', '.join(host.name for host in hosts)} and remove its directories there",
+            )
+        )
+        nodes = SshNodes(site, hosts)
+        try:
+            nodes.ready()
+        except BaseException:
+            nodes.close()
+            raise
+        return nodes
+
+    def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
+        """End what runs on the hosts, and remove the run's directories there."""
+        del clock
+        from chaos.platforms.ssh.putting_back import clean
+
+        done, left = [], []
+        for number, host in enumerate(_known_hosts(arguments)):
+            try:
+                done.append(f"{host.name}: {clean(host, token, number)}")
+            except PlatformError as error:
+                left.append(str(error))
+        if left:
+            raise PlatformError(f"{'; '.join(left)}; when they answer again, run chaos heal")
+        return "; ".join(done)
+
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
+        """A new hand on a host of a run."""
+        from chaos.platforms.ssh.putting_back import hand_again
+
+        return hand_again(_known_hosts(arguments)[node], token, node)
+
+
+def hosts_of(site: Site) -> tuple[Host, ...]:
+    """The hosts that the run's nodes are. Raises PlatformError where the inventory does not do."""
+    try:
+        import paramiko  # noqa: F401
+    except ImportError as error:
+        raise PlatformError("the platform ssh needs paramiko: pip install 'chaos-ascend[ssh]'") from error
+    if not isinstance(site.settings, Ssh):
+        raise PlatformError("the platform ssh needs an inventory: --inventory FILE, or cluster.ssh.inventory")
+    path = _path_of(site.settings, site.readable[0])
+    try:
+        hosts = read_inventory(path, user=getpass.getuser(), python=sys.executable)
+    except ScenarioError as error:
+        raise PlatformError(str(error)) from error
+    if len(hosts) < site.nodes:
+        raise PlatformError(f"{path}: has {len(hosts)} hosts, and the scenario has {site.nodes} nodes")
+    return hosts[: site.nodes]
+
+
+def _path_of(settings: Ssh, directory: Path) -> Path:
+    return directory / Path(settings.inventory).expanduser()
+
+
+def _known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
+    try:
+        return [Host.from_json(one) for one in arguments["hosts"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise PlatformError(f"the undo step does not say which hosts: {error}") from error
+
+
+class SshNode:
+    """One host of a run."""
+
+    def __init__(self, number: int, host: Host, site: Site) -> None:
+        self.number = number
+        self.address = host.data_address
+        self.known: NodeState = "running"
+        self._host = host
+        self._site = site
+        self._hand: HostHand | None = None
+        self._settled: HandClient | None = None
+
+    @property
+    def private(self) -> Path:
+        """The run's private directory for socket and secret there."""
+        return self.hand.private
+
+    @property
+    def hand(self) -> HostHand:
+        """The hand there."""
+        assert self._hand is not None
+        return self._hand
+
+    def ready(self) -> None:
+        """See that a hand answers there: a host that went and came back gets a new one. Raises PlatformError."""
+        if self._hand is not None and self._hand.lost is None and self.known == "running":
+            return
+        again = self._hand is not None
+        connection = self._connected(self._host.boot if again else 0.0)
+        self._hand = self._start(connection)
+        self.known, self._settled = "running", None
+
+    def state(self) -> NodeState:
+        """Whether the host is still there with what ran on it. Found out once for each hand that was lost."""
+        if self._hand is None or self.known == "gone" or self._hand.lost is None or self._settled is self._hand:
+            return self.known
+        boot = self._boot_within(self._host.vanished)
+        before = self._hand.introduction.boot
+        if boot is None:
+            self.known = "gone"
+            self._record("host.vanished", why=self._hand.lost, seconds=self._host.vanished, boot=before)
+        elif boot != before:
+            self.known = "gone"
+            self._record("host.rebooted", why=self._hand.lost, boot={"before": before, "after": boot})
+        else:
+            self._record("host.lost", why=self._hand.lost, boot=before)
+        self._settled = self._hand
+        return self.known
+
+    def ended(self) -> ExitStatus:
+        """Nobody says how processes end when their host goes."""
+        return ExitStatus()
+
+    def reboot(self) -> None:
+        """Order the reboot, once, by the inventory's command. Raises PlatformError."""
+        from chaos.platforms.ssh.connection import HostUnreachable
+
+        if self.known == "gone":
+            return
+        if self._host.reboot is None:
+            raise PlatformError(f"{self._host}: the inventory has no command that reboots it ('reboot')")
+        command = shlex.join(self._host.reboot)
+        self.hand.catch_up()
+        with self._connected(0.0) as connection:
+            self.known = "gone"
+            self._record("host.reboot", command=command)
+            try:
+                code, said = connection.run(command)
+            except HostUnreachable:
+                return  # it was quicker than its answer
+            if code > 0:
+                self.known = "running"
+                raise PlatformError(f"{self._host}: {command} ended with {code}: {said.strip()}")
+
+    def boot(self) -> str | None:
+        """The host's boot ID now; None while it does not answer. Raises PlatformError when it refuses."""
+        return self._boot_within(0.0)
+
+    def close(self) -> None:
+        """Let go of the hand."""
+        if self._hand is not None:
+            self._hand.close()
+
+    def _start(self, connection: Connection) -> HostHand:
+        from chaos.platforms.ssh.hand import HostHand
+
+        site = self._site
+        try:
+            return HostHand(
+                connection,
+                self.number,
+                site.token,
+                site.visitors,
+                run_here=site.run_dir,
+                private_here=site.private,
+                meeting_here=site.private / MEETING,
+                scenario_here=site.readable[0],
+            )
+        except BaseException:
+            connection.close()
+            raise
+
+    def _connected(self, seconds: float) -> Connection:
+        """A connection, tried again and again for so long. Raises HostUnreachable."""
+        from chaos.platforms.ssh.connection import Connection, HostUnreachable
+
+        clock = self._site.clock
+        until = clock.mono() + int(seconds * 1e9)
+        while True:
+            try:
+                return Connection(self._host)
+            except HostUnreachable:
+                if clock.mono() >= until:
+                    raise
+            clock.sleep(_POLL_SECONDS)
+
+    def _boot_within(self, seconds: float) -> str | None:
+        from chaos.platforms.ssh.connection import HostUnreachable
+
+        try:
+            with self._connected(seconds) as connection:
+                code, said = connection.run(_BOOT)
+        except HostUnreachable:
+            return None
+        return said.strip() if code == 0 else None
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self._site.tell(event, node=self.number, host=self._host.name, **fields)
+
+
+class SshNodes:
+    """The hosts of one run."""
+
+    def __init__(self, site: Site, hosts: Sequence[Host]) -> None:
+        self._site = site
+        self._nodes = [SshNode(number, host, site) for number, host in enumerate(hosts)]
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the ranks, by its path here; each host has its own."""
+        return self._site.python
+
+    def ready(self) -> Sequence[SshNode]:
+        """All hosts, each with a hand that answers."""
+        with ThreadPoolExecutor(len(self._nodes)) as pool:
+            list(pool.map(SshNode.ready, self._nodes))
+        return self._nodes
+
+    def all(self) -> Sequence[SshNode]:
+        """All hosts as they are."""
+        return self._nodes
+
+    def close(self) -> None:
+        """Let go of the hands."""
+        for node in self._nodes:
+            with contextlib.suppress(HandLost):
+                node.close()
+
+    def __enter__(self) -> SshNodes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,53 @@
+"""Putting a host back: its processes of the run ended, the run's directory gone. Also for a harness that was killed."""
+
+from __future__ import annotations
+
+import contextlib
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.ssh.connection import Connection
+from chaos.platforms.ssh.hand import hand_transport, make_place, marker_of, place_of
+from chaos.platforms.ssh.inventory import Host
+
+
+class _Again(HandClient):
+    """A hand with a connection of its own."""
+
+    def __init__(self, connection: Connection, node: int, token: str) -> None:
+        self._own = connection
+        place = place_of(connection.host.directory, token, node)
+        make_place(connection, place, token)
+        super().__init__(hand_transport(connection, place), node, token)
+
+    def close(self) -> None:
+        """Let go of both."""
+        super().close()
+        self._own.close()
+
+
+def hand_again(host: Host, token: str, node: int) -> HandClient | None:
+    """A new hand there; None when the run has no directory there any more. Raises PlatformError."""
+    connection = Connection(host)
+    try:
+        if marker_of(connection, place_of(host.directory, token, node)) is None:
+            connection.close()
+            return None
+        return _Again(connection, node, token)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def clean(host: Host, token: str, node: int) -> str:
+    """End the run's processes on a host and remove its directory there, and say so. Raises PlatformError."""
+    hand = hand_again(host, token, node)
+    if hand is None:
+        return "nothing of the run was left"
+    with contextlib.closing(hand):
+        ended = hand.end_run()
+        if ended.remaining:
+            left = "; ".join(f"{process.identity}: {why}" for process, why in ended.remaining)
+            raise PlatformError(f"{host}: processes of the run are left: {left}")
+        hand.remove(place_of(host.directory, token, node))
+    return f"removed its directory, ended {len(ended.ended)} processes" if ended.ended else "removed its directory"

@@ -1,0 +1,61 @@
+"""Paths of the harness's machine as they are on a host: every run has its own private directory there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_BEFORE = r"(?<![\w./-])"
+_AFTER = r"(?=/|$|[^\w.-])"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """``places`` maps absolute paths here to those there; a longer one goes before a shorter."""
+
+    places: Mapping[str, str]
+
+    def text(self, text: str) -> str:
+        """The text with each path in it that begins with one of the places."""
+        known = sorted(self.places, key=len, reverse=True)
+        pattern = f"{_BEFORE}({'|'.join(map(re.escape, known))}){_AFTER}"
+        return re.sub(pattern, lambda match: self.places[match[1]], text)
+
+    def document(self, name: str, text: str) -> str:
+        """The text of a file; of a JSON file each of its strings."""
+        return json.dumps(self._json(json.loads(text))) if name.endswith(".json") else self.text(text)
+
+    def path_list(self, text: str) -> str:
+        """Those directories of a list (PYTHONPATH) that are there too."""
+        parts = [part for part in text.split(os.pathsep) if part]
+        return os.pathsep.join(there for part in parts if (there := self.text(part)) != part)
+
+    def _json(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._json(one) for one in value]
+        if isinstance(value, dict):
+            return {key: self._json(one) for key, one in value.items()}
+        return value
+
+
+def environment_there(
+    wanted: Mapping[str, str], here: Mapping[str, str], there: Mapping[str, str], translation: Translation, python: str
+) -> dict[str, str]:
+    """A launch's environment on a host: the host's own, and what the run adds to the harness's.
+
+    ``wanted`` is the whole environment as it would be here, ``here`` the harness's own: what is the same in both is of
+    this machine, and stays here; so no secret of the harness's shell comes to a host. ``there`` is the host's.
+    """
+    added = {name: value for name, value in wanted.items() if here.get(name) != value}
+    made = {**there, **{name: translation.text(value) for name, value in added.items()}}
+    made["PATH"] = os.pathsep.join([str(Path(python).parent), there.get("PATH", os.defpath)])
+    modules = [translation.path_list(wanted.get("PYTHONPATH", "")), there.get("PYTHONPATH", "")]
+    made["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
+    return made

@@ -1,0 +1,123 @@
+"""Where a scenario's job is to live: another platform than the file names, and what a platform cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.faults.kind import means_of
+from chaos.faults.on_network import MEANS
+from chaos.platforms.nodes import NodePlatform
+from chaos.platforms.ssh.inventory import read_inventory
+from chaos.registry import registry
+from chaos.scenario.errors import Problem, printable
+from chaos.scenario.model import Scenario
+from chaos.scenario.ssh import Ssh
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+SSH = "ssh"
+
+
+def on_platform(loaded: LoadedScenario, platform: str | None, inventory: Path | None = None) -> LoadedScenario:
+    """The scenario with its job on ``platform``, whatever the file says; None leaves it as it is.
+
+    On the hosts of an ``inventory`` a job that says no number of nodes is spread over all of them. Raises ScenarioError
+    where the inventory does not do.
+    """
+    if platform is None:
+        return loaded
+    changes: dict[str, object] = {"platform": platform}
+    hosts = 0
+    if inventory is not None:
+        changes["ssh"] = Ssh(inventory=str(inventory.resolve()))
+        hosts = len(read_inventory(inventory, user="", python=""))
+    return replace(loaded, cells=tuple(_moved(cell, changes, hosts) for cell in loaded.cells))
+
+
+def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
+    cluster = cell.scenario.cluster
+    spread = {"nodes": hosts} if hosts and cell.lines.get("cluster.nodes") is None and not cluster.ranks % hosts else {}
+    cluster = cluster.model_copy(update={**changes, **spread})
+    return replace(cell, scenario=cell.scenario.model_copy(update={"cluster": cluster}))
+
+
+def platform_of(scenario: Scenario) -> str:
+    """The platform that the job is started on: of this host one whose nodes have networks, where a fault needs them."""
+    faults = registry("faults")
+    wanted = any(means_of(faults.load(fault.kind)) == MEANS for fault in scenario.faults)
+    return "local-networks" if scenario.cluster.platform == "local" and wanted else scenario.cluster.platform
+
+
+def settings_of(scenario: Scenario) -> object:
+    """What the scenario says for the platform that its job lives on (``cluster.<platform>``); None when nothing."""
+    return getattr(scenario.cluster, scenario.cluster.platform.replace("-", "_"), None)
+
+
+def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
+    """What the platform cannot do of what the scenario asks for, each with its place. Starts nothing."""
+    scenario = cell.scenario
+    name = platform_of(scenario)
+    platform = registry("platforms").load(name)
+
+    def problem(path: str, message: str, hint: str = "") -> Problem:
+        line, column = cell.lines.nearest(path)
+        return Problem(printable(str(loaded.path)), line, column, message, hint=hint)
+
+    for key, message, hint in platform().problems(scenario, loaded.path.parent) if name == SSH else ():
+        yield problem(key, message, hint)
+    if getattr(platform, "must_be_told", False) and settings_of(scenario) is None:
+        yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
+    carries: frozenset[str] = getattr(platform, "carries", _ON_THIS_HOST)
+    for number, fault in enumerate(scenario.faults):
+        means = means_of(registry("faults").load(fault.kind))
+        if means not in carries:
+            yield problem(
+                f"faults.{number}.kind",
+                f"the platform {name} cannot carry the fault kind {fault.kind!r}: it cannot act on "
+                f"{_MEANS.get(means, means)}",
+                f"it carries faults that act on {', '.join(_MEANS[one] for one in sorted(carries))}",
+            )
+        elif means in _WHOLE_NODES and fault.target.node is None:
+            yield problem(
+                f"faults.{number}.target",
+                f"{fault.kind} hits whole nodes, with all of their ranks",
+                "give the target as node: N",
+            )
+        elif means == MEANS and scenario.cluster.nodes < 2:
+            yield problem(
+                f"faults.{number}.kind",
+                f"{fault.kind} changes the network between nodes, and this job has one node",
+                "set cluster.nodes to 2 or more",
+            )
+    if isinstance(platform(), NodePlatform) and scenario.job.agent and scenario.cluster.nodes > 1:
+        yield problem(
+            "job.agent",
+            f"on the platform {name} the stand-in of the cluster agent watches the ranks of one node only",
+            "leave job.agent out, or use nodes: 1",
+        )
+
+
+_WHOLE_NODES = frozenset({"node", "host", "pod"})
+
+_MEANS: Mapping[str, str] = {
+    "agent": "a rank through the agent in it",
+    "process": "a process by a signal",
+    "files": "files of the job",
+    "mounts": "mounts of the job's directory",
+    "node": "a whole node",
+    "resources": "what the host gives a process",
+    "network": "the network between nodes",
+    "device": "an Ascend device by the vendor's tools",
+    "host": "a machine's boot",
+    "pod": "a pod",
+    "cluster": "objects of a Kubernetes cluster",
+}
+"""What a fault kind acts on, in words."""
+
+_ON_THIS_HOST = frozenset(_MEANS) - {"node", "pod", "cluster"}
+"""What a platform carries that says nothing: it starts jobs on this host, which is no node that could be acted on."""

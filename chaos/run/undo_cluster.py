@@ -1,0 +1,84 @@
+"""Undoing faults of a cluster's objects: nodes are released, and public faults told to have recovered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes.fault_message import forget, is_listed, recover
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.platform import cluster_of
+from chaos.run.undo_base import CannotUndo, UndoContext
+from chaos.run.wait import DeadlineExpired, wait_for
+
+__all__ = ["RECOVER_PUBLIC_FAULT", "RELEASE_NODE", "recover_public_fault", "release_node"]
+
+READY_SECONDS = 60.0
+RECOVERED_SECONDS = 60.0
+
+
+def release_node(step: UndoStep, context: UndoContext) -> str:
+    """Uncordon a node that the run holds, and wait for its kubelet to say that it is ready.
+
+    Arguments: kubeconfig, settings, host.
+    """
+    host = _text(step, "host")
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        if not own.release_node(host, {"spec": {"unschedulable": None}}):
+            return f"node {host} is not held by this run"
+        wait_for("ready", lambda: _ready(own.node(host)), seconds=READY_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"node {host} was released, but its kubelet has not said for {expired.seconds:g} s that it is ready: look "
+            "at the kubelet there"
+        ) from expired
+    except (PlatformError, ValueError) as error:
+        by_hand = f"by hand: kubectl uncordon {host}; kubectl annotate node {host} chaos-ascend.io/held-by-"
+        raise CannotUndo(f"node {host} may still be held: {error}; {by_hand}") from error
+    return f"released node {host}"
+
+
+def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
+    """Send ClusterD the message that a fault has recovered, and wait until it lists it no more.
+
+    Arguments: kubeconfig, settings, host, fault.
+    """
+    host, fault = _text(step, "host"), _text(step, "fault")
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        identity = recover(own, fault, host, context.clock.wall() // 1_000_000)
+        if identity is None:
+            return f"no message about fault {fault} was sent"
+        _wait_recovered(own, host, identity, context)
+        forget(own, fault, host)
+    except (PlatformError, ValueError, KeyError) as error:
+        raise CannotUndo(f"ClusterD may still hold fault {fault} of node {host}: {error}") from error
+    return f"ClusterD was told that fault {identity} has recovered, and lists it no more"
+
+
+def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) -> None:
+    def gone() -> bool:
+        return not is_listed(own.api, host, identity)
+
+    try:
+        wait_for("recovered", gone, seconds=RECOVERED_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"ClusterD was told that fault {identity} has recovered, and still lists it after {expired.seconds:g} s "
+            "(ConfigMap statistic-fault-info): look at ClusterD's log, and send the message again"
+        ) from expired
+
+
+def _ready(node: dict[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _text(step: UndoStep, name: str) -> str:
+    value = step.arguments.get(name)
+    if not isinstance(value, str) or not value:
+        raise CannotUndo(f"step {step.id} does not name a {name}: {step.arguments}")
+    return value

@@ -1,0 +1,239 @@
+"""Containers of a real engine as nodes: only the run's own are touched; faults of nodes land, heal, are healed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.faults.kind import Victim
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.platforms.base import LaunchSpec
+from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
+from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
+from chaos.platforms.nodes import NodesJob, Site
+from chaos.registry import registry
+from chaos.run.channel import Channel
+from chaos.run.directory import RunDirectory, create_run, make_private_directory
+from chaos.run.heal import heal_run
+from chaos.run.setup import write_secret
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.undo_nodes import NodesByUndoSteps
+from chaos.run.wait import wait_for
+from chaos.scenario.docker import Docker
+from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness
+
+KINDS = ("node-kill", "node-pause", "node-disconnect")
+SECONDS = 60
+
+
+@dataclass
+class Made:
+    """A run on two nodes, a process on each."""
+
+    run: RunDirectory
+    nodes: DockerNodes
+    job: NodesJob
+    engine: str
+
+    def victim(self, node: int) -> Victim:
+        return Victim(node, self.job.launchers[node], self.run.path / "record")
+
+    def left(self) -> list[str]:
+        with closing(connect(self.engine)) as client:
+            networks = client.networks.list(filters={"label": f"{RUN_LABEL}={self.run.token}"})
+            return [str(one.name) for one in containers_of(client, self.run.token)] + [
+                str(one.name) for one in networks
+            ]
+
+
+@pytest.fixture
+def made(engine: str, tmp_path: Path) -> Iterator[Made]:
+    run = create_run(tmp_path / "reports", "nodes")
+    private = make_private_directory(run.ledger, run.token)
+    with closing(Channel(private / "agents", run=run.token, secret=write_secret(private))) as channel:
+        site = Site(
+            run.token,
+            2,
+            run.path.resolve(),
+            private,
+            (),
+            (),
+            Docker(engine=engine),
+            run.ledger,
+            Path(sys.executable),
+            channel,
+            SYSTEM_CLOCK,
+        )
+        nodes = DockerPlatform().open(site)
+        try:
+            spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin"}, run.path, run.path / "log")
+            specs = [replace(spec, log=run.path / f"log-{number}") for number in range(2)]
+            yield Made(run, nodes, NodesJob(nodes.all(), specs, SYSTEM_CLOCK), engine)
+        finally:
+            nodes.close()
+            with closing(connect(engine)) as client:
+                take_away(client, run.token)
+            run.lock.release()
+            heal_run(run.path)
+
+
+def landed(made: Made, kind: Any, node: int) -> dict[str, Any]:
+    for step in kind.undo_steps("fault", [made.victim(node)]):
+        made.run.ledger.record(step)
+    kind.inject(made.job, made.victim(node))
+    found: dict[str, Any] = wait_for("evidence", lambda: kind.evidence(made.job, made.victim(node)), seconds=SECONDS)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("node-kill", {"status": "exited", "exit_code": 137}),
+        ("node-pause", {"status": "paused", "connected": True}),
+        ("node-disconnect", {"status": "running", "connected": False}),
+    ],
+)
+def test_a_fault_of_a_node_lands_on_it_alone_and_is_put_back(made: Made, name: str, shown: dict[str, Any]) -> None:
+    kind = registry("faults").load(name)
+    evidence = landed(made, kind, 1)
+    assert shown.items() <= evidence["node"].items()
+    assert made.job.exit_status(made.job.launchers[0]) is None
+    assert made.job.state(made.job.launchers[0]) == "alive"
+    steps = made.run.ledger.open_steps()
+    context = UndoContext(made.run.token, SYSTEM_CLOCK, nodes=NodesByUndoSteps(made.run.token, steps, made.nodes.all()))
+    for step in [one for one in steps if one.fault is not None]:
+        assert undo_step(made.run.ledger, step, UNDO_ACTIONS, context).ok
+    if name == "node-kill":
+        assert evidence["signal"] == 9
+        assert made.job.state(made.job.launchers[1]) == "gone"
+    else:
+        assert made.job.state(made.job.launchers[1]) == "alive"
+        assert made.job.exit_status(made.job.launchers[1]) is None
+    again = made.nodes.ready()
+    assert [one.state() for one in again] == ["running", "running"]
+    assert all(one.shown()["connected"] for one in again)
+    assert len({one.address for one in again}) == 2
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_heal_puts_a_fault_back_and_takes_all_away_without_the_harness(made: Made, name: str) -> None:
+    landed(made, registry("faults").load(name), 1)
+    made.nodes.close()
+    made.run.lock.release()
+    report = heal_run(made.run.path)
+    assert report.failed == []
+    assert any("removed container" in one for one in report.done)
+    if name != "node-kill":
+        assert any(one.startswith("fault-node-1: node 1") for one in report.done)
+    assert made.left() == []
+    assert heal_run(made.run.path).outcome == "nothing"
+
+
+def test_nothing_but_what_carries_the_runs_label_is_touched(made: Made, tmp_path: Path) -> None:
+    with closing(connect(made.engine)) as client:
+        network = client.networks.create("foreign", labels={RUN_LABEL: made.run.token + "x"})
+        other = client.containers.create(
+            "chaos-node:host", ["/none"], name="foreign", labels={RUN_LABEL: "another"}, network="foreign"
+        )
+        unlabelled = client.containers.create("chaos-node:host", ["/none"], name=f"{made.run.token[-16:]}-0")
+        try:
+            assert len(made.left()) == 3
+            assert len(take_away(client, made.run.token)) == 3
+            assert made.left() == []
+            assert take_away(client, made.run.token) == []
+            other.reload()
+            unlabelled.reload()
+            network.reload()
+        finally:
+            other.remove()
+            unlabelled.remove()
+            network.remove()
+
+
+def test_how_to_take_them_away_is_on_disk_and_every_object_carries_the_label(made: Made) -> None:
+    steps = [step for step in made.run.ledger.open_steps() if step.action == "end-nodes"]
+    assert [step.arguments["platform"] for step in steps] == ["docker"]
+    assert len(made.left()) == 3
+
+
+StartOn = Callable[..., Harness]
+RunOn = Callable[..., Done]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Chaos]:
+    """The command line with an empty reports directory."""
+    place = tmp_path / "chaos"
+    place.mkdir()
+    chaos = Chaos(place / "reports", place)
+    yield chaos
+    chaos.close()
+
+
+@pytest.fixture
+def start_on(engine: str, fresh: Chaos) -> StartOn:
+    """Start ``chaos run --platform docker`` on this engine."""
+
+    def start(scenario: Path, *options: str) -> Harness:
+        arguments = ("run", scenario, "--json", "--cores", "1", "--reports", fresh.reports, "--platform", "docker")
+        return fresh.start(*arguments, *options, env={"DOCKER_HOST": engine})
+
+    return start
+
+
+@pytest.fixture
+def run_on(start_on: StartOn) -> RunOn:
+    """``chaos run --platform docker`` on this engine, to its end."""
+    return lambda *arguments: start_on(*arguments).end()
+
+
+def test_a_run_on_two_containers_passes_and_leaves_nothing(run_on: RunOn, engine: str) -> None:
+    done = run_on(SCENARIOS / "plain-two-nodes.yaml", "--baseline", "none")
+    assert done.code == 0, done.errors + done.output
+    run = done.run
+    assert {one.data["host"] for one in run.history.select("clock")} == {"node-0", "node-1"}
+    assert run.left() == []
+    with closing(connect(engine)) as client:
+        assert containers_of(client, run.token) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_of_a_node_is_recovered_from(run_on: RunOn, tmp_path: Path, kind: str) -> None:
+    text = (SCENARIOS / "plain-two-nodes.yaml").read_text("utf-8")
+    scenario = tmp_path / "node.yaml"
+    scenario.write_text(text.replace("kind: kill", f"kind: {kind}"), "utf-8")
+    done = run_on(scenario)
+    assert done.code == 0, done.errors + done.output
+    assert done.run.left() == []
+
+
+@pytest.mark.nightly
+def test_nothing_is_left_of_a_run_whose_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
+    harness = start_on(SCENARIOS / "plain-two-nodes.yaml", "--baseline", "none")
+    run = harness.run("plain-two-nodes")
+    for rank in range(4):
+        harness.event(run, "rank.found", rank=rank)
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    healed = fresh.heal()
+    assert (healed.code, healed.json["healed"]) == (0, True), healed.output
+    assert run.left() == []
+    with closing(connect(engine)) as client:
+        assert containers_of(client, run.token) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.rehearsal
+@pytest.mark.parametrize("name", ["kill-rank", "kill-node"])
+def test_the_shipped_scenarios_pass_unchanged(run_on: RunOn, name: str) -> None:
+    done = run_on(Path("scenarios", f"{name}.yaml").resolve())
+    assert done.code == 0, done.errors + done.output
+    assert done.run.left() == []

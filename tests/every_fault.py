@@ -1,0 +1,67 @@
+"""Which shipped scenario shows each registered fault kind: the smallest one, of plain ranks where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from chaos.registry import registry
+from chaos.run.prepare import known_names
+from chaos.scenario.find import iter_scenarios
+from chaos.scenario.load import load_scenario
+from chaos.scenario.model import Scenario
+from chaos.topology.targets import BESIDE_RANKS
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+
+ON_HARDWARE = {
+    "device-reset": "npu-smi resets a real card",
+    "node-reboot": "it takes the machine, so it needs a platform with other hosts",
+    "npu-link-down": "hccn_tool takes the link of a real card down",
+}
+"""Kinds that nothing here can show, and why; their logic is tested against recorded outputs of the tools."""
+
+
+NOT_SHOWN = dict.fromkeys(
+    ("node-cordon", "node-drain", "node-not-ready", "pod-evict", "public-fault"),
+    "no scenario makes it yet: its evidence is tested in tests/unit/checks/test_in_cluster.py",
+)
+"""Kinds that still want a scenario. None may be added here: one that has a scenario must be taken out."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cell of a scenario in which the fault is made."""
+
+    path: Path
+    cell: str
+    scenario: Scenario
+
+    @property
+    def fault_ids(self) -> tuple[str, ...]:
+        """For a test that fails."""
+        return tuple(fault.id or fault.kind for fault in self.scenario.faults)
+
+
+def kinds() -> list[str]:
+    """Every registered fault kind."""
+    return sorted(registry("faults").some_names())
+
+
+@cache
+def shown_by() -> dict[str, Shown]:
+    """The cell for each kind that has one."""
+    found: dict[str, tuple[tuple[bool, bool, int, int, str], Shown]] = {}
+    names = known_names()
+    for path in iter_scenarios([SCENARIOS]):
+        for cell in load_scenario(path, names=names).cells:
+            scenario = cell.scenario
+            if scenario.job.device == "Ascend":
+                continue
+            order = (scenario.finding is not None, scenario.job.kind != "plain", len(scenario.faults))
+            size = (*order, scenario.cluster.ranks, f"{path}{cell.name}")
+            for kind in {fault.kind for fault in scenario.faults if fault.target.role not in BESIDE_RANKS}:
+                if kind not in found or size < found[kind][0]:
+                    found[kind] = (size, Shown(path, cell.name, scenario))
+    return {kind: shown for kind, (_, shown) in found.items()}

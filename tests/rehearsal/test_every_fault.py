@@ -1,0 +1,61 @@
+"""Every registered fault lands with evidence, heals, and heals after the harness was killed while it made it.
+
+The scenarios are the shipped ones, so a new kind is tested by the one that it comes with; a kind without one fails
+tests/unit/faults/test_every_kind_is_shown.py.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from chaos.run.machine import Machine, probe
+from chaos.run.prepare import needs_of_scenario
+from tests.every_fault import Shown, kinds, shown_by
+from tests.rehearsal.kit import Chaos, Done, checks_of, said
+from tests.rehearsal.test_heal_after_sigkill import assert_healed
+
+Once = Callable[[str, Callable[[Chaos], Done]], Done]
+PROMISES = ("it lands", "it heals", "it heals after SIGKILL")
+
+pytestmark = pytest.mark.nightly
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind in shown_by()])
+@pytest.mark.parametrize("promise", PROMISES)
+def test_every_fault_keeps_its_promises(promise: str, kind: str, once: Once, chaos: Chaos) -> None:
+    shown = shown_by()[kind]
+    lacking = [f"{one.need}: {one.seen}" for one in probe(needs_of_scenario(shown.scenario), Machine()) if not one.ok]
+    if lacking:
+        pytest.skip(f"this machine lacks {', '.join(lacking)}")
+    cell = ("--cell", shown.cell) if shown.cell else ()
+    if promise == PROMISES[2]:
+        _heals_after_sigkill(chaos, kind, shown, cell)
+        return
+    done = once(f"every-fault-{shown.path.stem}-{shown.cell}", lambda own: own.run(shown.path, *cell))
+    result = done.run.result
+    if promise == PROMISES[0]:
+        landed = done.run.history.select("fault.landed", kind=kind)
+        assert landed and all(one.data["evidence"] for one in landed), said(result["checks"])
+        assert checks_of(result, "pass"), done.errors
+        assert [one for one in result["checks"] if one["name"] == "injection" and one["verdict"] != "pass"] == []
+    else:
+        # Of a kind that only a known defect of the system under test is shown with, the run is to fail by that.
+        code = 0 if shown.scenario.finding is None else 1
+        assert done.code == code, said([one for one in result["checks"] if one["verdict"] != "pass"])
+        assert done.run.history.select("fault.healed")
+        assert done.run.left() == []
+
+
+def _heals_after_sigkill(chaos: Chaos, kind: str, shown: Shown, cell: tuple[str, ...]) -> None:
+    """The harness is killed between the note of how the fault is undone and the act, or just after the act."""
+    harness = chaos.start_run(shown.path, *cell)
+    run = harness.run(shown.scenario.name)
+    harness.event(run, "fault.injecting", kind=kind)
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    healed = chaos.heal()
+    assert (healed.code, healed.json["healed"]) == (0, True), healed.output
+    assert_healed(chaos)

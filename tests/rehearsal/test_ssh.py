@@ -1,0 +1,145 @@
+"""Jobs on hosts that are reached by SSH: judged as on one machine, and nothing is left there, whatever happens.
+
+The hosts are made of namespaces: each has its own address, processes, name, boot and monotonic clock.
+"""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
+from tests.ssh_hosts import AHEAD_SECONDS, TestHosts, namespace_hosts
+
+PLAIN = "plain-kill-rank.yaml"
+STALLED = SCENARIOS / "plain-stalled.yaml"
+REBOOT = SCENARIOS / "plain-node-reboot.yaml"
+
+
+@pytest.fixture
+def hosts() -> Iterator[TestHosts]:
+    # Not pytest's own directory: the path of a Unix socket has to be short.
+    with (
+        tempfile.TemporaryDirectory(prefix="hosts-") as place,
+        namespace_hosts(Path(place, "h"), ("first", "second")) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def on_hosts(fresh: Chaos, hosts: TestHosts) -> Chaos:
+    """The command line where it can reach the hosts."""
+    fresh.prefix = hosts.prefix
+    return fresh
+
+
+def arguments(hosts: TestHosts) -> tuple[str, ...]:
+    return "--platform", "ssh", "--inventory", str(hosts.inventory)
+
+
+def left_on(hosts: TestHosts) -> list[str]:
+    """What is left of runs in the directories of the hosts."""
+    return [str(path) for host in hosts.hosts for path in host.work.iterdir()]
+
+
+def test_an_unchanged_scenario_passes_on_two_hosts_with_clocks_of_their_own(on_hosts: Chaos, hosts: TestHosts) -> None:
+    done = on_hosts.run(PLAIN, *arguments(hosts))
+    assert done.code == 0, done.errors + done.output
+    clocks = {one["host"]: one for one in done.run.result["clocks"]}
+    assert [round(clocks[name]["offset"]) for name in ("first", "second")] == [AHEAD_SECONDS, 2 * AHEAD_SECONDS]
+    assert all(0 < one["error"] < 0.5 and one["measurements"] == 4 and not one["same"] for one in clocks.values())
+    found = {one.rank: one.data["node"] for one in done.run.history.select("rank.found", attempt="train")}
+    assert found == {0: 0, 1: 0, 2: 1, 3: 1}
+    assert left_on(hosts) == []
+    assert done.run.left() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scenario", ["kill-rank.yaml", "kill-node.yaml"])
+def test_a_mindspore_job_passes_on_two_hosts(on_hosts: Chaos, hosts: TestHosts, scenario: str) -> None:
+    done = on_hosts.run(scenario, *arguments(hosts))
+    assert done.code == 0, done.errors + done.output
+    assert left_on(hosts) == []
+
+
+def in_training(chaos: Chaos, hosts: TestHosts) -> tuple[Harness, Run]:
+    """A harness whose ranks all train, on both hosts, and will for a while."""
+    harness = chaos.start_run(STALLED, *arguments(hosts))
+    run = harness.run("plain-stalled")
+    for rank in range(4):
+        harness.event(run, "step.end", rank=rank, step=2)
+    return harness, run
+
+
+def test_after_a_killed_harness_heal_leaves_nothing_on_the_hosts(on_hosts: Chaos, hosts: TestHosts) -> None:
+    harness, run = in_training(on_hosts, hosts)
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    assert len(left_on(hosts)) == 2
+    healed = on_hosts.heal()
+    assert healed.code == 0, healed.errors + healed.output
+    assert left_on(hosts) == []
+    assert run.left() == []
+    again = on_hosts.heal()
+    assert again.code == 0, again.errors
+
+
+@pytest.mark.nightly
+def test_a_host_that_vanishes_is_a_fact_and_the_run_is_judged(on_hosts: Chaos, hosts: TestHosts) -> None:
+    harness, run = in_training(on_hosts, hosts)
+    hosts.hosts[1].signal(signal.SIGKILL)
+    done = harness.end()
+    assert done.code in (1, 2), done.errors
+    (gone,) = run.history.select("host.vanished")
+    assert (gone.data["node"], gone.data["host"], gone.data["seconds"]) == (1, "second", 3.0)
+    ended = {one.rank: (one.data["signal"], one.data["code"]) for one in run.history.select("rank.exit")}
+    assert ended[2] == ended[3] == (None, None)
+    assert run.result["verdict"] in ("fail", "unknown")
+    assert left_on(hosts) == [str(hosts.hosts[1].work / path.name) for path in hosts.hosts[1].work.iterdir()]
+    healed = on_hosts.heal()
+    assert healed.code == 3
+    assert "second" in healed.output + healed.errors
+
+
+@pytest.mark.nightly
+def test_a_host_whose_sshd_is_restarted_is_lost_from_sight_and_cleaned_afterwards(
+    on_hosts: Chaos, hosts: TestHosts
+) -> None:
+    harness, run = in_training(on_hosts, hosts)
+    hosts.hosts[1].signal(signal.SIGUSR2)
+    done = harness.end()
+    assert done.code == 2, done.errors
+    assert [one.data["node"] for one in run.history.select("host.lost")] == [1]
+    assert left_on(hosts) == []
+    assert run.left() == []
+
+
+@pytest.mark.nightly
+def test_a_rebooted_host_is_told_by_its_boot(on_hosts: Chaos, hosts: TestHosts) -> None:
+    done = on_hosts.run(REBOOT, *arguments(hosts))
+    run = done.run
+    (landed,) = run.history.select("fault.landed")
+    assert {one["rank"] for one in landed.data["evidence"]} == {2, 3}
+    boots = [one["boot"] for one in landed.data["evidence"]]
+    assert all(one["before"] != one["after"] for one in boots)
+    assert run.history.first("host.reboot", node=1) is not None
+    assert done.code == 0, done.errors + done.output
+    assert left_on(hosts) == []
+
+
+def test_an_unknown_host_key_is_refused_with_what_to_do(on_hosts: Chaos, hosts: TestHosts, tmp_path: Path) -> None:
+    text = hosts.inventory.read_text("utf-8")
+    strange = tmp_path / "strange.yaml"
+    fingerprint = hosts.hosts[0].fingerprint
+    strange.write_text(
+        text.replace(f"    fingerprint: {fingerprint}\n", "", 1).replace("hosts:", "known_hosts: none\nhosts:", 1)
+    )
+    done = on_hosts.run(PLAIN, "--platform", "ssh", "--inventory", str(strange))
+    assert done.code == 3
+    assert fingerprint in done.errors
+    assert "as 'fingerprint'" in done.errors
+    assert left_on(hosts) == []

@@ -1,0 +1,203 @@
+"""A value that was changed without a word: proven by the rank's record, and by a step that comes to something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from chaos.checks.altered import altered_again, altered_doubts
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.judge import Judgement
+from chaos.checks.triggers import demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Comparable, PlannedFault
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun, Record, pid_of, record
+
+PLACES = {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
+
+
+def planned(where: str = "gradient", kind: str = "flip-bit", **parameters: Any) -> PlannedFault:
+    phase = PLACES.get(where, "forward")
+    given = {"where": where, **parameters} if kind == "flip-bit" else parameters
+    return PlannedFault("it", kind, (2,), {"step": 5, "phase": phase}, given, None, 9, "silent corruption")
+
+
+def event(name: str, mono: int, **data: Any) -> Event:
+    return Event(name, mono, mono, "agent", mono, "train", 2, 77, data, f"rank_2.jsonl:{mono}")
+
+
+def digest(step: int, mono: int, state: str, batch: str = "", loss: float = 0.5) -> Event:
+    parameters = {"layer1.weight": state}
+    return event("digest", mono, step=step, parameters=parameters, batch=batch or f"b{step}", loss=loss.hex())
+
+
+INJECTING = event("fault.injecting", 10, fault="it")
+LANDING = event("fault.landed", 12, fault="it")
+FACTS = {"bit": 27, "element": 4, "dtype": "float32", "before": (0.5).hex(), "after": (8.0).hex()}
+
+
+def altered(where: str = "gradient", **data: Any) -> Event:
+    more = {"parameter": "layer1.weight", "digest_before": "s4", "digest_after": "x"} if where == "weight" else {}
+    place = {"step": 5, "phase": PLACES.get(where, "forward")}
+    return event("fault.altered", 11, **{"fault": "it", "what": where, **place, **FACTS, **more, **data})
+
+
+def doubts(fault: PlannedFault, *events: Event, baseline: tuple[Event, ...] | None = None) -> list[str]:
+    twin = (digest(4, 4, "s4"), digest(5, 5, "s5")) if baseline is None else baseline
+    artifacts = cast(Artifacts, SimpleNamespace(baseline=History(twin, ())))
+    before = digest(4, 9, "s4")
+    history = History((before, *events), ())
+    wanted = demands(fault.trigger)
+    return [text for text, _ in altered_doubts(history, artifacts, fault, wanted, LANDING, INJECTING)]
+
+
+AFTER = digest(5, 20, "other")
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_the_record_and_another_state_prove_it(where: str) -> None:
+    assert doubts(planned(where), altered(where), AFTER) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "doubt"),
+    [
+        ({"what": "weight"}, "changed weight, not gradient"),
+        ({"step": 6}, "the fault that was planned was not made"),
+        ({"before": None}, "has not recorded which bit"),
+        ({"bit": None}, "has not recorded which bit"),
+        ({"after": FACTS["before"]}, "before and after"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_a_doubt(own: dict[str, Any], doubt: str) -> None:
+    assert any(doubt in text for text in doubts(planned(), altered(**own), AFTER))
+
+
+def test_without_a_record_nothing_is_known() -> None:
+    assert doubts(planned(), AFTER) == ["rank 2's own history does not say that it changed anything"]
+    assert doubts(planned(), replace(altered(), pid=78), AFTER)
+    assert any("before it was told to" in text for text in doubts(planned(), replace(altered(), mono=9), AFTER))
+    late = replace(altered(), mono=13)
+    assert any("landing is recorded before" in text for text in doubts(planned(), late, AFTER))
+
+
+def test_a_change_that_is_not_felt_shows_nothing() -> None:
+    same = digest(5, 20, "s5")
+    assert any("changed nothing that counts" in text for text in doubts(planned(), altered(), same))
+    assert any("nothing to compare" in text for text in doubts(planned(), altered()))
+    assert any("nothing to compare" in text for text in doubts(planned(), altered(), AFTER, baseline=()))
+
+
+def test_the_bit_of_the_scenario_is_the_one_that_counts() -> None:
+    assert doubts(planned(bit=27, element=4), altered(), AFTER) == []
+    assert doubts(planned(bit=26), altered(), AFTER) == ["rank 2 hit bit 27, not 26"]
+    assert doubts(planned("weight", parameter="other"), altered("weight"), AFTER)
+
+
+def test_a_weight_was_before_what_the_rank_had_recorded() -> None:
+    wrong = altered("weight", digest_before="s3")
+    assert any("is not its layer1.weight after step 4" in text for text in doubts(planned("weight"), wrong, AFTER))
+    same = altered("weight", digest_after="s4")
+    assert any("same digest before and after" in text for text in doubts(planned("weight"), same, AFTER))
+
+
+def test_another_batch_is_that_of_the_step_before_and_not_its_own() -> None:
+    batch = planned("batch", "wrong-batch")
+    assert doubts(batch, altered("batch"), digest(5, 20, "other", "b4")) == []
+    own = doubts(batch, altered("batch"), digest(5, 20, "other", "b5"))
+    assert own[0] == "rank 2 has not trained the batch of step 4 in step 5"
+    assert own[1] == "rank 2 trained its own batch in step 5"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_a_loss_is_as_it_was_asked_for(value: str) -> None:
+    fault = planned("loss", "nonfinite-loss", value=value)
+    assert doubts(fault, altered("loss"), digest(5, 20, "other", loss=float(value))) == []
+    other = {"nan": float("inf"), "inf": float("nan")}[value]
+    for loss in (0.5, other):
+        assert any("loss of step 5" in text for text in doubts(fault, altered("loss"), digest(5, 20, "x", loss=loss)))
+
+
+def test_a_second_change_is_one_too_many() -> None:
+    once = History((altered(),), ())
+    twice = History((altered(), replace(altered(), mono=12)), ())
+    assert (len(altered_again(once, planned())), len(altered_again(twice, planned()))) == (0, 2)
+
+
+# What is still judged behind it, and what is not.
+
+
+def corrupted(run: GoodRun, fault: PlannedFault, comparable: Comparable) -> GoodRun:
+    run.replan(faults=(fault, *run.plan.faults), comparable=comparable)
+    place: Record = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}
+    run.add(
+        "harness", record(10.0, "fault.injecting", fault="it", kind=fault.kind, **place)
+    )  # no difference is earlier
+    return run
+
+
+def blamed(judgement: Judgement, check: str, text: str) -> bool:
+    """Whether the check says that it is not so. It can blame nobody here: the corruption itself is not in this run."""
+    return bool(said(judgement, check, "unknown", text))
+
+
+def spoil_loss(run: GoodRun, rank: int, step: int, value: float) -> None:
+    for attempt in ("train", "resume"):
+        for one in run.events("digest", attempt=attempt, rank=rank, step=step):
+            one["loss"] = value.hex()
+
+
+@pytest.mark.parametrize(("step", "blames"), [(3, True), (8, False)])
+def test_losses_must_be_finite_up_to_the_corruption_and_not_behind_it(
+    run: GoodRun, judged: Judge, step: int, blames: bool
+) -> None:
+    corrupted(run, planned(), Comparable(4, "a bit was flipped", 5))
+    spoil_loss(run, 0, step, float("nan"))
+    assert blamed(judged(run), "loss", "every loss that is recorded is finite") is blames
+
+
+def test_without_a_limit_every_loss_must_be_finite(run: GoodRun, judged: Judge) -> None:
+    corrupted(run, planned("batch", "wrong-batch"), Comparable(3, "another batch"))
+    spoil_loss(run, 0, 8, float("inf"))
+    assert blamed(judged(run), "loss", "every loss that is recorded is finite")
+
+
+def other_state(run: GoodRun, rank: int, step: int) -> None:
+    for one in run.events("digest", rank=rank, step=step):
+        one["parameters"] = {**one["parameters"], "layer1.weight": "0" * 32}
+
+
+@pytest.mark.parametrize(
+    ("where", "rank", "step", "fails"),
+    [("weight", 2, 8, False), ("weight", 2, 3, True), ("weight", 3, 8, True), ("gradient", 2, 8, True)],
+)
+def test_only_the_rank_with_the_changed_weight_need_not_agree(
+    run: GoodRun, judged: Judge, where: str, rank: int, step: int, fails: bool
+) -> None:
+    corrupted(run, planned(where), Comparable(3, "a bit was flipped", 4))
+    other_state(run, rank, step)
+    assert blamed(judged(run), "consistency", "hold the same weights") is fails
+
+
+def test_what_is_not_judged_is_said(run: GoodRun, judged: Judge) -> None:
+    corrupted(run, planned("weight"), Comparable(3, "a bit was flipped", 4))
+    left = {(one.check, one.what) for one in judged(run).not_checked}
+    assert ("consistency", "rank 2 against the rest of its replica group from step 5") in left
+    assert ("loss", "that losses and gradients after step 4 are finite") in left
+
+
+def other_batch(run: GoodRun, rank: int, step: int) -> None:
+    for one in run.events("digest", rank=rank, step=step):
+        one["batch"] = "f" * 32
+
+
+@pytest.mark.parametrize(("rank", "step", "fails"), [(2, 5, False), (2, 4, True), (1, 5, True)])
+def test_only_the_planned_batch_may_be_another(run: GoodRun, judged: Judge, rank: int, step: int, fails: bool) -> None:
+    corrupted(run, planned("batch", "wrong-batch"), Comparable(3, "another batch"))
+    other_batch(run, rank, step)
+    assert blamed(judged(run), "resume", "every step trains the batch") is fails

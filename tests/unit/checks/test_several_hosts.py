@@ -1,0 +1,112 @@
+"""Times of different hosts are compared only as far as their clocks are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun
+from tests.unit.repaired_run import uce_run
+from tests.unit.two_hosts import Host, on_hosts
+
+SECOND = Host("h2", (2, 3))
+
+
+def test_a_good_recovery_of_two_hosts_passes_every_check(run: GoodRun, judged: Judge) -> None:
+    judgement = judged(on_hosts(run, SECOND))
+    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+
+
+def test_the_history_says_how_well_the_clocks_are_known(run: GoodRun, judged: Judge) -> None:
+    (one,) = said(judged(on_hosts(run, SECOND)), "history", "pass", "clocks whose offset was measured")
+    assert "h2 is 4321.000000 s ahead of the harness, ± 0.300 ms" in one.seen
+
+
+def test_a_host_whose_clock_was_not_measured_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
+    on_hosts(run, SECOND)
+    run.drop("clock")
+    assert said(judged(run), "history", "unknown", "cannot be compared")
+
+
+def test_a_clock_that_was_measured_wrongly_is_no_proof_of_a_hit(run: GoodRun, judged: Judge) -> None:
+    """An offset that is wrong by seconds puts the barrier behind the injection, far beyond its error."""
+    on_hosts(run, SECOND)
+    for one in run.events("clock"):
+        one["offset"] -= 3_000_000_000
+    assert said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
+
+
+def test_an_order_within_the_error_of_the_clocks_is_not_held_against_the_evidence(run: GoodRun, judged: Judge) -> None:
+    on_hosts(run, replace(SECOND, error=60_000_000))
+    for one in run.events("clock"):
+        one["offset"] -= 50_000_000  # the barrier, 40 ms before the injection, seems to be 10 ms after it
+    assert not said(judged(run), "injection", "unknown", "")
+
+
+@pytest.mark.parametrize(
+    ("budget", "verdict"),
+    # Between the harness's record of the fault and the log of the second host there are 600 ms, known to 0.3 ms.
+    [(0.5, "fail"), (0.5998, "unknown"), (0.6001, "unknown"), (0.7, "pass")],
+)
+def test_a_budget_kept_or_missed_by_less_than_the_error_is_unknown(
+    run: GoodRun, judged: Judge, budget: float, verdict: str
+) -> None:
+    on_hosts(run, Host("h2", (0, 1)))
+    run.log = [(at - 90.0, text) for at, text in run.log]  # rank 0's host wrote it, by its own wall clock
+    phases = {**run.plan.budget.phases, "detection": budget}
+    run.replan(budget=replace(run.plan.budget, phases=phases))
+    (one,) = [one for one in judged(run).findings if one.check == "recovery" and "detection" in one.expected]
+    assert one.verdict == verdict
+    assert "0.600 s ± 0.000300000 s" in one.seen or "± 0.0003 s" in one.seen
+    assert ("clocks of two hosts" in one.seen) == (verdict == "unknown")
+
+
+def test_a_phase_between_times_of_one_host_has_no_error(run: GoodRun, judged: Judge) -> None:
+    judgement = judged(on_hosts(run, Host("h2", (0, 1, 2, 3), error=50_000_000)))
+    errors = {phase.name: phase.error for phase in judgement.recovery.phases}
+    assert errors["load"] == 0
+    assert errors["exit"] > 50_000_000
+
+
+def test_a_copy_before_all_are_clean_is_a_failure_only_where_the_clocks_tell(judged: Judge) -> None:
+    def late_clean(error: int) -> tuple[int, int]:
+        """Ranks 1 and 3 copy, on one host; rank 0 is cleaned 10 ms later, on the other."""
+        host = Host("h2", (1, 3), error=error)
+        run = on_hosts(uce_run(), host)
+        copy = min(one["mono"] for one in run.events("handler.enter", name="repair"))
+        (clean,) = run.events("handler.exit", name="clean", rank=0)
+        clean["mono"] = copy - host.ahead + 10_000_000
+        judgement = judged(run)
+        failed = said(judgement, "mechanism", "fail", "before rank 0 was clean")
+        return len(failed), len(said(judgement, "mechanism", "unknown", "do not tell"))
+
+    assert late_clean(100_000) == (1, 0)
+    assert late_clean(20_000_000) == (0, 1)
+
+
+def test_a_handler_at_the_border_of_two_recoveries_is_not_given_to_either(run: GoodRun, judged: Judge) -> None:
+    on_hosts(run, replace(SECOND, error=1_500_000_000))
+    assert said(judged(run), "recovery", "unknown", "do not tell whether handler.enter of rank 3")
+
+
+def test_a_clock_of_the_same_boot_is_the_same_clock(run: GoodRun, judged: Judge) -> None:
+    """Containers of one machine have host names of their own, and no error."""
+    on_hosts(run, Host("box", (2, 3), ahead=0, drift=0, wall_ahead=0))
+    for one in run.events("clock"):
+        one["boot"] = "b1"
+    for name, records in run.files.items():
+        run.files[name] = [{**one, "boot": "b1"} if one.get("boot") == "boot-box" else one for one in records]
+    judgement = judged(run)
+    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert {phase.error for phase in judgement.recovery.phases} == {0}
+
+
+def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_theirs(
+    run: GoodRun, judged: Judge
+) -> None:
+    run.one("rank.exit", attempt="train", rank=3)["code"] = None
+    judgement = judged(run)
+    assert said(judgement, "hygiene", "unknown", "nobody can say how")
+    assert not said(judgement, "hygiene", "fail", "rank 3")

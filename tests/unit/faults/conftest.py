@@ -1,0 +1,70 @@
+"""A run with a job whose only process is its launcher, to lay faults on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.faults.kind import Victim
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import LaunchSpec
+from chaos.platforms.local import LocalJob, LocalPlatform
+from chaos.platforms.mounts import mounts_at, unmount
+from chaos.platforms.procfs import environment
+from chaos.run.directory import RunDirectory, create_run
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.wait import wait_for
+
+Undo = Callable[[RunDirectory, UndoStep], str]
+
+
+def started(spec: LaunchSpec) -> LocalJob:
+    """A job whose process can be told for the run's: the kernel shows its environment some time after its start."""
+    job = LocalPlatform().start(spec)
+    wait_for("environment", lambda: environment(job.launcher.pid), seconds=30, clock=SYSTEM_CLOCK)
+    return job
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    made = create_run(tmp_path / "reports", "storage")
+    (made.path / "job").mkdir()
+    yield made
+    made.lock.release()
+
+
+@pytest.fixture
+def storage(run: RunDirectory) -> Iterator[Path]:
+    """Where the job would save. Whatever a failed test has left there is unmounted."""
+    path = run.path.resolve() / "job" / "check points"
+    yield path
+    while mounts_at(path):
+        unmount(path)
+
+
+@pytest.fixture
+def job(run: RunDirectory, tmp_path: Path) -> Iterator[LocalJob]:
+    spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin:/bin"}, tmp_path, tmp_path / "log")
+    job = started(spec)
+    yield job
+    job.stop(0)
+
+
+@pytest.fixture
+def victim(job: LocalJob, storage: Path, tmp_path: Path) -> Victim:
+    return Victim(0, job.launcher, tmp_path / "record", storage=storage)
+
+
+@pytest.fixture
+def undo() -> Undo:
+    """Undo a step of a run, which must be possible; returns how."""
+
+    def act(run: RunDirectory, step: UndoStep) -> str:
+        undone = undo_step(run.ledger, step, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
+        assert undone.ok, undone.how
+        return undone.how
+
+    return act

@@ -1,0 +1,39 @@
+"""No fault kind without a scenario in which it is shown to land, to heal, and to heal after the harness was killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.docs.prose import module_doc, own_points
+from chaos.faults.kind import Asking, Parametrised
+from chaos.plan.schedule import EFFECTS
+from chaos.registry import registry
+from tests.every_fault import NOT_SHOWN, ON_HARDWARE, kinds, shown_by
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_kind_is_shown_by_a_scenario_or_says_why_it_cannot(kind: str) -> None:
+    """tests/rehearsal/test_every_fault.py runs what is found here."""
+    if kind in ON_HARDWARE or kind in NOT_SHOWN:
+        assert kind not in shown_by(), f"{kind} is shown by a scenario: take it out of the table of those that are not"
+    else:
+        assert kind in shown_by(), f"no scenario in scenarios/ has a fault of kind {kind}: write the smallest one"
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_kind_has_an_effect_that_the_plan_knows_and_parameters_in_words(kind: str) -> None:
+    loaded = registry("faults").load(kind)
+    assert loaded.effect in EFFECTS
+    if isinstance(loaded, Parametrised):
+        assert all(one.about for one in loaded.parameters.values())
+    if isinstance(loaded, Asking):
+        assert loaded.asks.phases is None or loaded.asks.phases
+
+
+def test_every_kind_says_what_it_is_on_ascend() -> None:
+    silent = [
+        point.name
+        for point in own_points("faults")
+        if "Ascend" not in f"{module_doc(point)} {type(point.load()).__doc__}"
+    ]
+    assert silent == []

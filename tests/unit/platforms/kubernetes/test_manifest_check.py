@@ -1,0 +1,211 @@
+"""What in a job's manifest keeps MindCluster from recovering it is told with its line; a good one has no problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chaos.platforms.kubernetes.check import Checked, Wanted, check_file
+from chaos.platforms.kubernetes.workload import Named, manifests
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.job import Job
+from chaos.scenario.kubernetes import Kubernetes
+
+ASCENDJOB = """\
+apiVersion: mindxdl.gitee.com/v1
+kind: AscendJob
+metadata:
+  name: llama
+  namespace: train
+  labels:
+    framework: mindspore
+    fault-scheduling: "grace"
+    fault-retry-times: "3"
+    pod-rescheduling: "on"
+    subHealthyStrategy: "ignore"
+  annotations:
+    recover-strategy: "retry,recover,dump"
+spec:
+  schedulerName: volcano
+  runPolicy:
+    schedulingPolicy:
+      minAvailable: 3
+  replicaSpecs:
+    Scheduler:
+      replicas: 1
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+            - name: ascend
+              image: train:1
+              env:
+                - name: TTP_PORT
+                  value: "8000"
+              ports:
+                - containerPort: 8000
+                - containerPort: 9601
+    Worker:
+      replicas: 2
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+            - name: ascend
+              image: train:1
+              env:
+                - name: TTP_PORT
+                  value: "8000"
+              ports:
+                - containerPort: 8000
+                - containerPort: 9601
+              resources:
+                limits:
+                  huawei.com/Ascend910: 4
+                requests:
+                  huawei.com/Ascend910: 4
+"""
+
+DEFECTS = [
+    ('"retry,recover,dump"', '"retry, recover"', "blank", 13),
+    ('"retry,recover,dump"', '"retry,recovery"', "passes over", 13),
+    ('"retry,recover,dump"', '"recover,elastic-training"', "PyTorch only", 13),
+    ('pod-rescheduling: "on"', "pod-rescheduling: on", "boolean", 10),
+    ('pod-rescheduling: "on"', 'pod-rescheduling: "true"', "as if it were not there", 10),
+    ('pod-rescheduling: "on"', 'process-recover-enable: "pause"', "switched pause", 10),
+    ('pod-rescheduling: "on"', 'Pod-Rescheduling: "on"', "read by nobody", 10),
+    ('"grace"', '"forced"', "as if it were not there", 8),
+    ('"grace"', '"force"', 'fault-scheduling: "grace"', 8),
+    ('fault-retry-times: "3"', 'fault-retry-times: "0"', "larger than 0", 9),
+    ('fault-retry-times: "3"', 'fault-retry-times: "many"', "a whole number from 0 to 100", 9),
+    ('subHealthyStrategy: "ignore"', 'subHealthyStrategy: "hotswitch"', "as if it were not there", 11),
+    ('subHealthyStrategy: "ignore"', 'recover-strategy: "dump"', "annotations only", 11),
+    ("  annotations:\n", '  annotations:\n    wait-reschedule-timeout: "20"\n', "from 30 to 270", 13),
+    ("framework: mindspore", "framework: pytorch", "jobs of MindSpore", 7),
+    ("minAvailable: 3", "minAvailable: 4", "would never start", 18),
+    ("    Worker:\n      replicas: 2", "    Master:\n      replicas: 2", "not of MindSpore", 34),
+    ("      replicas: 1\n", "      replicas: 2\n", "exactly one Scheduler", 21),
+    ("name: ascend\n              image", "name: train\n              image", "is called ascend", 25),
+    ("                - containerPort: 9601\n              res", "              res", "9601", 45),
+    (
+        'value: "8000"\n              ports:\n                - containerPort: 8000\n                - containerPort: '
+        "9601\n    W",
+        'value: "8001"\n              ports: []\n    W',
+        "must be the same in all pods",
+        23,
+    ),
+    ("requests:\n                  huawei.com/Ascend910: 4", "requests: {}", "same in limits and in requests", 50),
+    ("restartPolicy: Never\n      template:\n", "restartPolicy: OnFailure\n      template:\n", "must be Never", 22),
+]
+
+
+def checked(directory: Path, text: str, wanted: Wanted | None = None) -> Checked:
+    path = directory / "job.yaml"
+    path.write_text(text, "utf-8")
+    return check_file(path, wanted)
+
+
+def test_a_good_manifest_has_no_problem(tmp_path: Path) -> None:
+    found = checked(tmp_path, ASCENDJOB, Wanted(("retry", "recover", "dump"), nodes=2, ranks=8, namespace="train"))
+    assert (found.workload, [str(one) for one in found.problems]) == ("ascendjob", [])
+
+
+@pytest.mark.parametrize(("old", "new", "said", "line"), DEFECTS)
+def test_each_defect_is_told_with_its_line(tmp_path: Path, old: str, new: str, said: str, line: int) -> None:
+    assert old in ASCENDJOB
+    problems = checked(tmp_path, ASCENDJOB.replace(old, new, 1)).problems
+    assert any(said in one.message and one.line == line for one in problems), "\n".join(map(str, problems))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Wanted(strategies=("dump",)), "the scenario reckons with dump"),
+        (Wanted(nodes=3), "the scenario has 3 nodes"),
+        (Wanted(ranks=16), "the pods have 8 NPUs"),
+        (Wanted(namespace="other"), "the scenario's is other"),
+    ],
+)
+def test_what_the_scenario_says_otherwise_is_told(tmp_path: Path, wanted: Wanted, said: str) -> None:
+    assert any(said in one.message for one in checked(tmp_path, ASCENDJOB, wanted).problems)
+
+
+def test_a_vcjob_needs_the_switch_that_the_operator_sets_for_others(tmp_path: Path) -> None:
+    text = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata:
+  name: llama
+  labels: {framework: mindspore, fault-scheduling: "grace"}
+  annotations:
+    recover-strategy: "dump"
+spec:
+  tasks: []
+"""
+    said = [one.message for one in checked(tmp_path, text).problems]
+    assert any("on a vcjob nobody does" in one for one in said)
+    switched = text.replace("framework: mindspore,", 'framework: mindspore, process-recover-enable: "on",')
+    assert not any("on a vcjob nobody does" in one.message for one in checked(tmp_path, switched).problems)
+
+
+def test_recovery_labels_on_a_plain_job_mean_nothing(tmp_path: Path) -> None:
+    text = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {pod-rescheduling: 'on'}}\nspec: {}\n"
+    problems = checked(tmp_path, text).problems
+    assert [one.line for one in problems if "means nothing" in one.message] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1", "expected"),
+        ("kind: Pod\n", "has 0 jobs"),
+        ("", "no manifest"),
+        (ASCENDJOB + "---\n" + ASCENDJOB, "has 2 jobs"),
+        ("kind: AscendJob\nkind: Job\n", "written twice"),
+        ("a: !!python/name:os.system x\n", "is not read"),
+        ("- a\n", "a mapping of keys"),
+        ("a: &a [*a]\n", "too deep"),
+        ("a: " + "[" * 40 + "]" * 40, "too deep"),
+    ],
+)
+def test_what_is_no_manifest_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        checked(tmp_path, text)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("workload", ["job", "vcjob", "ascendjob"])
+@pytest.mark.parametrize("strategies", [(), ("dump",), ("retry", "recover", "dump"), ("recover-in-place", "exit")])
+def test_what_is_made_from_a_scenario_passes_the_check(
+    tmp_path: Path, workload: str, strategies: tuple[str, ...]
+) -> None:
+    if workload == "job" and strategies:
+        pytest.skip("a plain Job is recovered by no strategy")
+    volume = {"path": "/r", "claim": "c"}
+    settings = Kubernetes.model_validate(
+        {"namespace": "train", "workload": workload, "image": "train:1", "npus": 4, "volume": volume}
+    )
+    job = Job.model_validate({"steps": 3, "agent": bool(strategies), "strategies": strategies})
+    made = manifests(settings, job, 2, Named("run-1", "run-1-train"))
+    wanted = Wanted(job.strategies or None, nodes=None if workload == "job" else 2, namespace="train")
+    for number, one in enumerate(made):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(yaml.safe_dump(one), "utf-8")
+        assert [str(problem) for problem in check_file(path, wanted).problems] == []
+
+
+def test_every_object_and_pod_carries_the_run(tmp_path: Path) -> None:
+    for workload in ("job", "vcjob", "ascendjob"):
+        settings = Kubernetes.model_validate({"namespace": "train", "workload": workload, "image": "train:1"})
+        for one in manifests(settings, Job.model_validate({"steps": 3}), 2, Named("run-1", "run-1-train")):
+            assert one["metadata"]["namespace"] == "train"
+            text = yaml.safe_dump(one)
+            assert text.count("chaos-ascend.io/run: run-1") >= 2, text
+
+
+def test_a_number_of_nodes_that_is_none_is_refused() -> None:
+    settings = Kubernetes.model_validate({"namespace": "train", "image": "train:1"})
+    with pytest.raises(ValueError, match="at least one"):
+        manifests(settings, Job.model_validate({"steps": 3}), 0, Named("r", "r"))

@@ -1,0 +1,95 @@
+"""A real sshd on a loopback port: its key is checked, and a connection that ends is an end, no error."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.ssh.connection import Connection, HostUnreachable
+from chaos.platforms.ssh.files import fetch, list_there, put
+from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.platforms.ssh.transport import ChannelTransport
+from tests.ssh_hosts import loopback_hosts
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, ...]]:
+    with loopback_hosts(tmp_path_factory.mktemp("sshd") / "hosts", ("first", "second")) as made:
+        yield read_inventory(made.inventory, user="", python="/usr/bin/python3")
+
+
+@pytest.fixture
+def host(hosts: tuple[Host, ...]) -> Host:
+    return replace(hosts[0], user=getpass.getuser())
+
+
+def test_a_command_is_run_and_answers(host: Host) -> None:
+    with Connection(host) as connection:
+        assert connection.run("echo said; exit 3") == (3, "said\n")
+
+
+def test_another_key_than_the_inventorys_is_refused(host: Host, hosts: tuple[Host, ...]) -> None:
+    with pytest.raises(PlatformError, match="the inventory has SHA256:") as refused:
+        Connection(replace(host, fingerprint=hosts[1].fingerprint))
+    assert host.fingerprint is not None
+    assert host.fingerprint in str(refused.value)
+
+
+def test_an_unknown_key_is_refused_and_a_known_one_is_taken_from_known_hosts(host: Host, tmp_path: Path) -> None:
+    known = tmp_path / "known_hosts"
+    unknown = replace(host, fingerprint=None, known_hosts=str(known))
+    with pytest.raises(PlatformError, match="write it into the inventory as 'fingerprint'"):
+        Connection(unknown)
+    key = Path(str(host.key)).with_name("host_key.pub").read_text()
+    known.write_text(f"[{host.address}]:{host.port} {key}")
+    Connection(unknown).close()
+    stranger = Path(str(host.key)).with_name("user_key.pub").read_text()
+    known.write_text(f"[{host.address}]:{host.port} {stranger}")
+    with pytest.raises(PlatformError, match="its host key has changed"):
+        Connection(unknown)
+
+
+def test_a_user_who_may_not_log_in_is_refused_in_words(host: Host, hosts: tuple[Host, ...]) -> None:
+    with pytest.raises(PlatformError, match="look at its authorized_keys"):
+        Connection(replace(host, key=hosts[1].key))
+
+
+def test_nobody_there_is_told_apart_from_a_refusal(host: Host) -> None:
+    with pytest.raises(HostUnreachable, match="does not answer"):
+        Connection(replace(host, port=1))
+
+
+def test_the_end_of_a_command_and_the_loss_of_a_connection_are_ends_of_the_stream(host: Host) -> None:
+    with Connection(host) as connection:
+        stream = ChannelTransport(connection, "echo last words >&2; exit 7")
+        assert stream.read() == b""
+        assert stream.ended() == "exit code 7: last words"
+        stream.close()
+        stream.close()
+    connection = Connection(host)
+    stream = ChannelTransport(connection, "cat")
+    stream.write(b"there and back")
+    assert stream.read() == b"there and back"
+    connection.close()
+    assert stream.read() == b""
+    assert "was lost" in stream.ended()
+    with pytest.raises(OSError, match="is closed"):
+        stream.write(b"more")
+
+
+def test_files_come_back_as_they_went_and_links_do_not(host: Host, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    (there / "inside").mkdir(parents=True)
+    (there / "link").symlink_to("/etc/passwd")
+    (tmp_path / "file").write_bytes(b"content")
+    with Connection(host) as connection, connection.sftp() as sftp:
+        put(sftp, tmp_path / "file", f"{there}/inside/file", f"{there}/unfinished")
+        files, directories = list_there(sftp, str(there))
+        assert (list(files), directories) == (["inside/file"], {"inside"})
+        fetch(sftp, f"{there}/inside/file", tmp_path / "here" / "file")
+    assert (tmp_path / "here" / "file").read_bytes() == b"content"

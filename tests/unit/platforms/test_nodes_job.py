@@ -1,0 +1,109 @@
+"""A node that has gone is a fact about its processes; a hand that is lost while its node runs is an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.platforms import nodes as nodes_module
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.find import NODE_VARIABLE
+from chaos.platforms.hand.client import HandClient, HandLost
+from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
+from chaos.platforms.process import identify
+from chaos.run.wait import wait_for
+from tests.unit.platforms.conftest import Spec, StartHand
+
+
+@dataclass
+class FakeNode:
+    """A node whose state the test decides."""
+
+    number: int
+    hand: HandClient
+    private: Path = Path("/nowhere")
+    address: str = "127.0.0.1"
+    known: NodeState = "running"
+    now: NodeState = "running"
+    last: ExitStatus = field(default_factory=ExitStatus)
+
+    def state(self) -> NodeState:
+        return self.now
+
+    def ended(self) -> ExitStatus:
+        return self.last
+
+
+@pytest.fixture
+def two(start_hand: StartHand) -> list[FakeNode]:
+    return [FakeNode(number, start_hand(number)) for number in range(2)]
+
+
+@pytest.fixture
+def job(two: list[FakeNode], spec: Spec) -> NodesJob:
+    one = spec("exec sleep 1000")
+    specs = [replace(one, environment={**one.environment, NODE_VARIABLE: str(node.number)}) for node in two]
+    return NodesJob(two, specs, SYSTEM_CLOCK)
+
+
+def kill_hand(node: FakeNode) -> None:
+    os.kill(node.hand.introduction.pid, signal.SIGKILL)
+    wait_for("loss", lambda: node.hand.lost, seconds=20)
+
+
+def test_it_has_a_launcher_on_each_node_and_knows_which_process_is_where(job: NodesJob) -> None:
+    assert [one.node for one in job.launchers] == [0, 1]
+    assert {process.identity for process in job.processes()} == set(job.launchers)
+    job.signal(job.launchers[1], signal.SIGKILL)
+    assert wait_for("exit", lambda: job.exit_status(job.launchers[1]), seconds=20) == ExitStatus(signal=9)
+    assert job.exit_status(job.launchers[0]) is None
+
+
+def test_the_same_process_without_its_node_is_none_of_the_jobs(job: NodesJob) -> None:
+    with pytest.raises(PlatformError, match="is on none of the job's nodes"):
+        job.signal(replace(job.launchers[1], node=None), signal.SIGKILL)
+    with pytest.raises(PlatformError, match="is on none of the job's nodes"):
+        job.signal(identify(os.getpid()), signal.SIGKILL)
+
+
+def test_processes_of_a_node_that_has_gone_have_ended_as_it_did(job: NodesJob, two: list[FakeNode]) -> None:
+    two[1].now, two[1].last = "gone", ExitStatus(signal=9)
+    kill_hand(two[1])
+    assert job.exit_status(job.launchers[1]) == ExitStatus(signal=9)
+    assert job.state(job.launchers[1]) == "gone"
+    assert [process.identity for process in job.processes()] == [job.launchers[0]]
+    with pytest.raises(PlatformError, match="node 1 is gone"):
+        job.signal(job.launchers[1], signal.SIGCONT)
+
+
+def test_a_hand_lost_on_a_node_that_runs_is_an_error(
+    job: NodesJob, two: list[FakeNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes_module, "_SETTLE_SECONDS", 0.01)
+    kill_hand(two[1])
+    with pytest.raises(HandLost, match="node 1"):
+        job.processes()
+    left = job.stop(5.0)
+    assert [process.identity for process in left.ended] == [job.launchers[0]]
+
+
+def test_nobody_is_asked_on_a_frozen_node(job: NodesJob, two: list[FakeNode]) -> None:
+    before = job.processes()
+    two[1].known = two[1].now = "frozen"
+    os.kill(two[1].hand.introduction.pid, signal.SIGSTOP)
+    try:
+        assert job.processes() == before
+        assert job.exit_status(job.launchers[1]) is None
+        assert job.state(job.launchers[1]) == "stopped"
+    finally:
+        os.kill(two[1].hand.introduction.pid, signal.SIGCONT)
+
+
+def test_ranks_are_spread_over_the_nodes_evenly_and_in_order() -> None:
+    assert [ranks_of(node, 2, 4) for node in range(2)] == [(0, 1), (2, 3)]

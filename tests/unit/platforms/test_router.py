@@ -1,0 +1,147 @@
+"""The network between the nodes of a run: faults in it are the kernel's, and this host's own is never touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.router import RECORD, Router, address_of, preference_of
+from chaos.platforms.process import identify
+from chaos.run.directory import RunDirectory, create_run
+from chaos.run.machine import Machine, probe
+from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
+from chaos.run.undo_network import mend_network
+from chaos.run.wait import wait_for
+
+(NEEDED,) = probe(("network-namespaces",), Machine())[-1:]
+pytestmark = pytest.mark.skipif(not NEEDED.ok, reason=f"{NEEDED.seen}: {NEEDED.advice}")
+
+CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=float(sys.argv[3]))"
+LISTEN = (
+    "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); s.accept(); s.accept()"
+)
+
+
+def holders(count: int) -> list[subprocess.Popen[bytes]]:
+    """Processes that each hold a network namespace of their own, until their input ends."""
+    made = [subprocess.Popen(("unshare", "--net", "--", "cat"), stdin=subprocess.PIPE) for _ in range(count)]
+    own = Path("/proc/self/ns/net").readlink()
+    for one in made:
+        wait_for(
+            "namespace",
+            lambda one=one: Path(f"/proc/{one.pid}/ns/net").readlink() != own,  # type: ignore[misc]
+            seconds=30,
+            clock=SYSTEM_CLOCK,
+        )
+    return made
+
+
+@pytest.fixture
+def held() -> Iterator[list[Namespace]]:
+    """A router's namespace and those of two nodes."""
+    made = holders(3)
+    yield [Namespace(identify(one.pid)) for one in made]
+    for one in made:
+        one.kill()
+        one.wait()
+
+
+@pytest.fixture
+def router(held: list[Namespace]) -> Router:
+    made = Router(held[0])
+    made.begin()
+    assert [made.join(node, namespace) for node, namespace in enumerate(held[1:])] == [address_of(0), address_of(1)]
+    return made
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    made = create_run(tmp_path / "reports", "network")
+    yield made
+    made.lock.release()
+
+
+def reaches(source: Namespace, port: int, seconds: float) -> bool:
+    """Whether somebody in that namespace gets a connection to node 1."""
+    return source("python3", "-c", CONNECT, address_of(1), str(port), str(seconds)).code == 0
+
+
+def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, held: list[Namespace]) -> None:
+    inside = ("nsenter", f"--net=/proc/{held[2].holder.pid}/ns/net", "python3", "-c", LISTEN)
+    with subprocess.Popen(inside, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout is not None
+        port = int(listener.stdout.readline())
+        assert reaches(held[1], port, 10)
+        router.cut("first", 0, 1)
+        router.cut("first", 0, 1)  # for another rank
+        assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (True, False)
+        began = time.monotonic()
+        assert not reaches(held[1], port, 0.5)
+        assert time.monotonic() - began > 0.5, "nobody is told: it is silence, no refusal"
+        assert (router.mend("first"), router.mend("first")) == (1, 0)
+        assert not router.is_cut(0, 1)
+        assert reaches(held[1], port, 10)
+        listener.wait()
+
+
+def test_a_rate_is_held_and_counted_by_the_kernel(router: Router) -> None:
+    assert router.limited(1) is None
+    router.limit(1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
+    shown = router.limited(1)
+    assert shown is not None
+    assert (shown["kind"], shown["options"]["rate"]) == ("tbf", 8000)  # type: ignore[index]
+    assert (router.free(1), router.free(1)) == (True, False)
+    assert router.limited(1) is None
+
+
+def test_undo_finds_the_router_by_the_runs_record_and_only_that_of_its_run(router: Router, run: RunDirectory) -> None:
+    router.record(run.path)
+    router.cut("first", 0, 1)
+    router.cut("other", 1, 0)
+    router.limit(1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
+    arguments = {"run_dir": str(run.path.resolve()), "fault": "first", "nodes": [1]}
+    step = UndoStep("first-network", "first", "mend-network", arguments)
+    with pytest.raises(CannotUndo, match="is no directory of this run"):
+        mend_network(step, UndoContext("another", SYSTEM_CLOCK))
+    assert router.is_cut(0, 1)
+    context = UndoContext(run.token, SYSTEM_CLOCK)
+    assert UNDO_ACTIONS[step.action](step, context) == "removed 1 rules and 1 limits from the run's network"
+    assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (False, True)
+    assert mend_network(step, context) == "removed 0 rules and 0 limits from the run's network"
+
+
+def test_with_its_holder_the_network_is_gone(router: Router, held: list[Namespace], run: RunDirectory) -> None:
+    router.record(run.path)
+    os.kill(held[0].holder.pid, 9)
+    wait_for("end", lambda: not router.is_there, seconds=30, clock=SYSTEM_CLOCK)
+    step = UndoStep("f", "f", "mend-network", {"run_dir": str(run.path.resolve()), "fault": "f", "nodes": []})
+    assert (
+        mend_network(step, UndoContext(run.token, SYSTEM_CLOCK)) == "the network of the run has gone with its harness"
+    )
+    with pytest.raises(PlatformError, match="has gone"):
+        router.cut("first", 0, 1)
+
+
+def test_this_hosts_own_network_is_never_touched(run: RunDirectory) -> None:
+    own = Namespace(identify(os.getpid()))
+    with pytest.raises(PlatformError, match="this host's own network, which is never touched"):
+        own("ip", "link")
+    Router(own).record(run.path)
+    step = UndoStep("f", "f", "mend-network", {"run_dir": str(run.path.resolve()), "fault": "f", "nodes": []})
+    with pytest.raises(CannotUndo, match="never touched"):
+        mend_network(step, UndoContext(run.token, SYSTEM_CLOCK))
+    assert (run.path / RECORD).is_file()
+
+
+def test_faults_have_preferences_of_their_own() -> None:
+    assert preference_of("first") != preference_of("second")
+    assert all(1000 <= preference_of(str(number)) < 31000 for number in range(100))

@@ -1,0 +1,82 @@
+"""What a platform cannot carry is refused before the start, by name and at its place."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from chaos.faults.kind import means_of
+from chaos.platforms.docker.platform import DockerPlatform
+from chaos.registry import registry
+from chaos.run.on_platform import on_platform, platform_problems
+from chaos.run.prepare import known_names, plan_cell
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import LoadedScenario, load_scenario
+
+SCENARIO = """chaos: 1
+name: nodes
+cluster: {nodes: 2, ranks: 4, parallel: {data_parallel: 2, model_parallel: 2}}
+job: {kind: plain, steps: 12, protection: [TTP]}
+faults:
+  - kind: KIND
+    target: TARGET
+    trigger: {step: 6, phase: forward}
+"""
+
+
+def scenario(path: Path, kind: str, target: str = "{node: 1}", platform: str = "docker") -> LoadedScenario:
+    file = path / "nodes.yaml"
+    file.write_text(SCENARIO.replace("KIND", kind).replace("TARGET", target), "utf-8")
+    return on_platform(load_scenario(file, names=known_names()), platform)
+
+
+def problems(loaded: LoadedScenario) -> list[str]:
+    return [f"{one.line}: {one.message}" for one in platform_problems(loaded, loaded.cells[0])]
+
+
+@pytest.mark.parametrize("kind", ["kill", "suspend", "node-kill", "node-pause", "node-disconnect"])
+def test_what_a_platform_can_carry_is_planned(tmp_path: Path, kind: str) -> None:
+    loaded = scenario(tmp_path, kind)
+    assert problems(loaded) == []
+    assert plan_cell(loaded, loaded.cells[0], 1).faults[0].kind == kind
+    assert loaded.cells[0].scenario.cluster.platform == "docker"
+
+
+@pytest.mark.parametrize(
+    ("kind", "platform", "means"),
+    [
+        ("disk-full", "docker", "mounts of the job's directory"),
+        ("node-reboot", "docker", "a machine's boot"),
+        ("node-kill", "local-nodes", "a whole node"),
+        ("node-pause", "local", "a whole node"),
+    ],
+)
+def test_what_it_cannot_is_refused_by_name(tmp_path: Path, kind: str, platform: str, means: str) -> None:
+    loaded = scenario(tmp_path, kind, platform=platform)
+    expected = f"the platform {platform} cannot carry the fault kind {kind!r}: it cannot act on {means}"
+    assert problems(loaded) == [f"6: {expected}"]
+    with pytest.raises(ScenarioError, match="cannot carry the fault kind"):
+        plan_cell(loaded, loaded.cells[0], 1)
+
+
+def test_a_fault_of_whole_nodes_on_some_ranks_of_one_is_refused(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, "node-kill", "{rank: 2}")
+    assert problems(loaded) == ["7: node-kill hits whole nodes, with all of their ranks"]
+
+
+def test_without_a_platform_of_the_command_line_the_file_counts(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, "kill")
+    assert on_platform(loaded, None) is loaded
+
+
+def test_no_kind_that_nodes_carry_takes_a_pid_of_a_node_for_one_of_this_host() -> None:
+    """A process of a container has a PID of its own there: here it is another process's."""
+    asks_the_job = {"terminate"}  # where the job knows its processes' signals
+    faults = registry("faults")
+    for name in faults.names():
+        kind = faults.load(name)
+        if means_of(kind) in DockerPlatform.carries and name not in asks_the_job:
+            source = Path(inspect.getfile(type(kind))).read_text("utf-8")
+            assert "identity.pid" not in source, name
