@@ -14,7 +14,7 @@ from chaos.run.driver import _refuse_if_lacking
 from chaos.run.interface.fit import disagreements
 from chaos.run.interface.offered import offered_by
 from chaos.run.interface.wanted import wanted_by
-from chaos.run.machine import Machine, Probe, _package, probe
+from chaos.run.machine import Machine, Probe, probe
 from chaos.run.prepare import known_names
 from chaos.run.refusal import Refused
 from chaos.scenario.load import load_scenario
@@ -167,7 +167,7 @@ def test_without_the_vendors_package_there_is_nothing_to_compare(tmp_path: Path)
 
 
 def test_mindspores_calls_fit_the_stand_in() -> None:
-    mindspore = _package("mindspore")
+    mindspore = Machine().package("mindspore")
     if mindspore is None:
         pytest.skip("MindSpore is not installed for this Python")
     wanted = wanted_by(mindspore)

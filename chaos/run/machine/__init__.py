@@ -1,0 +1,12 @@
+"""What this machine can run: one small probe for each thing that a job or a platform may need, one file a family.
+
+Probes look without changing anything and without importing MindSpore. A job kind or platform names what it needs in
+its attribute ``needs``, a tuple of keys of :data:`PROBES`.
+"""
+
+from chaos.run.machine.base import Machine, Probe
+from chaos.run.machine.packages import import_mindspore
+from chaos.run.machine.probes import BASE, PROBES, needs_of, probe
+from chaos.run.machine.vendor_interface import INTERFACE, OWN_AGENT
+
+__all__ = ["BASE", "INTERFACE", "OWN_AGENT", "PROBES", "Machine", "Probe", "import_mindspore", "needs_of", "probe"]

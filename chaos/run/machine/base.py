@@ -1,0 +1,74 @@
+"""A machine as the probes see it, and what a probe says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import metadata, util
+from pathlib import Path
+
+from chaos.platforms.commands import PLACES, Commands, SystemCommands
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one probe saw. ``advice`` says what to do when it is missing, and is empty when it is not."""
+
+    need: str
+    ok: bool
+    seen: str
+    advice: str = ""
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _has_module(name: str) -> bool:
+    return util.find_spec(name) is not None
+
+
+def _package(name: str) -> Path | None:
+    """The directory that a top-level package is installed in; finding it does not import it."""
+    found = util.find_spec(name)
+    return Path(found.origin).parent if found is not None and found.origin else None
+
+
+def _available_memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Ways to look at a machine; by default at this one. Tests put others in their place.
+
+    ``executable`` is the Python that would run the job, ``reports`` the directory that runs are written to, ``memory``
+    gives bytes that are available.
+    """
+
+    executable: Path = Path(sys.executable)
+    python: tuple[int, int, int] = sys.version_info[:3]
+    reports: Path = Path("reports")
+    version: Callable[[str], str | None] = _version
+    has_module: Callable[[str], bool] = _has_module
+    package: Callable[[str], Path | None] = _package
+    which: Callable[..., str | None] = shutil.which
+    cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
+    memory: Callable[[], int] = _available_memory
+    shared_memory: Path = Path("/dev/shm")
+    user: Callable[[], int] = os.geteuid
+    commands: Commands = field(default_factory=SystemCommands)
+
+    def tool(self, name: str) -> str | None:
+        """Where a tool of the vendor is: on the PATH, or where its package puts it."""
+        return self.which(name) or next((one for one in PLACES.get(name, ()) if os.access(one, os.X_OK)), None)

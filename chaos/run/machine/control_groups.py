@@ -1,0 +1,29 @@
+"""Control groups by which processes are limited."""
+
+from __future__ import annotations
+
+import os
+
+from chaos.platforms.cgroup import cpu_hierarchy
+from chaos.platforms.memory_group import NoMemoryGroup, memory_groups
+from chaos.run.machine.base import Machine, Probe
+
+
+def cgroup(_: Machine) -> Probe:
+    """Whether processor time can be limited."""
+    found = cpu_hierarchy()
+    if found is None:
+        return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
+    if not os.access(found.mount, os.W_OK):
+        return Probe("cgroup-cpu", False, f"{found.mount} cannot be written", "a quota of processor time needs root")
+    return Probe("cgroup-cpu", True, f"version {found.version} at {found.mount}")
+
+
+def memory_group(_: Machine) -> Probe:
+    """Whether memory can be limited, so that the kernel kills who takes more."""
+    try:
+        found = memory_groups()
+    except (NoMemoryGroup, OSError) as error:
+        advice = "an OOM kill needs a control group with a limit: run as root, or in a group that is delegated"
+        return Probe("memory-group", False, str(error), advice)
+    return Probe("memory-group", True, f"version {found.version} in {found.parent}")

@@ -1,0 +1,37 @@
+"""The NPUs of a machine, and the vendor's tools for them."""
+
+from __future__ import annotations
+
+import os
+
+from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
+from chaos.platforms.commands import PLACES
+from chaos.run.machine.base import Machine, Probe
+
+
+def npu(machine: Machine) -> Probe:
+    """Whether there is a driver of NPUs."""
+    found = machine.tool("npu-smi")
+    return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
+
+
+def hccn_tool(machine: Machine) -> Probe:
+    """Whether there is the tool that changes an NPU's network port."""
+    found = machine.tool("hccn_tool")
+    advice = "" if found else "it comes with the NPU driver; faults of a device need it"
+    return Probe("hccn_tool", bool(found), found or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
+
+
+def quarantine(machine: Machine) -> Probe:
+    """Whether the cluster keeps a card of this machine out of training."""
+    if machine.tool("npu-smi") is None:
+        return Probe("quarantine", False, "no NPU", "there is no card that the cluster could quarantine")
+    if machine.which("kubectl") is None:
+        advice = "whether the cluster has quarantined a card of this machine is seen with kubectl only"
+        return Probe("quarantine", False, "not known: no kubectl", advice)
+    found = quarantined(node_name(os.environ), machine.commands)
+    if not found.known:
+        return Probe("quarantine", False, f"not known: {found.how}", "give kubectl the right to read ConfigMaps")
+    if found.cards:
+        return Probe("quarantine", False, f"ManuallySeparateNPU: {', '.join(found.cards)}", what_to_do(found.node))
+    return Probe("quarantine", True, f"no card of {found.node} in ManuallySeparateNPU")

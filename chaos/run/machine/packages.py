@@ -1,0 +1,83 @@
+"""What is installed in the environment that would run a job."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from chaos.run.machine.base import Machine, Probe
+
+MINDSPORE = ((2, 7), (2, 11))
+"""MindSpore versions that are supported: from the first, up to and without the second."""
+
+_DEEP_SECONDS = 120.0
+
+
+def mindspore(machine: Machine) -> Probe:
+    """Whether a supported MindSpore is installed, by its metadata."""
+    version = machine.version("mindspore")
+    first, end = (".".join(map(str, part)) for part in MINDSPORE)
+    wanted = f"chaos supports MindSpore from {first} up to and without {end}"
+    install = "install it with `pip install 'chaos-ascend[mindspore]'`, or your own build for Ascend"
+    if version is None:
+        if machine.has_module("mindspore"):
+            return Probe("mindspore", False, "a module without metadata", f"{wanted}; reinstall it with pip")
+        return Probe("mindspore", False, "not installed", f"{install}; {wanted}")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if MINDSPORE[0] <= numbers < MINDSPORE[1]:
+        return Probe("mindspore", True, version)
+    return Probe("mindspore", False, version, wanted)
+
+
+def numpy(machine: Machine) -> Probe:
+    """Whether numpy is one that MindSpore works with."""
+    version = machine.version("numpy")
+    if version is None:
+        return Probe("numpy", False, "not installed", "pip install 'numpy<2'")
+    if int(version.split(".")[0]) < 2:
+        return Probe("numpy", True, version)
+    return Probe("numpy", False, version, "numpy 2 breaks MindSpore's Tensor.reshape; pip install 'numpy<2'")
+
+
+def msrun(machine: Machine) -> Probe:
+    """Whether MindSpore's launcher belongs to this Python."""
+    # msrun starts the `python` of the PATH, so only the one that belongs to this Python is of use.
+    found = machine.which("msrun", path=str(machine.executable.parent))
+    if found:
+        return Probe("msrun", True, found)
+    other = machine.which("msrun")
+    seen = f"not beside {machine.executable}" + (f" (there is {other})" if other else "")
+    return Probe("msrun", False, seen, "install MindSpore into the environment that chaos is installed in")
+
+
+def mindio(machine: Machine) -> Probe:
+    """Whether the vendor's MindIO TFT is installed."""
+    version = machine.version("mindio_ttp")
+    if version or machine.has_module("mindio_ttp"):
+        return Probe("mindio_ttp", True, version or "a module without metadata")
+    return Probe("mindio_ttp", False, "not installed", "it comes with the vendor's MindCluster; the stand-in is used")
+
+
+def mindformers(machine: Machine) -> Probe:
+    """Whether MindFormers is installed."""
+    version = machine.version("mindformers")
+    if version or machine.has_module("mindformers"):
+        return Probe("mindformers", True, version or "a module without metadata")
+    advice = (
+        "pip install 'chaos-ascend[mindformers]', then its wheel with `pip install --no-deps mindformers` "
+        "(docs/mindformers.md), or name a checkout in the scenario (job.checkout)"
+    )
+    return Probe("mindformers", False, "not installed", advice)
+
+
+def import_mindspore(machine: Machine) -> Probe:
+    """Import MindSpore in a process of its own: slower than the metadata, but it also finds a broken installation."""
+    command = [str(machine.executable), "-c", "import mindspore; print(mindspore.__version__)"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_DEEP_SECONDS, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return Probe("mindspore import", False, f"took more than {_DEEP_SECONDS:g} s", "look for a hanging driver")
+    if done.returncode == 0:
+        return Probe("mindspore import", True, done.stdout.strip().rpartition("\n")[2])
+    last = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
+    return Probe("mindspore import", False, last, f"repair MindSpore: {' '.join(command[:2])} 'import mindspore'")

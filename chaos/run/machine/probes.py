@@ -1,0 +1,68 @@
+"""Every probe by its name, and which of them a part of a run asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from chaos.run.machine import (
+    control_groups,
+    host,
+    network,
+    npu,
+    packages,
+    platforms,
+    processes,
+    storage,
+    vendor_interface,
+)
+from chaos.run.machine.base import Machine, Probe
+
+PROBES: dict[str, Callable[[Machine], Probe]] = {
+    "python": host.python,
+    "pidfd": processes.pidfd,
+    "subreaper": processes.subreaper,
+    "reports": host.reports,
+    "cores": host.cores,
+    "memory": host.memory,
+    "shm": host.shared_memory,
+    "mindspore": packages.mindspore,
+    "numpy": packages.numpy,
+    "msrun": packages.msrun,
+    "mindio_ttp": packages.mindio,
+    vendor_interface.INTERFACE: vendor_interface.interface,
+    vendor_interface.OWN_AGENT: vendor_interface.own_agent,
+    "mindformers": packages.mindformers,
+    "npu": npu.npu,
+    "hccn_tool": npu.hccn_tool,
+    "root": host.root,
+    "quarantine": npu.quarantine,
+    "mounts": storage.mounts,
+    "loop": storage.loop,
+    "fanotify": storage.fanotify,
+    "cgroup-cpu": control_groups.cgroup,
+    "network-namespaces": network.namespaces,
+    "tbf": network.tbf,
+    "permissions": storage.permissions,
+    "memory-group": control_groups.memory_group,
+    "docker": platforms.docker,
+    "ssh": platforms.ssh,
+    "kubernetes": platforms.kubernetes,
+}
+"""Every probe by its name, in the order in which they are shown."""
+
+BASE = ("python", "pidfd", "subreaper", "reports")
+"""What every run needs."""
+
+
+def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
+    """Run the probes called ``needs``, each once, in the order of :data:`PROBES`. Raises KeyError otherwise."""
+    wanted = set(needs)
+    if unknown := wanted - set(PROBES):
+        raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(PROBES)}")
+    return [PROBES[name](machine) for name in PROBES if name in wanted]
+
+
+def needs_of(*parts: Any) -> tuple[str, ...]:
+    """What a job kind, a platform or any other part says that it needs, after what every run needs."""
+    return (*BASE, *(need for part in parts for need in getattr(part, "needs", ())))

@@ -1,0 +1,52 @@
+"""What faults of storage need of the kernel and of the user."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from chaos.beside.slow_opens import watch_opens
+from chaos.platforms.mounts import may_mount
+from chaos.platforms.permissions import CAP_LINUX_IMMUTABLE, has_capability
+from chaos.run.machine.base import Machine, Probe
+
+
+def mounts(_: Machine) -> Probe:
+    """Whether this user may mount file systems."""
+    if may_mount():
+        return Probe("mounts", True, "allowed")
+    advice = "storage faults mount a file system over the checkpoint directory: run as root, or with CAP_SYS_ADMIN"
+    return Probe("mounts", False, "not allowed", advice)
+
+
+def loop(machine: Machine) -> Probe:
+    """Whether a disk can be made in a file."""
+    tool = machine.tool("mkfs.ext4")
+    if tool is None:
+        return Probe("loop", False, "no mkfs.ext4", "install e2fsprogs: a fault of a disk makes one in a file")
+    if not Path("/dev/loop-control").exists() or not may_mount():
+        advice = (
+            "a fault of a disk needs loop devices and root: load the module loop, or give the container its devices"
+        )
+        return Probe("loop", False, "no loop devices", advice)
+    return Probe("loop", True, "loop devices and mkfs.ext4")
+
+
+def fanotify(machine: Machine) -> Probe:
+    """Whether opens of files can be held."""
+    try:
+        os.close(watch_opens(str(machine.shared_memory)))
+    except OSError as error:
+        advice = "slow storage is made by the kernel's fanotify: root and CONFIG_FANOTIFY_ACCESS_PERMISSIONS are needed"
+        return Probe("fanotify", False, str(error), advice)
+    return Probe("fanotify", True, "opens can be held")
+
+
+def permissions(machine: Machine) -> Probe:
+    """Whether anything keeps this user out of a directory."""
+    if machine.user() != 0:
+        return Probe("permissions", True, f"user {machine.user()}, whom a mode keeps out")
+    if has_capability("self", CAP_LINUX_IMMUTABLE):
+        return Probe("permissions", True, "root, whom an immutable directory keeps out")
+    advice = "no mode keeps root out, and making a directory immutable needs CAP_LINUX_IMMUTABLE"
+    return Probe("permissions", False, "root without CAP_LINUX_IMMUTABLE", advice)

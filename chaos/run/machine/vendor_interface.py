@@ -1,0 +1,41 @@
+"""Whether MindSpore and the vendor's MindIO TFT call each other as both expect it."""
+
+from __future__ import annotations
+
+from chaos.run.interface.fit import disagreements
+from chaos.run.interface.offered import offered_by
+from chaos.run.interface.wanted import wanted_by
+from chaos.run.machine.base import Machine, Probe
+
+INTERFACE, OWN_AGENT = "interface", "own agent"
+"""Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""
+
+
+def interface(machine: Machine) -> Probe:
+    """Whether the two agree in what every recovery calls."""
+    return _fit(INTERFACE, machine, own_agent=False)
+
+
+def own_agent(machine: Machine) -> Probe:
+    """Whether they agree in what MindSpore registers where no cluster's agent does."""
+    return _fit(OWN_AGENT, machine, own_agent=True)
+
+
+def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
+    """Whether MindSpore's code and the vendor's package, as installed, call each other as both expect it."""
+    mindspore, mindio = machine.package("mindspore"), machine.package("mindio_ttp")
+    if mindspore is None or mindio is None:
+        return Probe(need, True, "only the stand-in is there to be called")
+    versions = [f"{name} {machine.version(name) or 'of unknown version'}" for name in ("mindspore", "mindio_ttp")]
+    pair = " and ".join(versions)
+    wanted = wanted_by(mindspore)
+    if not wanted.uses:
+        seen = f"{mindspore} has no call of mindio_ttp that could be compared"
+        return Probe(need, False, seen, "repair MindSpore, or run with --sdk standin")
+    found = [one.text for one in disagreements(wanted, offered_by(mindio)) if one.own_agent is own_agent]
+    if not found:
+        return Probe(need, True, f"{pair} agree")
+    advice = "install MindSpore and MindIO TFT of one release, or run with --sdk standin"
+    if own_agent:
+        advice = "ARF needs the cluster's agent here (job.agent: true), since MindSpore's own cannot take its place"
+    return Probe(need, False, f"{pair} disagree: {'; '.join(found)}", advice)
