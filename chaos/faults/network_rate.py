@@ -33,8 +33,9 @@ class NetworkRate(OnNetwork):
         router, node = router_of(job), victim.identity.node
         assert node is not None
         try:
-            if router.limited(node) is None:
-                router.limit(node, "tbf", "rate", f"{victim.parameters['kbit']}kbit", "burst", "16kb", "latency", "1s")
+            if router.limited(victim.fault, node) is None:
+                rate = f"{victim.parameters['kbit']}kbit"
+                router.limit(victim.fault, node, "tbf", "rate", rate, "burst", "16kb", "latency", "1s")
         except PlatformError as error:
             raise missed(error) from error
 
@@ -44,7 +45,7 @@ class NetworkRate(OnNetwork):
             raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
         assert victim.identity.node is not None
         try:
-            shown = router_of(job).limited(victim.identity.node)
+            shown = router_of(job).limited(victim.fault, victim.identity.node)
         except PlatformError as error:
             raise missed(error) from error
         options = shown.get("options") if shown is not None else None
@@ -58,9 +59,9 @@ class NetworkRate(OnNetwork):
         }
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel sends to the node without a limit."""
+        """Whether the kernel sends to the node without this limit."""
         assert victim.identity.node is not None
-        return router_of(job).limited(victim.identity.node) is None
+        return router_of(job).limited(victim.fault, victim.identity.node) is None
 
 
 KIND = NetworkRate()

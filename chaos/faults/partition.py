@@ -56,14 +56,16 @@ class Partition(OnNetwork):
         if not cut:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
         try:
-            lost = [[source, target] for source, target in ways if router_of(job).is_cut(source, target)]
+            router = router_of(job)
+            own = router.cuts(victim.fault)
+            lost = [list(way) for way in ways if way in own and router.is_cut(*way)]
         except PlatformError as error:
             raise missed(error) from error
         return {"signal": None, "lost": lost, "ways": len(ways), "connections": cut} if len(lost) == len(ways) else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel lets packets pass again on every way."""
-        return not any(router_of(job).is_cut(source, target) for source, target in self._ways(job, victim))
+        """Whether no rule of this fault is left; another one may cut the same ways for longer."""
+        return not router_of(job).cuts(victim.fault)
 
     def _ways(self, job: Job, victim: Victim) -> Iterator[tuple[int, int]]:
         direction = value_of(victim.parameters, self.parameters, "direction")

@@ -29,7 +29,7 @@ def mend_network(step: UndoStep, context: UndoContext) -> str:
         if router is None or not router.is_there:
             return _NO_HARM
         rules = router.mend(fault)
-        limits = sum(router.free(node) for node in nodes)
+        limits = sum(router.free(fault, node) for node in nodes)
     except (PlatformError, ValueError, OSError) as error:
         raise CannotUndo(f"the run's network could not be put back: {error}") from error
     return f"removed {rules} rules and {limits} limits from the run's network"

@@ -33,8 +33,18 @@ def address_of(node: int) -> str:
 
 
 def preference_of(fault: str) -> int:
-    """The preference of a fault's rules, by which they are found and removed again (ip-rule(8))."""
+    """The preference of a fault's rules; with their protocol they are found and removed by it (ip-rule(8))."""
     return 1000 + zlib.crc32(fault.encode()) % 30000
+
+
+def protocol_of(fault: str) -> int:
+    """The number that tells a fault's rules from those of one with the same preference; nobody has given it a name."""
+    return 200 + zlib.adler32(fault.encode()) % 50
+
+
+def handle_of(fault: str) -> str:
+    """The handle of a fault's queueing disciplines, by which they are told from those of others (tc(8))."""
+    return f"{1 + zlib.crc32(fault.encode()) % 0xFFFE:x}:"
 
 
 class Router:
@@ -88,13 +98,17 @@ class Router:
         return own
 
     def cut(self, fault: str, source: int, target: int) -> None:
-        """Let what ``source`` sends to ``target`` vanish."""
-        if not self.is_cut(source, target):
+        """Let what ``source`` sends to ``target`` vanish, by a rule of this fault's own."""
+        if (source, target) not in self.cuts(fault):
             ends = ("from", f"{address_of(source)}/32", "to", f"{address_of(target)}/32")
-            self._run.do("ip", "rule", "add", "pref", str(preference_of(fault)), *ends, "blackhole")
+            self._run.do("ip", "rule", "add", *_own(fault), *ends, "blackhole")
+
+    def cuts(self, fault: str) -> set[tuple[int, int]]:
+        """The ways that a fault's own rules cut: from which node to which."""
+        return {(_node_at(rule.get("src")), _node_at(rule.get("dst"))) for rule in self._rules(fault)}
 
     def is_cut(self, source: int, target: int) -> bool:
-        """What the kernel does with a packet from one node to another: whether it lets it vanish."""
+        """What the kernel does with a packet from one node to another: whether it lets it vanish, for any fault."""
         ends = (address_of(target), "from", address_of(source), "iif", _link(source))
         looked = self._run("ip", "route", "get", *ends)
         if looked.code != 0 and "Invalid argument" not in looked.errors:
@@ -102,30 +116,57 @@ class Router:
         return looked.code != 0
 
     def mend(self, fault: str) -> int:
-        """Remove the rules of a fault; how many they were."""
-        found = self._run.do("ip", "rule", "list", "pref", str(preference_of(fault))).splitlines()
+        """Remove the rules of a fault, and nobody else's; how many they were."""
+        found = self._rules(fault)
         for _ in found:
-            self._run.do("ip", "rule", "del", "pref", str(preference_of(fault)))
+            self._run.do("ip", "rule", "del", *_own(fault))
         return len(found)
 
-    def limit(self, node: int, *discipline: str) -> None:
-        """Send to a node as a queueing discipline says (tc(8)): ``tbf rate 1mbit …``, ``netem delay 10ms``."""
-        self._run.do("tc", "qdisc", "replace", "dev", _link(node), "root", *discipline)
+    def limit(self, fault: str, node: int, *discipline: str) -> None:
+        """Send to a node as a queueing discipline says (tc(8)): ``tbf rate 1mbit …``, ``netem delay 10ms``.
 
-    def limited(self, node: int) -> dict[str, object] | None:
-        """The discipline with which the kernel sends to a node, with its counters; None where there is none of ours."""
+        Raises PlatformError where another fault has one there: a node has one at a time.
+        """
+        there = self._discipline(node)
+        if there is not None and there.get("handle") != handle_of(fault):
+            raise PlatformError(f"what is sent to node {node} is limited by another fault already")
+        self._run.do("tc", "qdisc", "replace", "dev", _link(node), "root", "handle", handle_of(fault), *discipline)
+
+    def limited(self, fault: str, node: int) -> dict[str, object] | None:
+        """The discipline of this fault with which the kernel sends to a node, with its counters; None without one."""
+        there = self._discipline(node)
+        return there if there is not None and there.get("handle") == handle_of(fault) else None
+
+    def free(self, fault: str, node: int) -> bool:
+        """Send to a node without this fault's discipline. False when there is none of it."""
+        if self.limited(fault, node) is None:
+            return False
+        self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
+        return True
+
+    def _rules(self, fault: str) -> list[dict[str, object]]:
+        listed = parse(self._run.do("ip", "-j", "rule", "list", "pref", str(preference_of(fault))) or "[]")
+        own = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return [one for one in own if one.get("protocol") == str(protocol_of(fault))]
+
+    def _discipline(self, node: int) -> dict[str, object] | None:
         shown = parse(self._run.do("tc", "-s", "-j", "qdisc", "show", "dev", _link(node)))
         for one in shown if isinstance(shown, list) else []:
             if isinstance(one, dict) and one.get("root") and one.get("kind") in ("tbf", "netem"):
                 return one
         return None
 
-    def free(self, node: int) -> bool:
-        """Send to a node as before. False when nothing was limited."""
-        if self.limited(node) is None:
-            return False
-        self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
-        return True
+
+def _own(fault: str) -> tuple[str, ...]:
+    return ("pref", str(preference_of(fault)), "protocol", str(protocol_of(fault)))
+
+
+def _node_at(address: object) -> int:
+    """The node that has an address; -1 for no address of a node."""
+    try:
+        return (int(ipaddress.ip_address(str(address))) - int(_NETWORK[0]) - 2) // _BETWEEN_ROUTER_AND_NODE
+    except ValueError:
+        return -1
 
 
 def _link(node: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -14,7 +15,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.router import RECORD, Router, address_of, preference_of
+from chaos.platforms.network.router import RECORD, Router, address_of, handle_of, preference_of
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe
@@ -49,10 +50,12 @@ def holders(count: int) -> list[subprocess.Popen[bytes]]:
 def held() -> Iterator[list[Namespace]]:
     """A router's namespace and those of two nodes."""
     made = holders(3)
-    yield [Namespace(identify(one.pid)) for one in made]
-    for one in made:
-        one.kill()
-        one.wait()
+    try:
+        yield [Namespace(identify(one.pid)) for one in made]
+    finally:
+        for one in made:
+            one.kill()
+            one.communicate()
 
 
 @pytest.fixture
@@ -75,11 +78,21 @@ def reaches(source: Namespace, port: int, seconds: float) -> bool:
     return source("python3", "-c", CONNECT, address_of(1), str(port), str(seconds)).code == 0
 
 
-def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, held: list[Namespace]) -> None:
-    inside = ("nsenter", f"--net=/proc/{held[2].holder.pid}/ns/net", "python3", "-c", LISTEN)
-    with subprocess.Popen(inside, stdout=subprocess.PIPE, text=True) as listener:
+@contextlib.contextmanager
+def listening(namespace: Namespace) -> Iterator[int]:
+    """Somebody who takes connections in that namespace, on the port that is given; ended whatever the test comes to."""
+    inside = ("nsenter", f"--net=/proc/{namespace.holder.pid}/ns/net", "python3", "-c", LISTEN)
+    listener = subprocess.Popen(inside, stdout=subprocess.PIPE, text=True)
+    try:
         assert listener.stdout is not None
-        port = int(listener.stdout.readline())
+        yield int(listener.stdout.readline())
+    finally:
+        listener.kill()
+        listener.communicate()
+
+
+def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, held: list[Namespace]) -> None:
+    with listening(held[2]) as port:
         assert reaches(held[1], port, 10)
         router.cut("first", 0, 1)
         router.cut("first", 0, 1)  # for another rank
@@ -90,24 +103,45 @@ def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, he
         assert (router.mend("first"), router.mend("first")) == (1, 0)
         assert not router.is_cut(0, 1)
         assert reaches(held[1], port, 10)
-        listener.wait()
+
+
+def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(router: Router) -> None:
+    router.cut("first", 0, 1)
+    router.cut("second", 0, 1)
+    router.cut("second", 1, 0)
+    assert (router.cuts("first"), router.cuts("second")) == ({(0, 1)}, {(0, 1), (1, 0)})
+    assert router.mend("first") == 1
+    assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (True, True)
+    assert router.cuts("first") == set()
+    assert router.mend("second") == 2
+    assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (False, False)
+
+
+def test_a_limit_is_freed_by_its_own_fault_only(router: Router) -> None:
+    router.limit("first", 1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
+    with pytest.raises(PlatformError, match="limited by another fault already"):
+        router.limit("second", 1, "tbf", "rate", "1mbit", "burst", "16kb", "latency", "1s")
+    assert router.limited("second", 1) is None
+    assert not router.free("second", 1)
+    assert router.limited("first", 1) is not None
+    assert router.free("first", 1)
 
 
 def test_a_rate_is_held_and_counted_by_the_kernel(router: Router) -> None:
-    assert router.limited(1) is None
-    router.limit(1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
-    shown = router.limited(1)
+    assert router.limited("first", 1) is None
+    router.limit("first", 1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
+    shown = router.limited("first", 1)
     assert shown is not None
     assert (shown["kind"], shown["options"]["rate"]) == ("tbf", 8000)  # type: ignore[index]
-    assert (router.free(1), router.free(1)) == (True, False)
-    assert router.limited(1) is None
+    assert (router.free("first", 1), router.free("first", 1)) == (True, False)
+    assert router.limited("first", 1) is None
 
 
 def test_undo_finds_the_router_by_the_runs_record_and_only_that_of_its_run(router: Router, run: RunDirectory) -> None:
     router.record(run.path)
     router.cut("first", 0, 1)
     router.cut("other", 1, 0)
-    router.limit(1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
+    router.limit("first", 1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
     arguments = {"run_dir": str(run.path.resolve()), "fault": "first", "nodes": [1]}
     step = UndoStep("first-network", "first", "mend-network", arguments)
     with pytest.raises(CannotUndo, match="is no directory of this run"):
@@ -144,4 +178,6 @@ def test_this_hosts_own_network_is_never_touched(run: RunDirectory) -> None:
 
 def test_faults_have_preferences_of_their_own() -> None:
     assert preference_of("first") != preference_of("second")
+    assert handle_of("first") != handle_of("second")
+    assert len({handle_of(str(number)) for number in range(100)}) > 95
     assert all(1000 <= preference_of(str(number)) < 31000 for number in range(100))
