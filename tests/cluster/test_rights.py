@@ -80,7 +80,7 @@ def test_everything_that_a_run_does_is_allowed(api: Api, harness: Api, settings:
         assert own.release_node("worker-1", {"spec": {"unschedulable": None}})
         for resource in (POD, EVENT):
             query = {"watch": "true", "timeoutSeconds": "1"}
-            list(harness.lines(resource.path(settings.namespace), query, silence=20))
+            list(harness.lines(resource.path(settings.namespace), query, silence=20, longest=20))
         assert {"Pod b", "ConfigMap fault", "Job run-1-train-n0"} <= set(own.take_away("job"))
     finally:
         api.request("delete", "/api/v1/nodes/worker-1")

@@ -6,10 +6,12 @@ What is asked of which object is decided one layer up (``own.py``); nothing here
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.base import PlatformError
 
 CALL_SECONDS = 30.0
@@ -64,10 +66,13 @@ class Api:
             found: dict[str, Any] = json.loads(response.data)
         return found
 
-    def lines(self, path: str, query: Mapping[str, str], *, silence: float) -> Iterator[dict[str, Any]]:
+    def lines(
+        self, path: str, query: Mapping[str, str], *, silence: float, longest: float, clock: Clock = SYSTEM_CLOCK
+    ) -> Iterator[dict[str, Any]]:
         """The objects of an answer that comes line by line, until it ends. Raises ApiError.
 
-        ``silence`` is how many seconds may pass without a line before the connection counts as broken.
+        ``silence`` is how many seconds may pass without a byte, ``longest`` how many the answer may take in all, before
+        the connection counts as broken: a server or a proxy that hangs may still send something now and then.
         """
         from kubernetes.watch.watch import iter_resp_lines
 
@@ -76,7 +81,7 @@ class Api:
                 "get", path, query_params=list(query.items()), serialize=False, _request_timeout=(CALL_SECONDS, silence)
             )
             try:
-                for line in iter_resp_lines(response):
+                for line in iter_resp_lines(_Timely(response, longest, clock)):
                     if line:
                         yield json.loads(line)
             finally:
@@ -88,7 +93,7 @@ class Api:
         from kubernetes.client import CoreV1Api
         from kubernetes.stream import stream
 
-        with _Errors("exec", f"pod {namespace}/{pod}"):
+        def attached() -> Any:
             return stream(
                 CoreV1Api(self.client).connect_get_namespaced_pod_exec,
                 pod,
@@ -102,6 +107,9 @@ class Api:
                 _preload_content=False,
                 binary=True,
             )
+
+        with _Errors("exec", f"pod {namespace}/{pod}"):
+            return _in_time(attached, CALL_SECONDS)
 
 
 def connect(context: str | None, kubeconfig: Path | None = None) -> Api:
@@ -129,6 +137,58 @@ def connect(context: str | None, kubeconfig: Path | None = None) -> Api:
         except (config.ConfigException, OSError):
             pass
     raise NoKubernetes(f"no cluster can be reached: {refused}; set KUBECONFIG, or cluster.kubernetes.context")
+
+
+class _Timely:
+    """An answer that is read in pieces, and is broken off when it takes longer than ``seconds`` in all."""
+
+    def __init__(self, response: Any, seconds: float, clock: Clock) -> None:
+        self._response = response
+        self._seconds = seconds
+        self._clock = clock
+
+    def stream(self, **arguments: Any) -> Iterator[bytes]:
+        """The pieces. Raises TimeoutError."""
+        deadline = self._clock.mono() + int(self._seconds * 1e9)
+        for piece in self._response.stream(**arguments):
+            if self._clock.mono() > deadline:
+                raise TimeoutError(f"deadline 'watch' of {self._seconds:g} s: the server should have ended it before")
+            yield piece
+
+
+def _in_time(connect: Callable[[], Any], seconds: float) -> Any:
+    """What ``connect`` returns, for a client that knows no deadline while it connects. Raises TimeoutError.
+
+    What comes too late is closed.
+    """
+    lock, done = threading.Lock(), threading.Event()
+    made: list[Any] = []
+    failed: list[BaseException] = []
+    late = False
+
+    def run() -> None:
+        try:
+            found = connect()
+        except BaseException as error:
+            failed.append(error)
+        else:
+            with lock:
+                if not late:
+                    made.append(found)
+                    found = None
+            if found is not None:
+                found.close()
+        done.set()
+
+    threading.Thread(target=run, name="exec", daemon=True).start()
+    done.wait(seconds)
+    with lock:
+        late = True
+    if failed:
+        raise failed[0]
+    if not made:
+        raise TimeoutError(f"deadline 'exec' of {seconds:g} s: the stream was not opened")
+    return made[0]
 
 
 class _Errors:

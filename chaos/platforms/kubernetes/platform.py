@@ -218,6 +218,8 @@ class PodNodes:
 
         def all_run() -> bool:
             waiting.clear()
+            if self.pods.lost is not None:
+                raise PlatformError(f"the run's pods can be followed no more: {self.pods.lost}")
             for number in range(self._site.nodes):
                 if not self._runs(number):
                     pod = self.pods.of_node(number)

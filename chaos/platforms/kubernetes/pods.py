@@ -21,7 +21,7 @@ from chaos.platforms.kubernetes.facts import (
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, POD, PODGROUP
-from chaos.platforms.kubernetes.watching import Change, Gap, Watcher, watch
+from chaos.platforms.kubernetes.watching import Change, Gap, Lost, Watcher, watch
 
 HISTORY = "kubernetes.jsonl"
 
@@ -53,6 +53,11 @@ class Pods:
     def failed(self) -> tuple[str, ...]:
         """What could not be followed, and why."""
         return tuple(one.failed for one in self._watchers if one.failed is not None)
+
+    @property
+    def lost(self) -> str | None:
+        """Why the pods themselves are followed no more; None while they are."""
+        return self._watchers[0].failed
 
     def of_node(self, node: int) -> PodState | None:
         """The pod that is that node now: one that is there and is not being deleted. None without one."""
@@ -88,12 +93,13 @@ class Pods:
         """Follow no more."""
         for watcher in self._watchers:
             watcher.close()
-        for name in self.failed:
-            self._record([("kubernetes.unfollowed", {"why": name})])
         self._history.close()
 
     def _watcher(self, name: str, path: str, selector: str, take: Callable[[Change], Iterator[Fact]]) -> Watcher:
         def tell(change: Change | Gap) -> None:
+            if isinstance(change, Lost):
+                self._record([("kubernetes.unfollowed", {"what": name, "why": change.why})])
+                return
             if isinstance(change, Gap):
                 self._record([("kubernetes.gap", {"why": change.why})])
                 return

@@ -7,11 +7,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.kubernetes.api import Api, ApiError
 
 _GONE = 410
 _SILENCE_SECONDS = 60.0
 _WATCH_SECONDS = 45
+"""Seconds after which the server is asked to end a watch; it is made again then."""
+
+_LATE_SECONDS = 15.0
+"""How much later a server may end it, before the watch is broken off here."""
+
+LOST_SECONDS = 180.0
+"""Seconds without any answer after which objects are no longer followed."""
+
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -31,6 +40,11 @@ class Gap:
     why: str
 
 
+@dataclass(frozen=True)
+class Lost(Gap):
+    """The watch has ended by itself, and nothing more is seen of these objects."""
+
+
 def watch(
     api: Api,
     path: str,
@@ -38,23 +52,34 @@ def watch(
     stopped: threading.Event,
     *,
     silence: float = _SILENCE_SECONDS,
+    seconds: int = _WATCH_SECONDS,
+    lost: float = LOST_SECONDS,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[Change | Gap]:
     """Everything that happens to the objects of ``path`` with these labels, until ``stopped``.
 
     It begins with what is there. A connection that ends is made again from the last version seen. When the server no
     longer knows that version (410), all is listed again: what is missing then is told as deleted, and a Gap before it.
+
+    No connection is waited for without end: the server is asked to end each after ``seconds``, and one that is silent
+    for ``silence`` seconds, or does not end, is broken off here. Raises ApiError when the server refuses, or has not
+    answered for ``lost`` seconds.
     """
     known: dict[str, dict[str, Any]] = {}
     version: str | None = None
     failures = 0
+    answered = clock.mono()
     while not stopped.is_set():
         try:
             if version is None:
                 listed, version = _listed(api, path, selector)
+                answered = clock.mono()
                 yield from _differences(known, listed)
                 known = listed
-            for event in api.lines(path, _query(selector, version), silence=silence):
+            query = _query(selector, version, seconds)
+            for event in api.lines(path, query, silence=silence, longest=seconds + _LATE_SECONDS, clock=clock):
                 failures = 0
+                answered = clock.mono()
                 if event.get("type") == "ERROR":
                     raise _error(event)
                 subject = event["object"]
@@ -64,9 +89,13 @@ def watch(
                     yield Change(event["type"], subject)
                 if stopped.is_set():
                     return
+            answered = clock.mono()
+            stopped.wait(_PAUSES[0])  # a server that ends each watch at once is not to be asked without end
         except ApiError as error:
             if error.status in (401, 403, 404):
                 raise
+            if clock.mono() - answered > int(lost * 1e9):
+                raise ApiError(error.status, f"deadline 'watch' of {lost:g} s without an answer: {error}") from error
             if error.status == _GONE:
                 yield Gap(f"{path}: {error}")
                 version = None
@@ -81,12 +110,12 @@ def _listed(api: Api, path: str, selector: str) -> tuple[dict[str, dict[str, Any
     return {str(one["metadata"]["uid"]): one for one in items}, str(found["metadata"]["resourceVersion"])
 
 
-def _query(selector: str, version: str) -> dict[str, str]:
+def _query(selector: str, version: str, seconds: int) -> dict[str, str]:
     query = {
         "watch": "true",
         "resourceVersion": version,
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": str(_WATCH_SECONDS),
+        "timeoutSeconds": str(seconds),
     }
     return {**query, "labelSelector": selector} if selector else query
 
@@ -137,6 +166,7 @@ class Watcher:
                 self._tell(change)
         except ApiError as error:
             self.failed = str(error)
+            self._tell(Lost(self.failed))
 
     def close(self) -> None:
         """Let it end; it may still wait for the end of a connection, and tells nothing more that matters."""
