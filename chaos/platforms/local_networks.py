@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
-from types import TracebackType
 
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
@@ -86,11 +85,6 @@ class LocalNetworks(LocalNodes):
             self._holder.wait()
             self._holder = None
             (self._site.run_dir / RECORD).unlink(missing_ok=True)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def make(self, number: int) -> LocalNode:
         """A node with a hand in a namespace of its own, connected to the router."""

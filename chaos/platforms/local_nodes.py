@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from chaos.history.clock import Clock
@@ -24,6 +23,7 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.hand.bundle import BUNDLE, bundle, write_bundle
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 
 _ADDRESS = "127.0.0.1"
@@ -90,12 +90,8 @@ class LocalNode:
         return ExitStatus()
 
 
-class LocalNodes:
+class LocalNodes(HeldNodes[LocalNode]):
     """The nodes of one run."""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._nodes: dict[int, LocalNode] = {}
 
     @property
     def python(self) -> Path:
@@ -108,28 +104,11 @@ class LocalNodes:
             node = self._nodes.get(number)
             if node is None or node.hand.lost is not None:
                 self._nodes[number] = self.make(number)
-        return [self._nodes[number] for number in range(self._site.nodes)]
+        return self.all()
 
     def make(self, number: int) -> LocalNode:
         """A node with a hand."""
         return LocalNode(number, self._site.private / f"node-{number}", self._start(number))
-
-    def all(self) -> Sequence[LocalNode]:
-        """All nodes as they are."""
-        return list(self._nodes.values())
-
-    def close(self) -> None:
-        """Let go of the hands."""
-        for node in self._nodes.values():
-            node.hand.close()
-
-    def __enter__(self) -> LocalNodes:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _start(self, number: int) -> HandClient:
         site = self._site

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import chaos
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
 from chaos.platforms.docker.engine import (
     IMAGE_LABEL,
     NODE_LABEL,
@@ -22,14 +19,15 @@ from chaos.platforms.docker.engine import (
     connect,
     engine_errors,
     node_container,
-    state_of,
     take_away,
 )
 from chaos.platforms.docker.image import borrowed, outermost
+from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.transport import ExecTransport
 from chaos.platforms.hand.bundle import BUNDLE, write_bundle
 from chaos.platforms.hand.client import HandClient
-from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.platforms.held import HeldNodes
+from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.docker import Docker
 from chaos.scenario.model import Scenario
 
@@ -107,7 +105,7 @@ class DockerPlatform:
             if container is None:
                 return f"node {node} is no more"
             network = client.networks.get(network_name(token)) if what == "connect" else None
-            return _restore(container, network, node, what)
+            return restore(container, network, node, what)
         finally:
             client.close()
 
@@ -115,78 +113,15 @@ class DockerPlatform:
 _PRIVATE_LABEL = "chaos.private"
 
 
-@dataclass
-class DockerNode:
-    """A container as a node."""
-
-    number: int
-    address: str
-    private: Path
-    container: Container
-    network: Network
-    hand: HandClient
-    known: NodeState = field(default="running", init=False)
-
-    def state(self) -> NodeState:
-        """What the engine says."""
-        with engine_errors(f"node {self.number}"):
-            said = str(state_of(self.container)["Status"])
-        return "running" if said == "running" else "frozen" if said == "paused" else "gone"
-
-    def ended(self) -> ExitStatus:
-        """The kernel ends every process of a PID namespace with SIGKILL when its first one ends (pid_namespaces(7))."""
-        return ExitStatus(signal=9)
-
-    # What faults do to it.
-
-    def shown(self) -> dict[str, Any]:
-        """What the engine says of it, as evidence."""
-        with engine_errors(f"node {self.number}"):
-            state = state_of(self.container)
-            joined = self.container.attrs["NetworkSettings"]["Networks"]
-        return {
-            "container": self.container.short_id,
-            "status": state["Status"],
-            "exit_code": state["ExitCode"],
-            "oom_killed": state["OOMKilled"],
-            "connected": self.network.name in joined,
-        }
-
-    def kill(self) -> None:
-        """End its first process with SIGKILL, and so all."""
-        with engine_errors(f"node {self.number} cannot be killed"):
-            self.container.kill("SIGKILL")
-        self.known = "gone"
-
-    def pause(self) -> None:
-        """Freeze every process of it."""
-        self.known = "frozen"
-        with engine_errors(f"node {self.number} cannot be paused"):
-            self.container.pause()
-
-    def disconnect(self) -> None:
-        """Take it off the job's network."""
-        with engine_errors(f"node {self.number} cannot be disconnected"):
-            self.network.disconnect(self.container, force=True)
-
-    def restore(self, what: str) -> str:
-        """Undo ``pause`` (``unpause``) or ``disconnect`` (``connect``)."""
-        done = _restore(self.container, self.network, self.number, what)
-        if what == "unpause" and self.state() == "running":
-            self.known = "running"
-        return done
-
-
-class DockerNodes:
+class DockerNodes(HeldNodes[DockerNode]):
     """The nodes of one run."""
 
     def __init__(self, site: Site, settings: Docker, client: DockerClient) -> None:
-        self._site = site
+        super().__init__(site)
         self._settings = settings
         self._client = client
         self._network: Network | None = None
         self._containers: list[Container] = []
-        self._nodes: dict[int, DockerNode] = {}
 
     @property
     def python(self) -> Path:
@@ -233,23 +168,10 @@ class DockerNodes:
                 node.address = self._address(container)
         return self.all()
 
-    def all(self) -> Sequence[DockerNode]:
-        """All nodes as they are."""
-        return [self._nodes[number] for number in sorted(self._nodes)]
-
     def close(self) -> None:
-        """Let go of the hands."""
-        for node in self._nodes.values():
-            node.hand.close()
+        """Let go of the hands and of the engine."""
+        super().close()
         self._client.close()
-
-    def __enter__(self) -> DockerNodes:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _started(self, number: int, container: Container) -> DockerNode:
         site, network = self._site, self._network
@@ -313,19 +235,3 @@ def _python(site: Site, settings: Docker) -> str:
 
 def _hand(python: str, private: str) -> tuple[str, ...]:
     return (python, "-I", str(Path(private) / BUNDLE))
-
-
-def _restore(container: Container, network: Network | None, node: int, what: str) -> str:
-    with engine_errors(f"node {node}: {what}"):
-        container.reload()
-        if what == "unpause":
-            if container.status != "paused":
-                return f"node {node} is not paused"
-            container.unpause()
-            return f"node {node} goes on"
-        if what == "connect" and network is not None:
-            if network.name in container.attrs["NetworkSettings"]["Networks"]:
-                return f"node {node} is on the network"
-            network.connect(container)
-            return f"node {node} is on the network again"
-    raise PlatformError(f"node {node}: there is no way to {what} it")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from chaos.history.clock import Clock
@@ -16,6 +15,7 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.hand.client import HandClient
+from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
 from chaos.platforms.kubernetes.facts import PodState, pod_state
@@ -188,16 +188,15 @@ class PodNode:
         return ExitStatus(signal=_SIGKILL)
 
 
-class PodNodes:
+class PodNodes(HeldNodes[PodNode]):
     """The nodes of one run."""
 
     def __init__(self, site: Site, settings: Kubernetes, own: Own, cluster: Mapping[str, Any]) -> None:
-        self._site = site
+        super().__init__(site)
         self._cluster = cluster
         self._settings = settings
         self.own = own
         self.pods = Pods(own, site.run_dir / "history", settings.workload, site.clock)
-        self._nodes: dict[int, PodNode] = {}
 
     @property
     def python(self) -> Path:
@@ -234,23 +233,10 @@ class PodNodes:
             raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {told()}")
         return self.all()
 
-    def all(self) -> Sequence[PodNode]:
-        """All nodes as they are."""
-        return [self._nodes[number] for number in sorted(self._nodes)]
-
     def close(self) -> None:
         """Let go of the hands, and follow no more."""
-        for node in self._nodes.values():
-            node.hand.close()
+        super().close()
         self.pods.close()
-
-    def __enter__(self) -> PodNodes:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _runs(self, number: int) -> bool:
         """Whether that node's pod runs; it has a hand then."""

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from chaos.history.clock import Clock
@@ -17,6 +16,7 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.hand.client import HandClient, HandLost
+from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 from chaos.platforms.ssh.inventory import Host, read_inventory
 from chaos.scenario.errors import ScenarioError
@@ -269,12 +269,12 @@ class SshNode:
         self._site.tell(event, node=self.number, host=self._host.name, **fields)
 
 
-class SshNodes:
+class SshNodes(HeldNodes[SshNode]):
     """The hosts of one run."""
 
     def __init__(self, site: Site, hosts: Sequence[Host]) -> None:
-        self._site = site
-        self._nodes = [SshNode(number, host, site) for number, host in enumerate(hosts)]
+        super().__init__(site)
+        self._nodes = {number: SshNode(number, host, site) for number, host in enumerate(hosts)}
 
     @property
     def python(self) -> Path:
@@ -284,23 +284,11 @@ class SshNodes:
     def ready(self) -> Sequence[SshNode]:
         """All hosts, each with a hand that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
-            list(pool.map(SshNode.ready, self._nodes))
-        return self._nodes
-
-    def all(self) -> Sequence[SshNode]:
-        """All hosts as they are."""
-        return self._nodes
+            list(pool.map(SshNode.ready, self._nodes.values()))
+        return self.all()
 
     def close(self) -> None:
-        """Let go of the hands."""
-        for node in self._nodes:
+        """Let go of the hands, as far as there are any."""
+        for node in self._nodes.values():
             with contextlib.suppress(HandLost):
                 node.close()
-
-    def __enter__(self) -> SshNodes:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

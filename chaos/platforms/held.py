@@ -1,0 +1,37 @@
+"""What the nodes of every platform have in common: they are held by number, and let go of together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from chaos.platforms.nodes import Node, Site
+
+N = TypeVar("N", bound=Node)
+H = TypeVar("H")
+
+
+class HeldNodes(Generic[N]):
+    """The nodes of one run, each with a hand. Leaving it lets go of the hands; undo steps take the nodes away."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._nodes: dict[int, N] = {}
+
+    def all(self) -> Sequence[N]:
+        """All nodes as they are, in order."""
+        return [self._nodes[number] for number in sorted(self._nodes)]
+
+    def close(self) -> None:
+        """Let go of the hands."""
+        for node in self._nodes.values():
+            node.hand.close()
+
+    def __enter__(self: H) -> H:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
