@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -22,8 +22,10 @@ class PlatformError(RuntimeError):
 class LaunchSpec:
     """One launch of a job.
 
-    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is the whole environment; CHAOS_RUN and
-    CHAOS_ATTEMPT are added to it. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves it free.
+    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is what the run sets, over the environment
+    of whoever starts the launcher on its node: the harness itself, or a hand in a container or on another host, which
+    keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that go before what is there then. CHAOS_RUN
+    and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves it free.
     ``told`` is asked how a process ended whose exit status another process has collected.
     """
 
@@ -35,6 +37,7 @@ class LaunchSpec:
     log: Path
     cores: tuple[int, ...] | None = None
     told: Callable[[ProcessIdentity], ExitStatus | None] | None = None
+    before: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from chaos.platforms.ending import Ended, end_processes
 from chaos.platforms.find import ATTEMPT_VARIABLE, NODE_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.process import ProcessIdentity, State, identify, send_signal, state
 from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
+from chaos.platforms.surroundings import whole
 
 _TELL_NANOSECONDS = 1_000_000_000
 """How long a process that has collected a rank's exit status may take to tell it."""
@@ -31,7 +32,8 @@ class LocalPlatform:
     def start(self, spec: LaunchSpec) -> LocalJob:
         """Start the launcher in a session of its own, with its output in ``spec.log`` and no input."""
         others = frozenset(_children())
-        variables = {**spec.environment, RUN_VARIABLE: spec.run, ATTEMPT_VARIABLE: spec.attempt}
+        variables = whole(os.environ, spec.environment, spec.before)
+        variables |= {RUN_VARIABLE: spec.run, ATTEMPT_VARIABLE: spec.attempt}
         try:
             with spec.log.open("ab") as log, _on_cores(spec.cores):
                 process = subprocess.Popen(

@@ -234,7 +234,9 @@ class _Runner:
         """The job's inputs as they were when this was first asked for."""
         if self._inputs is None:
             directory = self._loaded.path.parent
-            self._inputs = Inputs(self._kind, self._scenario, directory, dict(os.environ))
+            # Of nodes that have an environment of their own nothing of this one comes to the job.
+            own = getattr(self._platform, "own_environment", False)
+            self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
         return self._inputs
 
     def _still(self) -> bool:

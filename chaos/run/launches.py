@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -198,7 +197,6 @@ class Launches:
             attempt=name,
             configuration=configuration,
             python=launch.python,
-            environment=dict(os.environ),
             scenario=session.scenario,
             cwd=launch.directory,
             log=log,

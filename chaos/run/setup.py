@@ -15,7 +15,6 @@ from chaos.jobs.kind import Command
 from chaos.platforms.base import LaunchSpec, Place
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.environment import handed_on
 from chaos.scenario.model import Scenario
 
 AGENTS = "agents"
@@ -97,25 +96,17 @@ def launch_spec(
     attempt: str,
     configuration: Path,
     python: Path,
-    environment: dict[str, str],
     scenario: Scenario,
     cwd: Path,
     log: Path,
     cores: tuple[int, ...] | None,
     told: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
 ) -> LaunchSpec:
-    """The whole launch: the harness's environment, the job kind's, the scenario's, and the agent's, later ones first.
+    """The launch: what the job kind, the scenario and the agent set, later ones first, over what its node has.
 
-    Of the harness's own, switches of mechanisms are left out: which are on is the plan's.
     What the harness needs on PATH and PYTHONPATH goes before what is there: ``msrun`` runs the ``python`` of the PATH.
     """
-    variables = {**handed_on(environment), **command.environment, **scenario.job.environment}
-    path = [python.parent, variables.get("PATH") or os.defpath]
+    variables = {**command.environment, **scenario.job.environment, "CHAOS_AGENT": str(configuration)}
     site = [AGENT_SITE] if command.agent_by_path else []
-    modules = [*site, *command.path, *filter(None, [variables.get("PYTHONPATH")])]
-    variables |= {
-        "PATH": os.pathsep.join(map(str, path)),
-        "PYTHONPATH": os.pathsep.join(map(str, modules)),
-        "CHAOS_AGENT": str(configuration),
-    }
-    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, told)
+    before = {"PATH": str(python.parent), "PYTHONPATH": os.pathsep.join(map(str, [*site, *command.path]))}
+    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, told, before)

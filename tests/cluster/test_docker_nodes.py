@@ -157,6 +157,21 @@ def test_nothing_but_what_carries_the_runs_label_is_touched(made: Made, tmp_path
             network.remove()
 
 
+def test_a_launcher_has_its_containers_own_environment(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/of/the/harness")
+    monkeypatch.setenv("TOKEN", "hunter2")
+    monkeypatch.setenv("SAME", "both")
+    told = made.run.path / "told"
+    argv = ("sh", "-c", f"env > {told}.new; mv {told}.new {told}")
+    spec = LaunchSpec(made.run.token, "env", argv, {"SAME": "both"}, made.run.path, made.run.path / "log-env")
+    made.nodes.all()[0].hand.start(replace(spec, before={"PATH": "/first"}))
+    wait_for("environment", told.is_file, seconds=SECONDS)
+    found = dict(line.split("=", 1) for line in told.read_text().splitlines())
+    assert found["HOME"] != "/of/the/harness"
+    assert "TOKEN" not in found
+    assert (found["SAME"], found["PATH"].split(":")[0]) == ("both", "/first")
+
+
 def test_how_to_take_them_away_is_on_disk_and_every_object_carries_the_label(made: Made) -> None:
     steps = [step for step in made.run.ledger.open_steps() if step.action == "end-nodes"]
     assert [step.arguments["platform"] for step in steps] == ["docker"]

@@ -50,6 +50,7 @@ class DockerPlatform:
     """Makes nodes of containers."""
 
     name = "docker"
+    own_environment = True
     carries = frozenset({"process", "agent", "files", "node"})
     needs: tuple[str, ...] = ("docker",)
 

@@ -23,6 +23,7 @@ MODULES = (
     "platforms/pidfd.py",
     "platforms/process.py",
     "platforms/procfs.py",
+    "platforms/surroundings.py",
 )
 """Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
 

@@ -146,6 +146,7 @@ class HandClient:
             attempt=spec.attempt,
             argv=list(spec.argv),
             environment=dict(spec.environment),
+            before=dict(spec.before),
             cwd=str(spec.cwd),
             log=str(spec.log),
             cores=None if spec.cores is None else list(spec.cores),

@@ -127,6 +127,7 @@ class Hand:
         attempt: str,
         argv: list[str],
         environment: dict[str, str],
+        before: dict[str, str],
         cwd: str,
         log: str,
         cores: list[int] | None,
@@ -135,7 +136,7 @@ class Hand:
         if attempt in self._jobs:
             raise Refused(f"attempt {attempt} was started before")
         pinned = None if cores is None else tuple(cores)
-        spec = LaunchSpec(self._run, attempt, tuple(argv), environment, Path(cwd), Path(log), pinned)
+        spec = LaunchSpec(self._run, attempt, tuple(argv), environment, Path(cwd), Path(log), pinned, None, before)
         self._jobs[attempt] = self._platform.start(spec)
         return asdict(self._jobs[attempt].launcher)
 

@@ -25,14 +25,13 @@ PACKAGE = Path(__file__).parents[2]
 
 _SHIPPED = frozenset({".py", ".json", ".yaml", ".j2"})
 _PREPARE = """
-import json, os, sys, tarfile
+import os, sys, tarfile
 os.umask(0o077)
 os.chdir(sys.argv[1])
 for path in sys.argv[2:]:
     os.makedirs(path, exist_ok=True)
 with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
     archive.extractall(".")
-print(json.dumps(dict(os.environ)))
 """
 PREPARE_SECONDS = 300.0
 """How long the host may take no bytes, or give no answer."""
@@ -59,21 +58,18 @@ def package_files() -> Iterator[File]:
             yield path, str(PurePosixPath("code", "chaos", *path.relative_to(PACKAGE).parts))
 
 
-def unpack_there(connection: Connection, place: str, made: Iterable[str], files: Iterable[File]) -> str:
-    """Make directories below ``place``, put the files there, and return the host's environment as JSON.
-
-    Raises PlatformError.
-    """
+def unpack_there(connection: Connection, place: str, made: Iterable[str], files: Iterable[File]) -> None:
+    """Make directories below ``place``, and put the files there. Raises PlatformError."""
     command = shlex.join([connection.host.python, "-I", "-c", _PREPARE, place, *made])
     with contextlib.closing(connection.open_channel(command)) as channel:
         channel.settimeout(PREPARE_SECONDS)
-        said = errors = b""
+        errors = b""
         try:
             for block in _archive(files):
                 channel.sendall(block)
             channel.shutdown_write()
-            while piece := channel.recv(_BLOCK):
-                said += piece
+            while channel.recv(_BLOCK):
+                pass  # what a login's own files print
             code = channel.recv_exit_status()
             if code != 0:
                 errors = channel.recv_stderr(4096)
@@ -82,7 +78,6 @@ def unpack_there(connection: Connection, place: str, made: Iterable[str], files:
     if code != 0:
         text = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
         raise PlatformError(f"{connection.host}: files could not be put into {place}: {text}")
-    return said.decode("utf-8", "replace")
 
 
 def _archive(files: Iterable[File]) -> Iterator[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import sys
@@ -20,7 +19,7 @@ from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import PACKAGE, File, Seen, fetch, list_there, package_files, unpack_there
 from chaos.platforms.ssh.mirror import Mirror
-from chaos.platforms.ssh.translation import Translation, environment_there
+from chaos.platforms.ssh.translation import Translation
 from chaos.platforms.ssh.transport import ChannelTransport
 
 MARKER = ".chaos-run"
@@ -132,11 +131,13 @@ class HostHand(HandClient):
     def start(self, spec: LaunchSpec) -> ProcessIdentity:
         """Bring there what the launch needs, and start it."""
         with self._told():
-            there = self._ship(spec)
-            environment = environment_there(spec.environment, os.environ, there, self._translation, self._host.python)
-            environment["PYTHONPATH"] = os.pathsep.join(
-                filter(None, [environment["PYTHONPATH"], f"{self._place}/code"])
-            )
+            self._ship(spec)
+            environment = {name: self._translation.text(value) for name, value in spec.environment.items()}
+            modules = [self._translation.path_list(spec.before.get("PYTHONPATH", "")), f"{self._place}/code"]
+            before = {
+                "PATH": str(Path(self._host.python).parent),
+                "PYTHONPATH": os.pathsep.join(filter(None, modules)),
+            }
             if self._host.devices is not None:
                 environment["ASCEND_RT_VISIBLE_DEVICES"] = ",".join(map(str, self._host.devices))
             self._mirrors[spec.attempt] = Mirror(
@@ -152,6 +153,7 @@ class HostHand(HandClient):
                 spec,
                 argv=tuple(map(self._translation.text, spec.argv)),
                 environment=environment,
+                before=before,
                 cwd=Path(self._translation.text(str(spec.cwd))),
                 log=Path(self._translation.text(str(spec.log))),
                 cores=self._host.cores,
@@ -189,23 +191,19 @@ class HostHand(HandClient):
 
     # What goes there.
 
-    def _ship(self, spec: LaunchSpec) -> dict[str, str]:
-        """Bring there what the launch needs, by one command; the host's own environment is its answer."""
+    def _ship(self, spec: LaunchSpec) -> None:
+        """Bring there what the launch needs, by one command."""
         made = ["code", *(f"{self._run}/{one}" for one in ("history", f"logs/{spec.attempt}", "job")), self._meeting]
         parts: list[Iterator[File]] = []
+        texts = (*spec.argv, *spec.environment.values(), *spec.before.values())
         if not self._shipped:
             parts.append(package_files())
-            if any(str(self._scenario_here) in text for text in (*spec.argv, *spec.environment.values())):
+            if any(str(self._scenario_here) in text for text in texts):
                 parts.append(self._scenario_files())
         parts.append(self._job_files())
-        said = unpack_there(self._connection, self._place, made, chain.from_iterable(parts))
+        unpack_there(self._connection, self._place, made, chain.from_iterable(parts))
         self._shipped = True
         self._known, _ = list_there(self._sftp, f"{self._run}/job")
-        try:
-            found = json.loads(said)
-        except ValueError:
-            raise PlatformError(f"{self._host}: {self._host.python} answers {said[:300]!r}") from None
-        return {str(name): str(value) for name, value in found.items()}
 
     def _scenario_files(self) -> Iterator[File]:
         root = self._scenario_here

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 _BEFORE = r"(?<![\w./-])"
@@ -43,19 +42,3 @@ class Translation:
         if isinstance(value, dict):
             return {key: self._json(one) for key, one in value.items()}
         return value
-
-
-def environment_there(
-    wanted: Mapping[str, str], here: Mapping[str, str], there: Mapping[str, str], translation: Translation, python: str
-) -> dict[str, str]:
-    """A launch's environment on a host: the host's own, and what the run adds to the harness's.
-
-    ``wanted`` is the whole environment as it would be here, ``here`` the harness's own: what is the same in both is of
-    this machine, and stays here; so no secret of the harness's shell comes to a host. ``there`` is the host's.
-    """
-    added = {name: value for name, value in wanted.items() if here.get(name) != value}
-    made = {**there, **{name: translation.text(value) for name, value in added.items()}}
-    made["PATH"] = os.pathsep.join([str(Path(python).parent), there.get("PATH", os.defpath)])
-    modules = [translation.path_list(wanted.get("PYTHONPATH", "")), there.get("PYTHONPATH", "")]
-    made["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
-    return made

@@ -73,8 +73,8 @@ def start_hand(token: str, tmp_path: Path) -> Iterator[StartHand]:
     path.write_bytes(bundle())
     hands: list[HandClient] = []
 
-    def start(node: int = 0, visitors: Visitors | None = None) -> HandClient:
-        transport = SubprocessTransport((sys.executable, "-I", str(path)), {"PATH": os.environ["PATH"]})
+    def start(node: int = 0, visitors: Visitors | None = None, own: dict[str, str] | None = None) -> HandClient:
+        transport = SubprocessTransport((sys.executable, "-I", str(path)), own or {"PATH": os.environ["PATH"]})
         hands.append(HandClient(transport, node, token, visitors))
         return hands[-1]
 

@@ -76,6 +76,24 @@ def test_it_starts_a_launcher_and_tells_how_its_ranks_ended(start_hand: StartHan
     assert ended(hand, rank.identity) == ExitStatus(signal=9)
 
 
+def test_the_launcher_has_its_nodes_own_environment_and_over_it_what_the_run_sets(
+    start_hand: StartHand, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = {"HOME": "/node", "LD_LIBRARY_PATH": "/node/lib", "PYTHONPATH": "/node/py", "PATH": os.environ["PATH"]}
+    hand = start_hand(own={**own, "MS_ENABLE_TFT": "{TTP:1}", "SAME": "node"})
+    monkeypatch.setenv("HOME", "/harness")
+    monkeypatch.setenv("TOKEN", "hunter2")
+    monkeypatch.setenv("SAME", "run")
+    launch = spec(f"env -0 > {tmp_path}/env")
+    launch = replace(launch, environment={"SAME": "run"}, before={"PATH": "/first", "PYTHONPATH": "/sdk"})
+    launcher = hand.start(launch)
+    assert ended(hand, launcher) == ExitStatus(code=0)
+    found = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().split("\0") if line)
+    assert (found["HOME"], found["LD_LIBRARY_PATH"], found["SAME"]) == ("/node", "/node/lib", "run")
+    assert (found["PATH"], found["PYTHONPATH"]) == (f"/first:{own['PATH']}", "/sdk:/node/py")
+    assert not {"TOKEN", "MS_ENABLE_TFT"} & found.keys()
+
+
 def test_nobody_looks_for_a_nodes_process_among_those_of_this_host(start_hand: StartHand, spec: Spec) -> None:
     launcher = start_hand().start(spec("sleep 1000"))
     for act in (state, alive, lambda one: send_signal(one, signal.SIGTERM)):

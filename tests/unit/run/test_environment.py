@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from chaos.jobs.kind import JobError
+from chaos.registry import registry
+from chaos.run.driver import _Runner
 from chaos.run.environment import deciding
 from chaos.run.inputs import InputChanged, Inputs
+from chaos.scenario.load import LoadedScenario
 from chaos.scenario.model import Scenario
 from tests.unit.fake_job.kind import FakeJobKind
 
@@ -35,6 +38,21 @@ def test_arguments_modules_and_settings_are_part_of_the_inputs(tmp_path: Path) -
     (tmp_path / "data.json").write_text("12")
     (tmp_path / "own.py").write_text("12")
     assert inputs.changed() == (f"{tmp_path}/data.json", f"modules below {tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("platform", "own"),
+    [("local", False), ("local-nodes", False), ("docker", True), ("ssh", True), ("kubernetes", True)],
+)
+def test_the_key_of_a_baseline_has_this_environment_only_where_jobs_get_it(
+    platform: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    runner = object.__new__(_Runner)
+    runner._inputs, runner._kind, runner._scenario = None, FakeJobKind(), scenario()
+    runner._platform = registry("platforms").load(platform)()
+    runner._loaded = LoadedScenario(tmp_path / "x.yaml", "", ())
+    assert ("environment OMP_NUM_THREADS" in runner._begun().begun) is not own
 
 
 def test_a_source_that_is_gone_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from chaos.agent.configuration import read_configuration
 from chaos.jobs.kind import Command
 from chaos.platforms.base import LaunchSpec
+from chaos.platforms.surroundings import whole
 from chaos.run.setup import launch_spec, write_agent_configuration, write_secret
 from chaos.scenario.model import Scenario
 
@@ -29,18 +33,32 @@ def scenario(**environment: str) -> Scenario:
 def launch(
     scenario: Scenario, *, inherited: dict[str, str], command: dict[str, str] | None = None, path: tuple[Path, ...] = ()
 ) -> LaunchSpec:
+    """The launch, its environment whole: as on a node with that of its own."""
+    spec = handed(scenario, command=command, path=path)
+    return replace(spec, environment=whole(inherited, spec.environment, spec.before))
+
+
+def handed(scenario: Scenario, *, command: dict[str, str] | None = None, path: tuple[Path, ...] = ()) -> LaunchSpec:
     return launch_spec(
         Command(("msrun", "x.py"), command or {}, path),
         token="run-1",
         attempt="train",
         configuration=Path("/private/agent-train.json"),
         python=PYTHON,
-        environment=inherited,
         scenario=scenario,
         cwd=Path("/job"),
         log=Path("/log"),
         cores=(0, 1),
     )
+
+
+def test_only_what_the_run_sets_is_handed_over_whatever_the_harness_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"HOME": "/root", "LD_LIBRARY_PATH": "/cann", "TOKEN": "hunter2", "A": "1"}.items():
+        monkeypatch.setenv(name, value)
+    spec = handed(scenario(A="1"), command={"MS_TFT_IP": "10.0.0.1"}, path=(Path("/sdk"),))
+    assert spec.environment == {"A": "1", "MS_TFT_IP": "10.0.0.1", "CHAOS_AGENT": "/private/agent-train.json"}
+    assert spec.before["PATH"] == "/venv/bin"
+    assert spec.before["PYTHONPATH"].split(os.pathsep)[1:] == ["/sdk"]
 
 
 def test_later_ones_win_harness_then_job_kind_then_scenario() -> None:

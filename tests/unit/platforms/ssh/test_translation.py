@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from chaos.platforms.ssh.translation import Translation, environment_there
+from chaos.platforms.ssh.translation import Translation
 
 THERE = Translation(
     {
@@ -47,22 +47,3 @@ def test_strings_of_a_document_are_translated_wherever_they_are() -> None:
         "none": None,
     }
     assert THERE.document("secret", "/home/me/src") == "/var/tmp/chaos-x/code"
-
-
-def test_the_environment_is_the_hosts_and_what_the_run_adds() -> None:
-    here = {"PATH": "/usr/bin", "HOME": "/home/me", "TOKEN": "hunter2", "PYTHONPATH": "/home/me/lib"}
-    wanted = {
-        **here,
-        "PATH": "/opt/here/bin:/usr/bin",
-        "PYTHONPATH": "/home/me/src/chaos/agent/site:/home/me/lib",
-        "CHAOS_AGENT": "/home/me/reports/run-1/agent.json",
-    }
-    there = {"PATH": "/bin", "HOME": "/root", "LANG": "C"}
-    made = environment_there(wanted, here, there, THERE, "/opt/there/bin/python3")
-    assert made == {
-        "PATH": "/opt/there/bin:/bin",
-        "HOME": "/root",
-        "LANG": "C",
-        "PYTHONPATH": "/var/tmp/chaos-x/code/chaos/agent/site",
-        "CHAOS_AGENT": "/var/tmp/chaos-x/run/agent.json",
-    }

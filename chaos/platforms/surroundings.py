@@ -1,0 +1,36 @@
+"""The environment of a launcher: that of the node it is started on, and over it what the run sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+_SWITCHES = frozenset({"MS_ENABLE_TFT", "MINDIO_FOR_MINDSPORE", "MINDX_TASK_ID"})
+_SWITCH_PREFIX = "MS_TFT_"
+
+
+def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what says which mechanisms are on, and where their controller is.
+
+    The plan says both (``job.protection``, ``job.controller``), and a job kind or ``job.environment`` hands them to the
+    job. What a shell or a container has set for another job would switch on what the plan says is off.
+    Source of the names: MindSpore, power-off checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller.
+    """
+    return {name: value for name, value in environment.items() if not _switches(name)}
+
+
+def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a launcher on a node whose own is ``own``: ``wanted`` goes over it.
+
+    ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that go before what is there then.
+    """
+    made = {**handed_on(own), **wanted}
+    for name, directories in before.items():
+        after = made.get(name) or (os.defpath if name == "PATH" else "")
+        # An empty entry would mean the current directory.
+        made[name] = os.pathsep.join(filter(None, [directories, after]))
+    return made
+
+
+def _switches(name: str) -> bool:
+    return name in _SWITCHES or name.startswith(_SWITCH_PREFIX)
