@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.hanging import PHASES
-from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.own_record import own_event
-from chaos.history.ledger import UndoStep
+from chaos.faults.in_rank import InRank
+from chaos.faults.kind import Victim
+from chaos.faults.own_record import own_proof
 from chaos.plan.asks import Asks
 from chaos.plan.parameters import Parameter, Parameters
 from chaos.platforms.base import Job
@@ -26,7 +26,7 @@ _OFFSET = Parameter("seconds that its clock is ahead; behind, if negative", leas
 PARAMETERS: Parameters = MappingProxyType({"offset": _OFFSET})
 
 
-class ClockSkew:
+class ClockSkew(InRank):
     """Makes the clock wrong inside the rank."""
 
     name = "clock-skew"
@@ -35,26 +35,17 @@ class ClockSkew:
     parameters = PARAMETERS
     asks = Asks(phases=PHASES, handlers=False)
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: it ends with its process."""
-        del fault, victims
-        return []
-
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
-        del job
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        victim.answer({"message": "act", "act": self.name, "offset": victim.parameters["offset"]})
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The act, and how far the clock is to be off."""
+        return {"message": "act", "act": self.name, "offset": victim.parameters["offset"]}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """How far the rank itself has then seen its clock to be off. Raises FaultMissed if it has ended without."""
-        acting = own_event(victim.record, "fault.acting", victim.fault)
-        if acting is not None and acting.get("act") == self.name:
-            return {"signal": None, "act": self.name, "seen": acting.get("seen")}
-        if job.state(victim.identity) in ("gone", "zombie"):
-            raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that its clock was changed")
-        return None
+        acting = own_proof(job, victim, "fault.acting", "its clock was changed", self._is_it)
+        return None if acting is None else {"signal": None, "act": self.name, "seen": acting.get("seen")}
+
+    def _is_it(self, acting: dict[str, Any]) -> bool:
+        return acting.get("act") == self.name
 
 
 KIND = ClockSkew()

@@ -23,8 +23,8 @@ class Exit(OwnEnd):
     """Ends the process by ``os._exit``."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The exit code."""
-        return {"code": self.code(victim)}
+        """The act, and the exit code."""
+        return {**super().order(victim), "code": self.code(victim)}
 
     def code(self, victim: Victim) -> int:
         """The one of the scenario."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
-from chaos.history.ledger import UndoStep
 from chaos.plan.asks import Asks
 from chaos.plan.hangs import HANG, SECONDS
 from chaos.plan.parameters import Parameter, Parameters
@@ -24,7 +24,7 @@ ASKS = Asks(phases=PHASES, handlers=False)
 
 
 @dataclass(frozen=True)
-class Hanging:
+class Hanging(InRank):
     """A fault kind by which the training of a rank waits. ``act`` is what the agent is told to do."""
 
     name: str
@@ -33,17 +33,9 @@ class Hanging:
     parameters: Parameters = field(default_factory=lambda: PARAMETERS)
     asks: Asks = ASKS
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: it ends by itself after ``seconds``, or with its process."""
-        del fault, victims
-        return []
-
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
-        del job
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        victim.answer({"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)})
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The act, and after how many seconds the rank goes on."""
+        return {"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The rank's own record that it begins to wait, and the kernel's word that it lives. Raises FaultMissed if

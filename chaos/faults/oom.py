@@ -51,13 +51,12 @@ class OutOfMemory(OwnEnd):
         ]
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """How much it takes at most: more than it may have, and no more than that."""
-        return {"most": 2 * _limit(victim) + 32 * _MEBIBYTE}
+        """The act, and how much it takes at most: more than it may have, and no more than that."""
+        return {**super().order(victim), "most": 2 * _limit(victim) + 32 * _MEBIBYTE}
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the group, move the process into it, and let it take memory. Raises FaultMissed where that cannot be."""
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        self.held(victim)
         try:
             put(_groups().make(_name(victim), _limit(victim)), victim.identity.pid)
         except OSError as error:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
-from chaos.history.ledger import UndoStep
 from chaos.plan.asks import Asks
 from chaos.plan.parameters import Parameters
 from chaos.platforms.base import Job
 
 
 @dataclass(frozen=True)
-class OwnEnd:
+class OwnEnd(InRank):
     """A fault kind by which a rank ends its own process. ``act`` is what the agent is told to do.
 
     ``signal`` is the one with which the kernel must say that the process has ended; None where it ends with an exit
@@ -31,22 +31,10 @@ class OwnEnd:
         """The rank must be held: nobody can do it from outside."""
         return Asks()
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a death cannot be put back."""
-        del fault, victims
-        return []
-
     def order(self, victim: Victim) -> dict[str, Any]:
-        """What the agent is told besides the act."""
+        """The act."""
         del victim
-        return {}
-
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Answer the agent, which holds the rank, with the act. Raises FaultMissed when it does not hold it."""
-        del job
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        victim.answer({"message": "act", "act": self.name, **self.order(victim)})
+        return {"message": "act", "act": self.name}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The kernel's exit status, and the rank's own record that it was about to. Raises FaultMissed for another

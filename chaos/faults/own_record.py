@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.jsonl import decode, read_lines
+from chaos.platforms.base import Job
 
 
 def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
@@ -19,4 +22,22 @@ def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
             found = decode(line.text)
             if found.get("event") == event and found.get("fault") == fault:
                 return dict(found)
+    return None
+
+
+def own_proof(
+    job: Job, victim: Victim, event: str, deed: str, accept: Callable[[dict[str, Any]], bool] = lambda found: True
+) -> dict[str, Any] | None:
+    """The event by which a rank tells that a fault was made in it; None as long as it has not and may yet.
+
+    ``deed`` says what was to happen, for a message. ``accept`` tells whether the event is of the act that was ordered.
+    Raises FaultMissed when the rank has ended without it, FileNotFoundError where the agent has no history.
+    """
+    # Asked first: what a rank writes down while it ends is not missed between the two.
+    ended = job.state(victim.identity) in ("gone", "zombie")
+    found = own_event(victim.record, event, victim.fault)
+    if found is not None and accept(found):
+        return found
+    if ended:
+        raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that {deed}")
     return None

@@ -11,9 +11,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.own_record import own_event
-from chaos.history.ledger import UndoStep
+from chaos.faults.in_rank import InRank
+from chaos.faults.kind import Victim
+from chaos.faults.own_record import own_proof
 from chaos.plan.asks import Asks
 from chaos.plan.parameters import Parameter, Parameters
 from chaos.platforms.base import Job
@@ -26,7 +26,7 @@ PARAMETERS: Parameters = MappingProxyType(
 )
 
 
-class SlowRank:
+class SlowRank(InRank):
     """Makes the rank wait after each of its steps, in proportion to what the step has taken."""
 
     name = "slow-rank"
@@ -35,27 +35,17 @@ class SlowRank:
     parameters = PARAMETERS
     asks = Asks(phases=("step.begin",), handlers=False)
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: it ends by itself after ``steps``, or with its process."""
-        del fault, victims
-        return []
-
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Tell the agent, which holds the rank. Raises FaultMissed when it does not hold it."""
-        del job
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """How slow it is to be, and for how many steps."""
         given = victim.parameters
-        victim.answer({"message": "slow", "factor": given["factor"], "steps": given.get("steps", 1)})
+        return {"message": "slow", "factor": given["factor"], "steps": given.get("steps", 1)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The rank's own record that it is slow from now on. Raises FaultMissed if it has ended without."""
-        acting = own_event(victim.record, "fault.acting", victim.fault)
-        if acting is not None:
-            return {"signal": None, "act": self.name, "factor": acting.get("factor"), "steps": acting.get("steps")}
-        if job.state(victim.identity) in ("gone", "zombie"):
-            raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that it was slowed down")
-        return None
+        acting = own_proof(job, victim, "fault.acting", "it was slowed down")
+        if acting is None:
+            return None
+        return {"signal": None, "act": self.name, "factor": acting.get("factor"), "steps": acting.get("steps")}
 
 
 KIND = SlowRank()

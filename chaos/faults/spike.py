@@ -14,42 +14,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.own_record import own_event
-from chaos.history.ledger import UndoStep
+from chaos.faults.in_rank import InRank
+from chaos.faults.kind import Victim
+from chaos.faults.own_record import own_proof
 from chaos.platforms.base import Job
 
 ABNORMAL = "abnormal result"
 """Effect of a fault kind whose step computes what it should not."""
 
 
-class Spike:
+class Spike(InRank):
     """Scales the gradients inside the rank, before they are reduced."""
 
     name = "spike"
     effect = ABNORMAL
     signal = None
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: nothing outlives the step but what the job makes of it."""
-        del fault, victims
-        return []
-
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Tell the agent, which holds the rank, what to do. Raises FaultMissed when it does not hold it."""
-        del job
-        if victim.answer is None:
-            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        victim.answer({"message": "alter", "repeat": 0, **victim.parameters})
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """What the scenario says of the spike, to be made once unless it says how often."""
+        return {"message": "alter", "repeat": 0, **victim.parameters}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The rank's own record that it has scaled its gradients. Raises FaultMissed if it has ended without."""
-        scaled = own_event(victim.record, "fault.scaled", victim.fault)
-        if scaled is not None:
-            return {"signal": None, "factor": scaled.get("factor"), "norm": scaled.get("norm")}
-        if job.state(victim.identity) in ("gone", "zombie"):
-            raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that it scaled its gradients")
-        return None
+        scaled = own_proof(job, victim, "fault.scaled", "it scaled its gradients")
+        return None if scaled is None else {"signal": None, "factor": scaled.get("factor"), "norm": scaled.get("norm")}
 
 
 KIND = Spike()

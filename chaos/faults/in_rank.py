@@ -1,0 +1,37 @@
+"""What faults have in common that the agent makes inside a rank, while it holds the rank at a barrier."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class InRank(ABC):
+    """A fault kind of which nothing is done from outside: the agent is told, and does it."""
+
+    name: str
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: nothing outside the rank's process is changed, and what is changed in it ends with it, or before."""
+        del fault, victims
+        return []
+
+    @abstractmethod
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The message to the agent of this rank (:mod:`chaos.agent.barriers`)."""
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Answer the agent, which holds the rank, with what to do. Raises FaultMissed when it does not hold it."""
+        del job
+        self.held(victim)(self.order(victim))
+
+    def held(self, victim: Victim) -> Callable[[dict[str, Any]], None]:
+        """How to answer the agent. Raises FaultMissed when it does not hold the rank."""
+        if victim.answer is None:
+            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        return victim.answer
