@@ -136,9 +136,8 @@ class Injection:
                 self._answer_held(fault)
             evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
-            if isinstance(kind, Lasting):  # it may have been made all the same, and nobody else would end it
-                for victim in victims:
-                    kind.end(victim)
+            if isinstance(kind, Lasting):
+                self.lasting.abandon(fault, kind, victims, steps)
             self._miss(fault, str(error))
             return
         if kind.effect == "suspension" or fault.effect == HANG:

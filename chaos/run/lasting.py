@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from chaos.faults.kind import Lasting, Victim
+from chaos.faults.kind import FaultMissed, Lasting, Victim
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.model import PlannedFault
-from chaos.platforms.base import Job
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.hand.client import HandLost
 from chaos.run.progress import Recorder
 from chaos.run.undo import Undone
 
 
 @dataclass
 class _Under:
-    """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been asked for."""
+    """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been asked for.
+
+    ``told``: what could not be seen of it, each text once.
+    """
 
     fault: PlannedFault
     kind: Lasting
@@ -25,6 +30,7 @@ class _Under:
     began: int
     until: int
     asked: bool = False
+    told: set[str] = field(default_factory=set)
 
 
 class LastingFaults:
@@ -50,17 +56,23 @@ class LastingFaults:
         """A fault has landed; ``steps`` are its steps in the ledger."""
         began = self._clock.mono()
         until = began + int(max(kind.lasts(victim) for victim in victims) * 1e9)
+        one = _Under(fault, kind, victims, steps, began, until)
+        self._under.append(one)
         for victim in victims:
-            kind.landed(victim)
-        self._under.append(_Under(fault, kind, victims, steps, began, until))
+            with self._noting(one):
+                kind.landed(victim)
+
+    def abandon(self, fault: PlannedFault, kind: Lasting, victims: list[Victim], steps: list[UndoStep]) -> None:
+        """A fault has not landed. It may have been made all the same, and nobody else would end it."""
+        self._end(_Under(fault, kind, victims, steps, 0, 0))
 
     def end_due(self, job: Job) -> None:
         """End those whose time is over, and record those that have ended."""
         for one in list(self._under):
             over = self._clock.mono() >= one.until
-            if not one.asked and over and all(one.kind.may_end(job, victim) for victim in one.victims):
+            if not one.asked and over and self._may_end(one, job):
                 self._ask(one)
-            if one.asked and all(one.kind.ended(job, victim) for victim in one.victims):
+            if one.asked and self._has_ended(one, job):
                 self._under.remove(one)
                 how = f"ended after {(self._clock.mono() - one.began) / 1e9:.3f} s"
                 for step in one.steps:
@@ -79,12 +91,47 @@ class LastingFaults:
     def _ask(self, one: _Under) -> None:
         one.asked = True
         self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id)
+        self._end(one)
+
+    def _end(self, one: _Under) -> None:
         if _by_undo(one.kind):
             for step in reversed(one.steps):
                 self._end_by_undo(one.fault, step)
             return
         for victim in one.victims:
-            one.kind.end(victim)
+            with self._noting(one):
+                one.kind.end(victim)
+
+    def _may_end(self, one: _Under, job: Job) -> bool:
+        """A rank that nothing can be said of keeps it from nothing."""
+        may = True
+        for victim in one.victims:
+            with self._noting(one):
+                may = one.kind.may_end(job, victim) and may
+        return may
+
+    def _has_ended(self, one: _Under, job: Job) -> bool:
+        """What cannot be seen has not been seen to end: it is looked for again, and the undo steps end it at last."""
+        with self._noting(one):
+            return all(one.kind.ended(job, victim) for victim in one.victims)
+        return False
+
+    @contextmanager
+    def _noting(self, one: _Under) -> Iterator[None]:
+        """What goes wrong with a rank that dies under a fault is a fact of the history, and told once.
+
+        A hand that is lost is none: nothing would be known of its node any more.
+        """
+        try:
+            yield
+        except HandLost:
+            raise
+        except (FaultMissed, PlatformError, LookupError, ValueError, OSError) as error:
+            if str(error) not in one.told:
+                one.told.add(str(error))
+                self._history.record(
+                    "fault.unseen", attempt=self._attempt, fault=one.fault.id, why=f"{type(error).__name__}: {error}"
+                )
 
     def _end_by_undo(self, fault: PlannedFault, step: UndoStep) -> None:
         """One that fails stays open, and the teardown tries it again."""

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import Job
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.hand.client import HandLost
 from chaos.run.injection import Injection
+from chaos.run.undo import Undone
 from chaos.run.wait import Patience
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
@@ -70,7 +72,14 @@ def history(tmp_path: Path, clock: Clock) -> HistoryWriter:
     return HistoryWriter(tmp_path / "history" / "harness.jsonl", writer="harness", run="r", clock=clock)
 
 
-def under_way(kind: Halt, ledger: Ledger, history: HistoryWriter, clock: Clock, tmp_path: Path) -> Injection:
+def under_way(
+    kind: Halt,
+    ledger: Ledger,
+    history: HistoryWriter,
+    clock: Clock,
+    tmp_path: Path,
+    undo: Callable[[UndoStep], Undone] | None = None,
+) -> Injection:
     fault = planned(0, 1, id="halt", kind="halt", trigger={"step": 5, "phase": "step.begin"})
     injection = Injection(
         (fault,),
@@ -80,6 +89,7 @@ def under_way(kind: Halt, ledger: Ledger, history: HistoryWriter, clock: Clock, 
         attempt="train",
         patience=Patience(30, clock),
         records=tmp_path / "history",
+        undo=undo,
     )
     for rank, connection in enumerate(kind.connections):
         injection.hold(at_barrier(connection, rank, "halt", phase="step.begin"))
@@ -138,3 +148,69 @@ def test_at_the_end_of_the_attempt_it_is_asked_to_end_and_its_undo_step_stays_op
     assert kind.said[4:] == ["end 0", "end 1"]
     assert [step.id for step in ledger.open_steps()] == ["halt-end"]
     assert names(tmp_path)[-1] == "fault.ending"
+
+
+@pytest.mark.parametrize("error", [FaultMissed("rank 0 has ended"), ProcessLookupError("3"), PlatformError("no node")])
+def test_a_rank_that_dies_under_it_is_a_fact_and_no_failure_of_the_harness(
+    start: Under, ledger: Ledger, clock: Clock, tmp_path: Path, error: Exception
+) -> None:
+    class Dead(Halt):
+        dead = True
+
+        def _look(self) -> bool:
+            if self.dead:
+                raise error
+            return True
+
+        def may_end(self, job: Job, victim: Victim) -> bool:
+            return self._look()
+
+        def end(self, victim: Victim) -> None:
+            super().end(victim)
+            self._look()
+
+        def ended(self, job: Job, victim: Victim) -> bool:
+            return self._look()
+
+    kind = Dead([FakeConnection(), FakeConnection()])
+    injection = start(kind)
+    clock.sleep(2.1)
+    for _ in range(3):
+        injection.inject_due(FakeJob(), RANKS)
+    assert kind.said[4:] == ["end 0", "end 1"]
+    assert names(tmp_path)[-3:] == ["fault.landed", "fault.unseen", "fault.ending"]
+    assert [step.id for step in ledger.open_steps()] == ["halt-end"]
+    kind.dead = False
+    injection.inject_due(FakeJob(), RANKS)
+    assert names(tmp_path)[-1] == "fault.healed"
+
+
+def test_a_hand_that_is_lost_under_it_ends_the_run(start: Under, clock: Clock) -> None:
+    class Lost(Halt):
+        def ended(self, job: Job, victim: Victim) -> bool:
+            raise HandLost("node 1")
+
+    injection = start(Lost([FakeConnection(), FakeConnection()]))
+    clock.sleep(2.1)
+    with pytest.raises(HandLost):
+        injection.inject_due(FakeJob(), RANKS)
+
+
+def test_one_that_has_not_landed_is_ended_by_its_undo_steps_at_once(
+    ledger: Ledger, history: HistoryWriter, clock: Clock, tmp_path: Path
+) -> None:
+    class Never(Halt):
+        ends_by_undo = True
+
+        def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+            raise FaultMissed("its rank has ended")
+
+    undone: list[str] = []
+
+    def undo(step: UndoStep) -> Undone:
+        undone.append(step.id)
+        return Undone(step, True, "done")
+
+    under_way(Never([FakeConnection(), FakeConnection()]), ledger, history, clock, tmp_path, undo)
+    assert undone == ["halt-end"]
+    assert names(tmp_path)[-1] == "fault.missed"
