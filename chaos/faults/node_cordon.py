@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.base import Job
@@ -29,8 +29,10 @@ class NodeCordon:
         return release_steps(fault, victims, "uncordon")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Mark the node with the run, and make it unschedulable."""
-        pod_node(job, victim).own.hold_node(host_of(victim), {"spec": {"unschedulable": True}})
+        """Mark the node with the run, and make it unschedulable. Raises FaultMissed where it was so before."""
+        host = host_of(victim)
+        if not pod_node(job, victim).own.hold_node(host, {"spec": {"unschedulable": True}}):
+            raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The node's object says that it takes no pods."""

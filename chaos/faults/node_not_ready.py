@@ -5,14 +5,16 @@ Simulated at the node's status: the node itself, and what runs on it, goes on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.names import HELD_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
 
 REASON = "ChaosNodeNotReady"
@@ -46,6 +48,10 @@ class NodeNotReady:
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and write its status."""
         own, host = pod_node(job, victim).own, host_of(victim)
+        node = own.node(host)
+        marks = (node.get("metadata") or {}).get("annotations") or {}
+        if marks.get(HELD_ANNOTATION) != own.run and _TAINT in _taints(node):
+            raise FaultMissed(f"the cluster took node {host} for not ready before the run said so")
         own.hold_node(host, {})
         _report(own, host)
 
@@ -53,11 +59,15 @@ class NodeNotReady:
         """The cluster's own controller has tainted the node as not ready."""
         own, host = pod_node(job, victim).own, host_of(victim)
         node = own.node(host)
-        taints = [one["key"] for one in node["spec"].get("taints") or ()]
+        taints = _taints(node)
         if _TAINT not in taints:
             _report(own, host)
             return None
         return {"signal": None, "host": host, "taints": taints}
+
+
+def _taints(node: Mapping[str, Any]) -> list[str]:
+    return [str(one["key"]) for one in (node.get("spec") or {}).get("taints") or ()]
 
 
 def _report(own: Own, host: str) -> None:

@@ -8,6 +8,7 @@ from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, recover
+from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.run.undo_base import CannotUndo, UndoContext
@@ -20,14 +21,14 @@ RECOVERED_SECONDS = 60.0
 
 
 def release_node(step: UndoStep, context: UndoContext) -> str:
-    """Uncordon a node that the run holds, and wait for its kubelet to say that it is ready.
+    """Put a node that the run holds back to what it was, and wait for its kubelet to say that it is ready.
 
     Arguments: kubeconfig, settings, host.
     """
     host = _text(step, "host")
     try:
         _, own = cluster_of(step.arguments, context.token)
-        if not own.release_node(host, {"spec": {"unschedulable": None}}):
+        if not own.release_node(host):
             return f"node {host} is not held by this run"
         wait_for("ready", lambda: _ready(own.node(host)), seconds=READY_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
@@ -36,7 +37,9 @@ def release_node(step: UndoStep, context: UndoContext) -> str:
             "at the kubelet there"
         ) from expired
     except (PlatformError, ValueError) as error:
-        by_hand = f"by hand: kubectl uncordon {host}; kubectl annotate node {host} chaos-ascend.io/held-by-"
+        by_hand = (
+            f"by hand: look what its annotation {BEFORE_ANNOTATION} says that it was before, make it so, and remove it"
+        )
         raise CannotUndo(f"node {host} may still be held: {error}; {by_hand}") from error
     return f"released node {host}"
 

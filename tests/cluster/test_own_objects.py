@@ -74,11 +74,11 @@ def test_nodes_are_changed_only_by_name_and_held_by_one_run(api: Api, own: Own) 
         other = Own(api, own.namespace, "run-other", ["worker-1"])
         with pytest.raises(NotOurs, match="held by run"):
             other.hold_node("worker-1", {"spec": {"unschedulable": True}})
-        assert not other.release_node("worker-1", {"spec": {"unschedulable": None}})
+        assert not other.release_node("worker-1")
         assert own.node("worker-1")["spec"]["unschedulable"] is True
-        assert own.release_node("worker-1", {"spec": {"unschedulable": None}})
+        assert own.release_node("worker-1")
         assert "unschedulable" not in own.node("worker-1")["spec"]
-        assert not own.release_node("worker-1", {})
+        assert not own.release_node("worker-1")
     finally:
         for name in ("worker-1", "worker-2"):
             api.request("delete", f"/api/v1/nodes/{name}")

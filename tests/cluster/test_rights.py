@@ -77,7 +77,7 @@ def test_everything_that_a_run_does_is_allowed(api: Api, harness: Api, settings:
         assert refused.value.status != 403, refused.value
         own.hold_node("worker-1", {"spec": {"unschedulable": True}})
         own.report_node("worker-1", {"type": "Ready", "status": "False"})
-        assert own.release_node("worker-1", {"spec": {"unschedulable": None}})
+        assert own.release_node("worker-1")
         for resource in (POD, EVENT):
             query = {"watch": "true", "timeoutSeconds": "1"}
             list(harness.lines(resource.path(settings.namespace), query, silence=20, longest=20))

@@ -18,6 +18,9 @@ NODE_LABEL: Final = f"{PREFIX}/node"
 HELD_ANNOTATION: Final = f"{PREFIX}/held-by"
 """On a cluster's node that a fault has changed: the run that has to put it back."""
 
+BEFORE_ANNOTATION: Final = f"{PREFIX}/held-before"
+"""On the same node: what the run has changed of it, and what that was before, as JSON."""
+
 CONTAINER: Final = "ascend"
 """The container that trains: Ascend Operator knows it by this name only."""
 

@@ -6,7 +6,8 @@ that has to put it back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +23,11 @@ from chaos.platforms.kubernetes.resources import (
     resource_of,
 )
 from chaos.platforms.kubernetes.workload import Manifest
+from chaos.strict_json import parse
 
 _PAGE = "500"
+_REVISIONS = 20
+"""How often somebody else may change a node between a look at it and a change; its kubelet does so now and then."""
 
 
 class NotOurs(PlatformError):
@@ -148,22 +152,65 @@ class Own:
         self._check_node(name)
         return self.api.request("get", NODE.path(name=name))
 
-    def hold_node(self, name: str, change: Manifest) -> None:
-        """Mark a node with the run, and change it. Raises NotOurs where another run holds it."""
-        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
-        if held not in (None, self.run):
-            raise NotOurs(f"node {name} is held by run {held}, which has to put it back first")
-        mark = {"metadata": {"annotations": {names.HELD_ANNOTATION: self.run}}}
-        self.api.request("patch", NODE.path(name=name), {**change, **mark}, content_type=MERGE)
+    def hold_node(self, name: str, change: Manifest) -> bool:
+        """Mark a node with the run, and change its ``spec``; what it was before is kept on the node, for the release.
 
-    def release_node(self, name: str, change: Manifest) -> bool:
-        """Change a node back and take the mark away; False when the run does not hold it."""
-        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
-        if held != self.run:
-            return False
-        mark = {"metadata": {"annotations": {names.HELD_ANNOTATION: None}}}
-        self.api.request("patch", NODE.path(name=name), {**change, **mark}, content_type=MERGE)
-        return True
+        False where it was so before: then it is nothing that the run has done. Raises NotOurs where another run holds
+        it.
+        """
+
+        def held(node: Manifest, marks: Mapping[str, Any]) -> tuple[Manifest | None, bool]:
+            holder = marks.get(names.HELD_ANNOTATION)
+            if holder not in (None, self.run):
+                raise NotOurs(f"node {name} is held by run {holder}, which has to put it back first")
+            spec = node.get("spec") or {}
+            kept = _kept(marks) if holder == self.run else {}
+            wanted = change.get("spec") or {}
+            for key, value in wanted.items():
+                if key not in kept:
+                    kept[key] = {"before": spec.get(key), "made": value}
+            mark = {names.HELD_ANNOTATION: self.run, names.BEFORE_ANNOTATION: json.dumps(kept, sort_keys=True)}
+            by_us = not wanted or any(kept[key]["before"] != value for key, value in wanted.items())
+            return {**change, "metadata": {"annotations": mark}}, by_us
+
+        return self._revise_node(name, held)
+
+    def release_node(self, name: str) -> bool:
+        """Put a node back to what it was before the run changed it, and take the marks away.
+
+        False when the run does not hold it. What somebody else has changed meanwhile stays as they have it.
+        """
+
+        def released(node: Manifest, marks: Mapping[str, Any]) -> tuple[Manifest | None, bool]:
+            if marks.get(names.HELD_ANNOTATION) != self.run:
+                return None, False
+            spec = node.get("spec") or {}
+            back = {key: one["before"] for key, one in _kept(marks).items() if spec.get(key) == one["made"]}
+            mark = {names.HELD_ANNOTATION: None, names.BEFORE_ANNOTATION: None}
+            return {"spec": back, "metadata": {"annotations": mark}}, True
+
+        return self._revise_node(name, released)
+
+    def _revise_node(
+        self, name: str, decide: Callable[[Manifest, Mapping[str, Any]], tuple[Manifest | None, bool]]
+    ) -> bool:
+        """Change a node by what it is now; where somebody else changes it at the same moment, look again."""
+        for last in (*[False] * _REVISIONS, True):
+            node = self.node(name)
+            metadata = node.get("metadata") or {}
+            change, answer = decide(node, metadata.get("annotations") or {})
+            if change is None:
+                return answer
+            version = {"resourceVersion": metadata.get("resourceVersion")}
+            body = {**change, "metadata": {**change["metadata"], **version}}
+            try:
+                self.api.request("patch", NODE.path(name=name), body, content_type=MERGE)
+            except ApiError as error:
+                if error.status != 409 or last:
+                    raise
+            else:
+                return answer
+        raise AssertionError
 
     def report_node(self, name: str, condition: Manifest) -> None:
         """Write a condition into the status of a node that the run holds."""
@@ -208,3 +255,16 @@ class Own:
                 return False
             raise
         return True
+
+
+def _kept(marks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the run has changed of a node that it holds. Raises NotOurs where the mark is not as a run writes it."""
+    try:
+        found = parse(marks.get(names.BEFORE_ANNOTATION) or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(
+        isinstance(one, dict) and {"before", "made"} <= one.keys() for one in found.values()
+    ):
+        raise NotOurs(f"its annotation {names.BEFORE_ANNOTATION} is not as a run writes it; look at the node by hand")
+    return found

@@ -19,6 +19,7 @@ from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
 from chaos.platforms.kubernetes.facts import PodState, pod_state
+from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import POD
@@ -60,8 +61,13 @@ class KubernetesPlatform:
         if not isinstance(settings, Kubernetes):
             raise PlatformError("the platform kubernetes must be told where and how: cluster.kubernetes is missing")
         _check_volume(settings, site)
-        own = Own(connect(settings.context), settings.namespace, label_of(site.token), settings.nodes)
-        cluster = {"kubeconfig": os.environ.get("KUBECONFIG"), "settings": settings.model_dump(mode="json")}
+        api = connect(settings.context)
+        own = Own(api, settings.namespace, label_of(site.token), settings.nodes)
+        cluster = {
+            "kubeconfig": os.environ.get("KUBECONFIG"),
+            "settings": settings.model_dump(mode="json"),
+            "cluster": identity_of(api),
+        }
         arguments = {"platform": self.name, **cluster}
         note = f"delete what carries {names.RUN_LABEL}={own.run} in namespace {own.namespace}"
         site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, note))
@@ -77,7 +83,7 @@ class KubernetesPlatform:
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """Release nodes that the run holds, delete what carries its label, and see that its pods have gone."""
         settings, own = cluster_of(arguments, token)
-        released = [name for name in settings.nodes if own.release_node(name, {"spec": {"unschedulable": None}})]
+        released = [name for name in settings.nodes if own.release_node(name)]
         told = own.take_away(settings.workload)
         left: list[str] = []
 
@@ -112,12 +118,13 @@ def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> boo
 
 
 def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
-    """What an undo step says about the run's cluster."""
+    """What an undo step says about the run's cluster. Raises NotOurs where another one is reached now."""
     settings = Kubernetes.model_validate(arguments.get("settings"))
     kubeconfig = arguments.get("kubeconfig")
     # KUBECONFIG may name several files; then the environment has to name them again.
     single = Path(kubeconfig) if isinstance(kubeconfig, str) and os.pathsep not in kubeconfig else None
     api = connect(settings.context, single if single is not None and single.is_file() else None)
+    refuse_another(arguments.get("cluster"), api)
     return settings, Own(api, settings.namespace, label_of(token), settings.nodes)
 
 

@@ -1,0 +1,100 @@
+"""A node of the cluster is put back to what it was before the run, whoever had made it so, and to nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.own import NotOurs, Own
+
+CORDON = {"spec": {"unschedulable": True}}
+
+
+class Nodes:
+    """One node, as the API changes it: by merge patches, each of the version that it names."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.version = 1
+        self.spec: dict[str, Any] = dict(spec)
+        self.annotations: dict[str, str] = {"others": "stays"}
+        self.meanwhile: list[Callable[[], None]] = []
+
+    def request(self, method: str, path: str, body: Any = None, **_: Any) -> dict[str, Any]:
+        assert path.endswith("/nodes/worker-1")
+        if method == "patch":
+            for one in [self.meanwhile.pop()] if self.meanwhile else []:
+                one()
+                self.version += 1
+            if body["metadata"].get("resourceVersion") != str(self.version):
+                raise ApiError(409, "the object has been modified")
+            for kept, change in ((self.spec, body.get("spec")), (self.annotations, body["metadata"]["annotations"])):
+                for key, value in (change or {}).items():
+                    if value is None:
+                        kept.pop(key, None)
+                    else:
+                        kept[key] = value
+            self.version += 1
+        metadata = {"annotations": dict(self.annotations), "resourceVersion": str(self.version)}
+        return {"metadata": metadata, "spec": json.loads(json.dumps(self.spec))}
+
+    def own(self, run: str = "run-1") -> Own:
+        return Own(cast("Api", self), "train", run, ("worker-1",))
+
+
+def test_a_node_is_put_back_to_what_it_was() -> None:
+    nodes = Nodes()
+    assert nodes.own().hold_node("worker-1", CORDON)
+    assert nodes.spec == {"unschedulable": True}
+    assert nodes.own().release_node("worker-1"), "another process than the one that held it"
+    assert (nodes.spec, nodes.annotations) == ({}, {"others": "stays"})
+    assert not nodes.own().release_node("worker-1")
+
+
+def test_what_an_administrator_had_cordoned_before_stays_cordoned() -> None:
+    nodes = Nodes(unschedulable=True)
+    assert not nodes.own().hold_node("worker-1", CORDON), "it is nothing that the run has done"
+    assert nodes.own().release_node("worker-1")
+    assert (nodes.spec, nodes.annotations) == ({"unschedulable": True}, {"others": "stays"})
+
+
+def test_what_was_before_is_remembered_from_the_first_time_on() -> None:
+    nodes = Nodes()
+    assert nodes.own().hold_node("worker-1", {}), "a fault that changes only the node's status"
+    assert nodes.own().hold_node("worker-1", CORDON)
+    assert nodes.own().hold_node("worker-1", CORDON), "another rank of the same fault"
+    assert nodes.own().release_node("worker-1")
+    assert nodes.spec == {}
+
+
+def test_what_an_administrator_does_meanwhile_stays() -> None:
+    nodes = Nodes()
+    nodes.own().hold_node("worker-1", CORDON)
+    del nodes.spec["unschedulable"]
+    nodes.spec["taints"] = [{"key": "repair"}]
+    assert nodes.own().release_node("worker-1")
+    assert nodes.spec == {"taints": [{"key": "repair"}]}
+
+
+def test_a_change_between_the_look_and_the_patch_is_seen() -> None:
+    nodes = Nodes()
+    nodes.meanwhile = [lambda: nodes.spec.update(unschedulable=True)]
+    assert not nodes.own().hold_node("worker-1", CORDON), "an administrator was quicker"
+    assert nodes.own().release_node("worker-1")
+    assert nodes.spec == {"unschedulable": True}
+
+
+def test_what_another_run_holds_or_nobody_has_written_is_left_alone() -> None:
+    nodes = Nodes()
+    nodes.own("run-2").hold_node("worker-1", CORDON)
+    with pytest.raises(NotOurs, match="held by run run-2"):
+        nodes.own().hold_node("worker-1", CORDON)
+    assert not nodes.own().release_node("worker-1")
+    nodes.annotations[names.BEFORE_ANNOTATION] = "[1]"
+    with pytest.raises(NotOurs, match="look at the node by hand"):
+        nodes.own("run-2").release_node("worker-1")
+    assert nodes.spec == {"unschedulable": True}
