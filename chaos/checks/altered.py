@@ -16,7 +16,7 @@ from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.checks.twin import at_baseline, differing, loss_of
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.corruption import BATCH, FLIP, LOSS, SILENT, what_of
+from chaos.plan.corruption import BATCH, BY_ITSELF, FLIP, LOSS, SILENT, what_of
 from chaos.plan.model import Plan, PlannedFault
 
 KINDS = (FLIP, BATCH, LOSS)
@@ -99,9 +99,11 @@ def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
 
 def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Event, step: int) -> Iterator[Doubt]:
     """The step has another outcome than in the fault-free run, in the way in which the fault says."""
-    ours = digests(history, TRAIN).get(own.rank or 0, {})
     baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
-    mine, theirs = ours.get(step), baseline.get(step)
+    # The step may have been trained again since, and without the change.
+    mine = next((one for one in _recorded(history, own, step) if one.seq > own.seq and one.pid == own.pid), None)
+    before = next((one for one in reversed(_recorded(history, own, step - 1)) if one.mono < own.mono), None)
+    theirs = baseline.get(step)
     if mine is None or theirs is None:
         yield (
             f"there is nothing to compare rank {own.rank}'s step {step} with, so it is not known whether it is felt",
@@ -113,8 +115,9 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
             f"rank {own.rank}'s state after step {step} is the fault-free run's: the fault changed nothing that counts"
         )
         yield seen, (mine.source, at_baseline(theirs))
+    elif what_of(fault) not in BY_ITSELF:
+        yield from _told_apart(own, step, before, baseline.get(step - 1))
     if fault.kind == BATCH:
-        before = ours.get(step - 1)
         if before is None or before.data.get("batch") is None or mine.data.get("batch") != before.data["batch"]:
             yield f"rank {own.rank} has not trained the batch of step {step - 1} in step {step}", (mine.source,)
         if mine.data.get("batch") == theirs.data.get("batch"):
@@ -126,11 +129,36 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
             yield f"rank {own.rank}'s loss of step {step} is {loss}, not {asked}", (mine.source,)
 
 
+def _told_apart(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
+    """A state that differs from the fault-free run's is the change's only where the one before does not."""
+    if before is None or theirs is None:
+        return  # of one change, check ``loss`` compares what came before it
+    if names := differing(before.data.get("parameters"), theirs.data.get("parameters")):
+        seen = f"rank {own.rank}'s {names[0]} was already another than the fault-free run's after step {step - 1}"
+        yield f"{seen}, so nothing tells whether the fault is felt", (before.source, at_baseline(theirs))
+
+
+def _recorded(history: History, own: Event, step: int) -> list[Event]:
+    """The rank's digests of a step in its launch, in order: it may have been trained more than once."""
+    return history.select("digest", attempt=own.attempt, rank=own.rank, step=step)
+
+
+def may_be_infinite(plan: Plan, step: int) -> bool:
+    """Whether a training of this step that does not count may have come to a value that is no number."""
+    return any(
+        fault.effect == SILENT and what_of(fault) != "batch" and step >= int(fault.trigger.get("step", step + 1))
+        for fault in plan.faults
+    )
+
+
 def other_batches(plan: Plan) -> set[tuple[int, int]]:
-    """Rank and step of batches that are planned to be other ones; check ``injection`` looks at each."""
+    """Rank and step of batches that count and are planned to be other ones; check ``injection`` looks at each."""
     return {
         (rank, step)
         for fault in plan.faults
-        if fault.effect == SILENT and what_of(fault) == "batch" and isinstance(step := fault.trigger.get("step"), int)
+        if fault.effect == SILENT
+        and what_of(fault) == "batch"
+        and not fault.taken_back
+        and isinstance(step := fault.trigger.get("step"), int)
         for rank in fault.ranks
     }

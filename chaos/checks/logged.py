@@ -154,7 +154,7 @@ def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool
     missing = _missing(plan, both, saved, killed)
     compared, early, late = 0, None, None
     if both.twin is not None:
-        until = plan.last_step if plan.comparable is None else plan.comparable.until + 1
+        until = plan.last_step if plan.comparable is None else plan.comparable.losses_until
         compared, differing = unequal(both.course, both.twin, plan.loss_tolerance)
         differing = differing[differing <= until]
         before = _before(plan, saved)
@@ -206,7 +206,7 @@ def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Number
     unprinted = np.flatnonzero(both.course.rows[1:] < 0) + 1
     missing = unprinted if both.twin is None else without(both.course, both.twin)
     if plan.comparable is not None:
-        missing = missing[missing <= plan.comparable.until + 1]
+        missing = missing[missing <= plan.comparable.losses_until]
     if not (plan.resumes or plan.mechanism is None or trains_to_the_end(plan)):
         missing = missing[missing <= both.course.steps().max(initial=0)]  # a fault has ended the job there
     if killed and saved is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from chaos.checks import by_log
+from chaos.checks.altered import may_be_infinite
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import kept
 from chaos.checks.collect import Collector
@@ -34,7 +35,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     twin = Twin(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
-    _judge_finite(plan, history, logs, found)
+    _judge_finite(plan, history, events, logs, found)
     if twin.wanted:
         _judge_twin(plan, history, twin, events, saved, logs, found)
     last = RESUME if plan.resumes else TRAIN
@@ -49,26 +50,26 @@ def _line(plan: Plan) -> str:
     return f"scenario.yaml:{line}" if line else ""
 
 
-def _judge_finite(plan: Plan, history: History, logs: Logged, found: Collector) -> None:
+def _judge_finite(
+    plan: Plan, history: History, events: dict[tuple[int, int], Event], logs: Logged, found: Collector
+) -> None:
+    limit = None if plan.comparable is None else plan.comparable.finite_until
     seen_any = False
     for event in history.select("digest"):
         loss = loss_of(event)
         if loss is None:
             continue
         seen_any = True
-        if not math.isfinite(loss) and _must_be_finite(plan, step_of(event)):
+        if math.isfinite(loss) or (limit is not None and step_of(event) > limit):
+            continue
+        # Behind a value that was corrupted on purpose nothing is promised, until its step is trained again.
+        if events.get((event.rank or 0, step_of(event))) is event or not may_be_infinite(plan, step_of(event)):
             seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
             found.fail(FINITE, seen, event.source)
     by_log.judge_finite(logs, FINITE, found)
     if not seen_any and not logs.ranks:
         found.unknown(FINITE, "no loss was recorded", "history")
     found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are")
-
-
-def _must_be_finite(plan: Plan, step: int) -> bool:
-    """Behind a value that was corrupted on purpose nothing is promised of what is computed."""
-    limit = None if plan.comparable is None else plan.comparable.finite_until
-    return limit is None or step <= limit
 
 
 def _judge_twin(
@@ -112,7 +113,7 @@ def _judge_losses(
     for rank in range(plan.ranks):
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
-            if plan.comparable is not None and step > plan.comparable.until + 1:
+            if plan.comparable is not None and step > plan.comparable.losses_until:
                 break
             ours = events.get((rank, step))
             value, theirs = (loss_of(ours) if ours is not None else None), loss_of(other)
@@ -193,6 +194,7 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
 def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     expected = "gradients are finite and not zero"
     recorded = digests(history, attempt)
+    limit = None if plan.comparable is None else plan.comparable.finite_gradients_until
     for rank in range(plan.ranks):
         norms = 0
         for step, event in sorted(recorded.get(rank, {}).items()):
@@ -201,7 +203,7 @@ def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collecto
                 continue
             norms += 1
             norm = float.fromhex(str(gradients["norm"]))
-            if _must_be_finite(plan, step) and (not math.isfinite(norm) or norm <= 0):
+            if (limit is None or step <= limit) and (not math.isfinite(norm) or norm <= 0):
                 found.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
         if not norms:
             found.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")

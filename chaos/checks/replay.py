@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.checks import by_log
+from chaos.checks.altered import other_batches
 from chaos.checks.batches import EXPECTED as BATCHES
 from chaos.checks.batches import kept, shift
 from chaos.checks.collect import Collector
@@ -205,6 +206,7 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
         return
     compared = dict.fromkeys(range(plan.ranks), 0)
     wrong: set[int] = set()
+    others = other_batches(plan)
     for rank, step, ours in kept(history, None):
         other = twin.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
@@ -213,7 +215,7 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
             found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
         compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
-        if ours.data["batch"] != other.data["batch"] and rank not in wrong:
+        if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in others:
             wrong.add(rank)
             found.fail(BATCHES, shift(twin, rank, step, ours), ours.source, at_baseline(other))
     recorded = digests(history, TRAIN)

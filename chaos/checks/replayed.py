@@ -50,7 +50,8 @@ def _judge_state(
     plan: Plan, history: History, twin: Twin, span: Span, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
-    by_twin = twin.wanted and (plan.comparable is None or span.step <= plan.comparable.until)
+    good = plan.comparable is None or span.step <= plan.comparable.until
+    by_twin = twin.wanted and good and span.recovery is not None and span.recovery.as_fault_free
     sources = _of_twin(twin, rank, span.step) if by_twin else _of_group(plan, history, span, rank, initial)
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:

@@ -31,7 +31,8 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("loss", "losses, weights and optimizer state against the fault-free run", reason))
     if plan.baseline != NONE and plan.comparable is not None:
         until, reason = plan.comparable.until, plan.comparable.why
-        left.append(NotChecked("loss", f"losses after step {until + 1} against the fault-free run", reason))
+        losses = f"losses after step {plan.comparable.losses_until} against the fault-free run"
+        left.append(NotChecked("loss", losses, reason))
         states = f"weights and optimizer state after step {until}" if until > 0 else "weights and optimizer state"
         left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
     for fault in plan.faults:
@@ -41,9 +42,13 @@ def not_checked(plan: Plan) -> list[NotChecked]:
             )
             reason = f"fault {fault.id} changes a weight there, and nothing is promised to notice"
             left.append(NotChecked("consistency", what, reason))
-    if plan.comparable is not None and plan.comparable.finite_until is not None:
-        what = f"that losses and gradients after step {plan.comparable.finite_until} are finite"
-        left.append(NotChecked("loss", what, plan.comparable.why))
+    if plan.comparable is not None:
+        for what, limit in (
+            ("losses", plan.comparable.finite_until),
+            ("gradients", plan.comparable.finite_gradients_until),
+        ):
+            if limit is not None:
+                left.append(NotChecked("loss", f"that {what} after step {limit} are finite", plan.comparable.why))
     if trains_nothing(plan):
         reason = "the plan lets no rank finish a step"
         left.append(NotChecked("loss", "losses, gradients and weights", reason))

@@ -11,8 +11,9 @@ from chaos.plan.asks import Asks, check_asks
 from chaos.plan.beside_ranks import beside_reasons, check_beside
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
+from chaos.plan.comparable import Resumed, plan_comparable
 from chaos.plan.constraints import layout_violations
-from chaos.plan.corruption import check_corruption, corrupted, corruption_reasons
+from chaos.plan.corruption import check_corruption, corruption_reasons
 from chaos.plan.describe import sentence
 from chaos.plan.device import device_violations
 from chaos.plan.errors import check_errors
@@ -33,7 +34,7 @@ from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.schedule import ABNORMAL, plan_faults
-from chaos.plan.spikes import comparable, spike_reasons
+from chaos.plan.spikes import spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Origin
@@ -131,6 +132,9 @@ def build_plan(
     expected = merge(scenario, outcome, entitled, restore, problems)
     silent = any(fault.effect == "suspension" for fault in faults)
     tried = [one.mechanism for one in outcome.recoveries if not one.succeeds]
+    after = None if expected.resume_step is None else expected.resume_step - 1
+    judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
+    outcome = replace(outcome, recoveries=judged.recoveries)
     budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, tried=tried)
     problems.raise_found()
 
@@ -148,7 +152,7 @@ def build_plan(
         ranks=layout.ranks,
         nodes=layout.nodes,
         replica_groups=groups,
-        faults=tuple(fault.fault for fault in faults),
+        faults=judged.faults,
         mechanism=outcome.mechanism,
         checkpoint=checkpoint,
         resumes=expected.resumes,
@@ -169,12 +173,15 @@ def build_plan(
         restore=restore,
         group_info=writes_group_info(scenario, groups, traits),
         gradients=traits.gradients,
-        comparable=comparable(scenario, spikes, outcome.recoveries, corrupted(faults)),
+        comparable=judged.comparable,
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
-            *map(sentence, (*spike_reasons(scenario, spikes), *corruption_reasons(faults), *beside_reasons(faults))),
+            *map(
+                sentence,
+                (*spike_reasons(scenario, spikes), *corruption_reasons(judged.faults), *beside_reasons(faults)),
+            ),
             *hazard_reasons(faults, hazards),
         ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),

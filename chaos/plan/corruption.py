@@ -29,6 +29,10 @@ PLACES: Mapping[str, str] = MappingProxyType(
 FLIP, BATCH, LOSS = "flip-bit", "wrong-batch", "nonfinite-loss"
 _WHAT = {BATCH: "batch", LOSS: "loss"}
 
+BY_ITSELF = ("weight", "batch", "loss")
+"""What shows by the rank's own record of the step when it was changed, whatever came before; of all else only a state
+does that differs from the fault-free run's."""
+
 
 def what_of(fault: PlannedFault) -> str:
     """What the fault changes: gradient, weight, activation, batch or loss."""
@@ -45,33 +49,32 @@ def stays(fault: PlannedFault) -> bool:
     return fault.effect == SILENT and what_of(fault) == "weight"
 
 
-def corrupted(faults: Sequence[Scheduled]) -> list[Comparable]:
-    """How far states and losses can be compared, for each fault of this kind."""
-    found = []
-    for one in faults:
-        if one.effect != SILENT:
-            continue
-        fault, step = one.fault, one.moment.earliest.step
-        what = what_of(fault)
-        # The loss of the step itself is computed before its gradients are reduced.
-        until = step - 1 if what == "gradient" else step - 2
-        why = f"fault {fault.id} changes {one_of(what)} in step {step}, and nothing is promised to notice"
-        found.append(Comparable(until, why, None if what == "batch" else until + 1))
-    return found
+def corruption_limit(one: Scheduled) -> Comparable:
+    """How far states and losses can be compared because of one fault of this kind."""
+    fault, step = one.fault, one.moment.earliest.step
+    what = what_of(fault)
+    # The loss of the step itself is computed before its gradients are reduced.
+    losses = step if what == "gradient" else step - 1
+    why = f"fault {fault.id} changes {one_of(what)} in step {step}, and nothing is promised to notice"
+    if what == "batch":  # another one, but a good one
+        return Comparable(step - 1, losses, why)
+    return Comparable(step - 1, losses, why, finite_until=losses, finite_gradients_until=step - 1)
 
 
-def corruption_reasons(faults: Sequence[Scheduled]) -> tuple[str, ...]:
+def corruption_reasons(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
     """What is promised of each."""
     return tuple(
-        f"fault {one.fault.id} changes {one_of(what_of(one.fault))} of its ranks in step {one.moment.earliest.step} "
-        "and "
-        "reports "
-        "nothing. No mechanism is promised to find that, so none may act, and what is computed from then on is "
-        "compared "
-        "with nothing"
+        f"fault {one.id} changes {one_of(what_of(one))} of its ranks in step {one.trigger['step']} and reports nothing."
+        f" No mechanism is promised to find that, so none may act on it, and {_comes_of(one)}"
         for one in faults
         if one.effect == SILENT
     )
+
+
+def _comes_of(fault: PlannedFault) -> str:
+    if fault.taken_back:
+        return "since the step is trained again from a state of before it, everything must be as without it then"
+    return "what is computed from then on is compared with nothing"
 
 
 def check_corruption(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:

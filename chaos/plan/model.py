@@ -54,7 +54,7 @@ class PlannedFault:
 
     ``seed`` is the seed of a random target, None otherwise. ``trigger`` is the scenario's trigger as plain data.
     ``effect`` is what its kind does to a rank (chaos.plan.schedule.EFFECTS). ``role`` is the process beside the ranks
-    that it hits; then it hits no rank.
+    that it hits; then it hits no rank. ``taken_back``: what it makes wrong is trained again, from a state of before it.
     """
 
     id: str
@@ -66,6 +66,7 @@ class PlannedFault:
     line: int | None
     effect: str = "none"
     role: str | None = None
+    taken_back: bool = False
 
     @property
     def harmless(self) -> bool:
@@ -84,7 +85,8 @@ class Recovery:
     ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
     replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is how
     many complete steps are lost by that, None where nothing is. The ranks in ``one_more`` may have completed one step
-    more than that when they are killed, or not: it is a matter of time.
+    more than that when they are killed, or not: it is a matter of time. ``as_fault_free``: the state of ``step`` is
+    that of the fault-free run; it is not behind a value that was changed and that nothing has taken back.
     """
 
     mechanism: str
@@ -96,6 +98,7 @@ class Recovery:
     reads_checkpoint: bool = False
     trained_again: int | None = None
     one_more: tuple[int, ...] = ()
+    as_fault_free: bool = True
 
 
 @dataclass(frozen=True)
@@ -145,14 +148,17 @@ class Watch:
 class Comparable:
     """How far a run can be compared with the fault-free one.
 
-    ``until`` is the last step whose state can be; 0 is the state before the first step, -1 means none. So losses can be
-    up to the step after it. ``why`` is the reason, a sentence without its full stop. ``finite_until`` is the last step
-    whose loss and gradients must be finite; None where all must be.
+    ``until`` is the last step whose state can be; 0 is the state before the first step, -1 means none.
+    ``losses_until`` is the last step whose loss can be. ``why`` is the reason, a sentence without its full stop.
+    ``finite_until`` is the last step whose loss must be finite, ``finite_gradients_until`` that of the reduced
+    gradients; None where all must be.
     """
 
     until: int
+    losses_until: int
     why: str
     finite_until: int | None = None
+    finite_gradients_until: int | None = None
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def _loss(plan: Plan) -> str:
     rule = "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}"
     if plan.comparable is None:
         return rule
-    return f"{rule} up to step {max(0, plan.comparable.until + 1)}; after that not compared: {plan.comparable.why}"
+    return f"{rule} up to step {max(0, plan.comparable.losses_until)}; after that not compared: {plan.comparable.why}"
 
 
 def _row(name: str, text: str) -> str:

@@ -1,48 +1,45 @@
-"""What a plan says about its spikes: how far states can be compared after them, and why nothing is rolled back."""
+"""What a plan says about its spikes: how far states can be compared after one, and why nothing is rolled back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from chaos.plan.abnormal import last_saved_before
 from chaos.plan.describe import ranks
 from chaos.plan.mechanism import DOCUMENT
-from chaos.plan.model import Comparable, Recovery
+from chaos.plan.model import Comparable
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
 
 
-def comparable(
-    scenario: Scenario, spikes: Sequence[Scheduled], recoveries: Sequence[Recovery], more: Sequence[Comparable] = ()
-) -> Comparable | None:
-    """How far states can be compared with those of the fault-free run; None where all of them can.
+def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:
+    """How far states and losses can be compared because of one spike; None where all of them can.
 
-    ``more`` are limits that come from elsewhere.
+    ``broken``: its rollback is broken off.
     """
-    broken = {name for one in recoveries if one.mechanism == "TRE" and not one.succeeds for name in one.faults}
-    limits = [limit for spike in spikes if (limit := _limit(scenario, spike, spike.fault.id in broken)) is not None]
-    found = [*limits, *more]
-    finite = min((one.finite_until for one in found if one.finite_until is not None), default=None)
-    first = min(found, key=lambda limit: limit.until, default=None)
-    return None if first is None else replace(first, finite_until=finite)
-
-
-def _limit(scenario: Scenario, spike: Scheduled, broken: bool) -> Comparable | None:
     fault, step = spike.fault, spike.moment.earliest.step
     if spike.repaired_by is None:
-        return Comparable(step - 1, f"fault {fault.id} changes the update of step {step}, and nothing takes that back")
+        return _until(step - 1, f"fault {fault.id} changes the update of step {step}, and nothing takes that back")
     if broken:
-        return Comparable(step - 1, f"the rollback is broken off, so the abnormal step {step} is not trained again")
-    if scenario.job.storage.asynchronous_saving:
-        return Comparable(
+        return _until(step - 1, f"the rollback is broken off, so the abnormal step {step} is not trained again")
+    if unpromised(scenario, spike):
+        return _until(
             last_saved_before(step, scenario.job.checkpoint_interval) - 1,
             f"with TRE and asynchronous checkpoints together the loss after the rollback is not promised to be the "
             f"same as before ({DOCUMENT}, TRE)",
         )
     if fault.parameters.get("repeat", 0):
-        return Comparable(step - 1, f"fault {fault.id} spikes again in step {step}, which is rolled back only once")
+        return _until(step - 1, f"fault {fault.id} spikes again in step {step}, which is rolled back only once")
     return None
+
+
+def unpromised(scenario: Scenario, spike: Scheduled) -> bool:
+    """Whether the rollback itself leaves open what is computed after it."""
+    return spike.repaired_by is not None and scenario.job.storage.asynchronous_saving
+
+
+def _until(step: int, why: str) -> Comparable:
+    return Comparable(step, step + 1, why)
 
 
 def spike_reasons(scenario: Scenario, spikes: Sequence[Scheduled]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def rolled_back_plan(repeat: int = 0) -> Plan:
         resumes=False,
         resume_step=None,
         recoveries=(Recovery("TRE", (FAULT,), HELD, reads_checkpoint=True),),
-        comparable=Comparable(SPIKE - 1, "fault spike spikes again") if repeat else None,
+        comparable=Comparable(SPIKE - 1, SPIKE, "fault spike spikes again") if repeat else None,
         watch=Watch(THRESHOLD),
         checkpoint_interval=3,
         protection=("TRE",),

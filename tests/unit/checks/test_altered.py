@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.checks.altered import altered_again, altered_doubts
+from chaos.checks.altered import altered_again, altered_doubts, other_batches
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.judge import Judgement
 from chaos.checks.triggers import demands
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Comparable, PlannedFault
+from chaos.plan.model import Comparable, Plan, PlannedFault
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun, Record, pid_of, record
 
@@ -93,6 +93,27 @@ def test_a_change_that_is_not_felt_shows_nothing() -> None:
     assert any("nothing to compare" in text for text in doubts(planned(), altered(), AFTER, baseline=()))
 
 
+def test_what_was_felt_is_told_by_the_training_that_was_changed() -> None:
+    """The step may be trained again, without the change, by a new process or the same one."""
+    for again in (replace(digest(5, 30, "s5"), pid=78), digest(5, 30, "s5")):
+        assert doubts(planned(), altered(), AFTER, again) == []
+    first = digest(5, 5, "other")
+    assert any("nothing to compare" in text for text in doubts(planned(), altered(), first))
+
+
+def test_a_state_that_was_another_already_does_not_show_a_flipped_bit() -> None:
+    earlier = replace(digest(4, 8, "wrong"), seq=10)
+    twin = (digest(4, 4, "s4"), digest(5, 5, "s5"))
+    for fault, doubted in ((planned(), True), (planned("activation"), True), (planned("batch", "wrong-batch"), False)):
+        artifacts = cast(Artifacts, SimpleNamespace(baseline=History(twin, ())))
+        changed = digest(5, 20, "other", "b4")
+        history = History((earlier, altered("batch" if fault.kind == "wrong-batch" else "gradient"), changed), ())
+        found = [
+            text for text, _ in altered_doubts(history, artifacts, fault, demands(fault.trigger), LANDING, INJECTING)
+        ]
+        assert any("was already another than the fault-free run's" in text for text in found) is doubted
+
+
 def test_the_bit_of_the_scenario_is_the_one_that_counts() -> None:
     assert doubts(planned(bit=27, element=4), altered(), AFTER) == []
     assert doubts(planned(bit=26), altered(), AFTER) == ["rank 2 hit bit 27, not 26"]
@@ -156,13 +177,46 @@ def spoil_loss(run: GoodRun, rank: int, step: int, value: float) -> None:
 def test_losses_must_be_finite_up_to_the_corruption_and_not_behind_it(
     run: GoodRun, judged: Judge, step: int, blames: bool
 ) -> None:
-    corrupted(run, planned(), Comparable(4, "a bit was flipped", 5))
+    corrupted(run, planned(), Comparable(4, 5, "a bit was flipped", 5, 4))
     spoil_loss(run, 0, step, float("nan"))
     assert blamed(judged(run), "loss", "every loss that is recorded is finite") is blames
 
 
+def spoil_norm(run: GoodRun, rank: int, step: int) -> None:
+    for one in run.events("digest", rank=rank, step=step):
+        one["gradients"] = {**one["gradients"], "norm": float("inf").hex()}
+
+
+@pytest.mark.parametrize(("step", "blames"), [(8, True), (9, False)])
+def test_the_reduced_gradients_may_be_no_number_in_the_step_that_is_changed(
+    run: GoodRun, judged: Judge, step: int, blames: bool
+) -> None:
+    flip = replace(planned(), trigger={"step": 9, "phase": "allreduce.enter"})
+    corrupted(run, flip, Comparable(8, 9, "a bit was flipped", 9, 8))
+    spoil_norm(run, 0, step)
+    assert blamed(judged(run), "loss", "gradients are finite and not zero") is blames
+
+
+def test_a_step_that_is_trained_again_must_be_finite_and_the_first_training_not(run: GoodRun, judged: Judge) -> None:
+    fault = replace(planned(), trigger={"step": 6, "phase": "allreduce.enter"})
+    run.replan(faults=(replace(fault, taken_back=True), *run.plan.faults))
+    (held,) = run.events("digest", attempt="train", rank=0, step=5)
+    run.add("train-rank_0", {**held, "mono": held["mono"] + 1, "step": 6, "loss": float("nan").hex()})
+    assert not blamed(judged(run), "loss", "every loss that is recorded is finite")
+    for one in run.events("digest", attempt="resume", rank=0, step=6):
+        one["loss"] = float("nan").hex()
+    assert blamed(judged(run), "loss", "every loss that is recorded is finite")
+
+
+def test_a_batch_that_is_trained_again_is_no_planned_other_one() -> None:
+    batch = planned("batch", "wrong-batch")
+    of = cast(Plan, SimpleNamespace(faults=(batch,)))
+    assert other_batches(of) == {(2, 5)}
+    assert other_batches(cast(Plan, SimpleNamespace(faults=(replace(batch, taken_back=True),)))) == set()
+
+
 def test_without_a_limit_every_loss_must_be_finite(run: GoodRun, judged: Judge) -> None:
-    corrupted(run, planned("batch", "wrong-batch"), Comparable(3, "another batch"))
+    corrupted(run, planned("batch", "wrong-batch"), Comparable(4, 4, "another batch"))
     spoil_loss(run, 0, 8, float("inf"))
     assert blamed(judged(run), "loss", "every loss that is recorded is finite")
 
@@ -179,16 +233,16 @@ def other_state(run: GoodRun, rank: int, step: int) -> None:
 def test_only_the_rank_with_the_changed_weight_need_not_agree(
     run: GoodRun, judged: Judge, where: str, rank: int, step: int, fails: bool
 ) -> None:
-    corrupted(run, planned(where), Comparable(3, "a bit was flipped", 4))
+    corrupted(run, planned(where), Comparable(4, 4, "a bit was flipped", 4, 4))
     other_state(run, rank, step)
     assert blamed(judged(run), "consistency", "hold the same weights") is fails
 
 
 def test_what_is_not_judged_is_said(run: GoodRun, judged: Judge) -> None:
-    corrupted(run, planned("weight"), Comparable(3, "a bit was flipped", 4))
+    corrupted(run, planned("weight"), Comparable(4, 4, "a bit was flipped", 4, 4))
     left = {(one.check, one.what) for one in judged(run).not_checked}
     assert ("consistency", "rank 2 against the rest of its replica group from step 5") in left
-    assert ("loss", "that losses and gradients after step 4 are finite") in left
+    assert ("loss", "that losses after step 4 are finite") in left
 
 
 def other_batch(run: GoodRun, rank: int, step: int) -> None:
@@ -198,6 +252,6 @@ def other_batch(run: GoodRun, rank: int, step: int) -> None:
 
 @pytest.mark.parametrize(("rank", "step", "fails"), [(2, 5, False), (2, 4, True), (1, 5, True)])
 def test_only_the_planned_batch_may_be_another(run: GoodRun, judged: Judge, rank: int, step: int, fails: bool) -> None:
-    corrupted(run, planned("batch", "wrong-batch"), Comparable(3, "another batch"))
+    corrupted(run, planned("batch", "wrong-batch"), Comparable(4, 4, "another batch"))
     other_batch(run, rank, step)
     assert blamed(judged(run), "resume", "every step trains the batch") is fails

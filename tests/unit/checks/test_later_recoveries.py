@@ -69,12 +69,12 @@ def test_without_a_digest_after_the_recovery_nothing_passes(judged: Judge, make:
 def test_a_wrong_state_is_found_where_the_fault_free_run_is_no_measure(judged: Judge) -> None:
     """A spike that nothing took back, or asynchronous saving: then the ranks' own records are the measure."""
     rolled_back = rolled_back_run()
-    rolled_back.replan(comparable=Comparable(5, "asynchronous saving"))
+    rolled_back.replan(comparable=Comparable(5, 6, "asynchronous saving"))
     assert judged(rolled_back).verdict == "pass"
     keep_a_wrong_state(rolled_back, 6)
     assert judged(rolled_back).verdict == "fail"
     repaired = uce_run()
-    repaired.replan(comparable=Comparable(3, "a spike in step 4"))
+    repaired.replan(comparable=Comparable(3, 4, "a spike in step 4"))
     keep_a_wrong_state(repaired, HELD)
     assert judged(repaired).verdict == "fail"
 
@@ -91,7 +91,7 @@ def test_a_replayed_step_needs_a_digest_of_its_own(judged: Judge) -> None:
 
 def test_a_checkpoint_that_nothing_can_be_compared_with_is_unknown(judged: Judge) -> None:
     run = good_run()
-    run.replan(comparable=Comparable(3, "a spike in step 4"))
+    run.replan(comparable=Comparable(3, 4, "a spike in step 4"))
     for records in ranks_of(run):
         records[:] = [one for one in records if not (one["event"] == "digest" and one["step"] == SAVED)]
     assert judged(run).verdict == "unknown"

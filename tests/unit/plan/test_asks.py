@@ -121,22 +121,24 @@ def test_an_end_with_0_is_refused_where_nobody_would_notice(real: Planner) -> No
 
 
 @pytest.mark.parametrize(
-    ("place", "where", "until"),
-    [("allreduce.enter", "gradient", 4), ("step.begin", "weight", 3), ("forward", "activation", 3)],
+    ("place", "where", "losses"),
+    [("allreduce.enter", "gradient", 5), ("step.begin", "weight", 4), ("forward", "activation", 4)],
 )
 def test_a_flipped_bit_is_promised_to_nobody_and_compared_up_to_it(
-    real: Planner, place: str, where: str, until: int
+    real: Planner, place: str, where: str, losses: int
 ) -> None:
     found = real(fault("flip-bit", {"step": 5, "phase": place}, where=where), expect={"mechanism": "none"})
     assert found.comparable is not None
-    assert (found.mechanism, found.comparable.until, found.comparable.finite_until) == (None, until, until + 1)
+    assert (found.mechanism, found.comparable.until) == (None, 4)  # the state of before it is the fault-free run's
+    assert (found.comparable.losses_until, found.comparable.finite_until) == (losses, losses)
     assert "No mechanism is promised to find that" in " ".join(found.reasons)
 
 
 def test_another_batch_leaves_every_value_finite(real: Planner) -> None:
     found = real(fault("wrong-batch"), expect={"mechanism": "none"})
     assert found.comparable is not None
-    assert (found.comparable.until, found.comparable.finite_until) == (3, None)
+    assert (found.comparable.until, found.comparable.losses_until) == (4, 4)
+    assert (found.comparable.finite_until, found.comparable.finite_gradients_until) == (None, None)
 
 
 @pytest.mark.parametrize("kind", ["flip-bit", "wrong-batch", "nonfinite-loss"])

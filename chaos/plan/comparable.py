@@ -1,0 +1,225 @@
+"""How far a run can be compared with the fault-free one: what changes its training, and what takes that back.
+
+A changed value is a matter of its step's training. Where a later recovery goes on from a state of before it, the step
+is trained again, and this time nothing changes it: then everything must be as in the fault-free run once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from chaos.plan.corruption import BY_ITSELF, SILENT, corruption_limit, one_of, what_of
+from chaos.plan.mechanism import PAUSING
+from chaos.plan.model import ENDING, Comparable, PlannedFault, Recovery
+from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import ABNORMAL, Scheduled
+from chaos.plan.spikes import spike_limit, unpromised
+from chaos.scenario.model import Scenario
+
+_ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """How the job is started again: after ``step``, None where that is open. ``again``: whether it is at all."""
+
+    again: bool
+    step: int | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The plan's faults and recoveries with what each does to the comparison, and how far it goes (None: all of it)."""
+
+    faults: tuple[PlannedFault, ...]
+    recoveries: tuple[Recovery, ...]
+    comparable: Comparable | None
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A fault that changes what is computed, and the limit that it alone sets. ``lasting``: nothing lifts that."""
+
+    fault: Scheduled
+    limit: Comparable
+    lasting: bool
+
+    @property
+    def point(self) -> Point:
+        return self.fault.moment.earliest
+
+    @property
+    def name(self) -> str:
+        return self.fault.fault.id
+
+
+@dataclass(frozen=True)
+class _Fate:
+    """What becomes of a change in the launch. ``wrong``: the training is still wrong by it when that ends.
+
+    It is made before the recovery of number ``made``; ``back`` is that of the one that takes it back, None where none
+    does.
+    """
+
+    wrong: bool
+    made: int
+    back: int | None = None
+
+
+def plan_comparable(
+    scenario: Scenario,
+    groups: Sequence[tuple[int, ...]],
+    faults: Sequence[Scheduled],
+    recoveries: Sequence[Recovery],
+    resumed: Resumed,
+    problems: Problems,
+) -> Judged:
+    """Work out what can be compared.
+
+    Notes changes of which it is a matter of time whether a recovery takes them back, and flipped bits that nobody could
+    tell from an earlier change.
+    """
+    known = {one.fault.id: one for one in faults}
+    wrong_after: list[set[str]] = [set() for _ in recoveries]
+    left: list[Comparable] = []
+    back: set[str] = set()
+    changes = _changes(scenario, faults, recoveries)
+    fates = [_follow(change, known, groups, recoveries, wrong_after, problems) for change in changes]
+    for change, fate in zip(changes, fates, strict=True):
+        if fate.wrong and not (resumed.again and _goes_back(change, resumed.step, problems)):
+            left.append(change.limit)
+        else:
+            back.add(change.name)
+    _check_felt(changes, fates, problems)
+    return Judged(
+        tuple(replace(one.fault, taken_back=one.fault.id in back) for one in faults),
+        tuple(replace(one, as_fault_free=not wrong) for one, wrong in zip(recoveries, wrong_after, strict=True)),
+        _least(left),
+    )
+
+
+def _changes(scenario: Scenario, faults: Sequence[Scheduled], recoveries: Sequence[Recovery]) -> list[_Change]:
+    """In the order in which they are made."""
+    broken = {name for one in recoveries if one.mechanism == "TRE" and not one.succeeds for name in one.faults}
+    found = [_Change(one, corruption_limit(one), False) for one in faults if one.effect == SILENT]
+    for one in faults:
+        limit = spike_limit(scenario, one, broken=one.fault.id in broken) if one.effect == ABNORMAL else None
+        if limit is not None:
+            found.append(_Change(one, limit, unpromised(scenario, one) and one.fault.id not in broken))
+    return sorted(found, key=lambda change: change.point)
+
+
+def _follow(
+    change: _Change,
+    known: Mapping[str, Scheduled],
+    groups: Sequence[tuple[int, ...]],
+    recoveries: Sequence[Recovery],
+    wrong_after: list[set[str]],
+    problems: Problems,
+) -> _Fate:
+    """What becomes of a change; ``wrong_after`` gets its name for each recovery that goes on from a wrong state."""
+    made = wrong = False
+    first, back, name = len(recoveries), None, change.name
+    for number, recovery in enumerate(recoveries):
+        if not recovery.succeeds or recovery.mechanism in (*ENDING, *PAUSING):
+            continue
+        if name in recovery.faults:
+            if change.lasting:
+                wrong_after[number].add(name)
+            made, wrong, first = True, True, min(first, number)  # what is left to limit is made in the replay
+            continue
+        if not made:
+            struck = [known[fault] for fault in recovery.faults if fault in known]
+            made = wrong = _is_made_before(change, struck, groups, problems)
+            first = number if made else first
+        if wrong and _goes_back(change, recovery.step, problems):
+            wrong, back = False, number
+        if wrong:
+            wrong_after[number].add(name)
+    return _Fate(wrong or not made, first, back)
+
+
+def _goes_back(change: _Change, step: int | None, problems: Problems) -> bool:
+    """Whether training that goes on after ``step`` trains the changed one again, or never had it."""
+    if step is None:
+        _refuse_open(change, problems)
+        return False
+    return not change.lasting and step <= change.limit.until
+
+
+def _is_made_before(
+    change: _Change, struck: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
+) -> bool:
+    """Whether the change is made before the recovery from the faults ``struck``, and not after it."""
+    exact = [one for one in struck if one.moment.exact and one.handler is None]
+    if not exact:
+        _refuse_open(change, problems)
+        return False
+    first = min(exact, key=lambda one: one.moment.earliest)
+    at, step = first.moment.earliest, change.point.step
+    hit = {rank for one in exact if one.moment.earliest == at for rank in one.fault.ranks}
+    met = {rank for members in groups if hit.intersection(members) for rank in members}
+    # The ranks of a replica group meet in the all-reduce of the step; those of others are a step apart at most.
+    if at >= Point(step + 1, _ALL_REDUCE) or (
+        at > Point(step, _ALL_REDUCE) and met.issuperset(change.fault.fault.ranks)
+    ):
+        return True
+    if change.point > at.block:
+        return False
+    problems.add(
+        f"{change.fault.path}.trigger",
+        f"fault {change.name!r} at {change.point} may be made before the recovery from fault "
+        f"{first.fault.id!r} ({problems.where(first.path)}) at {at} or after it, so it is not known whether that takes "
+        "it back",
+        text=str(change.point),
+        hint=f"use a step before {at.step - 1 or 1}, or one behind {at.block.step}",
+    )
+    return False
+
+
+def _refuse_open(change: _Change, problems: Problems) -> None:
+    name, step = change.name, change.point.step
+    problems.add(
+        f"{change.fault.path}.trigger",
+        f"after which step training goes on is left open, so it is not known whether step {step}, which fault {name!r} "
+        "changes, is trained again, and nothing behind it could be compared",
+        text=str(step),
+        hint="give every fault that takes ranks a step as its trigger",
+    )
+
+
+def _check_felt(changes: Sequence[_Change], fates: Sequence[_Fate], problems: Problems) -> None:
+    """Note a flipped bit whose only sign is a state that differs from the fault-free one, where it does already."""
+    for number, (later, fate) in enumerate(zip(changes, fates, strict=True)):
+        if later.fault.effect != SILENT or (what := what_of(later.fault.fault)) in BY_ITSELF:
+            continue
+        still = [
+            earlier
+            for earlier, its in zip(changes[:number], fates[:number], strict=True)
+            if its.back is None or its.back >= fate.made
+        ]
+        if still:
+            problems.add(
+                f"{later.fault.path}.kind",
+                f"that fault {later.name!r} is felt shows by a state that differs from the fault-free run's, and it "
+                f"differs already because of fault {still[0].name!r} ({problems.where(still[0].fault.path)})",
+                text=later.fault.fault.kind,
+                hint=f"write a scenario for each: nothing else tells of {one_of(what)}",
+            )
+
+
+def _least(limits: Sequence[Comparable]) -> Comparable | None:
+    """What all of them leave."""
+    if not limits:
+        return None
+    first = min(limits, key=lambda limit: limit.until)
+    finite = [limit.finite_until for limit in limits if limit.finite_until is not None]
+    gradients = [limit.finite_gradients_until for limit in limits if limit.finite_gradients_until is not None]
+    return replace(
+        first,
+        losses_until=min(limit.losses_until for limit in limits),
+        finite_until=min(finite, default=None),
+        finite_gradients_until=min(gradients, default=None),
+    )

@@ -1,0 +1,121 @@
+"""How far a run can be compared: up to a change of its training, and again once a recovery has gone back behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chaos.plan.io import dumps, loads
+from chaos.plan.model import Plan
+from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.traits import JobTraits
+from tests.unit.plan.conftest import EFFECTS, Planner
+
+RSC = {"protection": ("RSC",), "agent": True, "checkpoint_interval": 4, "steps": 14}
+NONE = {"mechanism": "none"}
+PHASES = {"flip-bit": "allreduce.enter", "wrong-batch": "forward", "nonfinite-loss": "forward", "kill": "forward"}
+
+
+@pytest.fixture
+def real(plan: Planner) -> Planner:
+    alters = frozenset({"gradient", "weight", "activation", "batch", "loss"})
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints", alters=alters)
+    silent = dict.fromkeys(("flip-bit", "wrong-batch", "nonfinite-loss"), "silent corruption")
+    plan.effects = {**EFFECTS, **silent}
+    return plan
+
+
+def fault(kind: str, step: int, phase: str = "", rank: int = 1, **parameters: Any) -> dict[str, Any]:
+    trigger = {"step": step, "phase": phase or PHASES[kind]}
+    return {
+        "id": f"{kind}-{step}",
+        "kind": kind,
+        "target": {"rank": rank},
+        "trigger": trigger,
+        "parameters": parameters,
+    }
+
+
+def limits(plan: Plan) -> tuple[int, int] | None:
+    return None if plan.comparable is None else (plan.comparable.until, plan.comparable.losses_until)
+
+
+@pytest.mark.parametrize("kind", ["flip-bit", "wrong-batch", "nonfinite-loss"])
+def test_a_step_that_is_trained_again_is_compared_again(real: Planner, kind: str) -> None:
+    back = real(fault(kind, 6), fault("kill", 7), job=RSC)
+    assert back.comparable is None
+    assert [one.taken_back for one in back.faults] == [True, False]
+    assert back.recoveries[0].as_fault_free
+    assert "everything must be as without it then" in " ".join(back.reasons)
+    assert loads(dumps(back)) == back
+
+
+def test_a_checkpoint_of_after_the_corruption_keeps_it(real: Planner) -> None:
+    kept = real(fault("flip-bit", 3), fault("kill", 7), job=RSC)
+    assert limits(kept) == (2, 3)
+    assert [one.taken_back for one in kept.faults] == [False, False]
+    assert not kept.recoveries[0].as_fault_free
+
+
+def test_a_corruption_behind_the_restart_is_not_taken_back(real: Planner) -> None:
+    later = real(fault("flip-bit", 10), fault("kill", 7), job=RSC)
+    assert limits(later) == (9, 10)
+    assert later.recoveries[0].as_fault_free
+
+
+def test_the_second_restart_may_take_it_back_and_the_first_not(real: Planner) -> None:
+    found = real(fault("kill", 5), fault("flip-bit", 9), fault("kill", 11, rank=2), job=RSC)
+    assert limits(found) is None
+    assert [one.step for one in found.recoveries] == [4, 8]
+
+
+def test_a_resume_from_before_the_corruption_takes_it_back(real: Planner) -> None:
+    assert limits(real(fault("flip-bit", 6), fault("kill", 6, "allreduce.enter", rank=2))) is None
+    assert limits(real(fault("flip-bit", 6), fault("kill", 8))) == (5, 6)
+
+
+def test_a_spike_that_is_trained_again_is_compared_again(plan: Planner) -> None:
+    spike = fault("flip-bit", 6, norm=7.5) | {"kind": "spike"}
+    assert limits(plan(spike, fault("kill", 7), job=RSC)) is None
+    assert limits(plan(spike, fault("kill", 9), job=RSC)) == (5, 6)
+
+
+def test_whether_it_comes_before_the_restart_must_not_be_left_to_chance(real: Planner) -> None:
+    text = real.refused(fault("flip-bit", 7), fault("kill", 7, "step.begin", rank=2), job=RSC)
+    assert "may be made before the recovery from fault 'kill-7'" in text
+    # Behind the all-reduce all ranks of the group have come through it.
+    assert limits(real(fault("flip-bit", 7), fault("kill", 7, "optimizer.update", rank=2), job=RSC)) is None
+
+
+def test_where_training_goes_on_must_not_be_left_open(real: Planner) -> None:
+    kill = {"kind": "kill", "target": {"rank": 2}, "trigger": {"elapsed": "3s"}}
+    assert "is left open, so it is not known whether step 6" in real.refused(fault("flip-bit", 6), kill)
+
+
+def test_a_flipped_bit_behind_another_change_cannot_be_told(real: Planner) -> None:
+    first = fault("flip-bit", 4)
+    refused = real.refused(first, fault("flip-bit", 8, rank=2), expect=NONE)
+    assert "it differs already because of fault 'flip-bit-4'" in refused
+    same = real.refused(first, {**fault("flip-bit", 4, rank=2), "id": "other"}, expect=NONE)
+    assert "it differs already because of fault 'flip-bit-4'" in same
+    assert limits(real(first, fault("wrong-batch", 8), expect=NONE)) == (3, 4)
+    assert limits(real(first, fault("nonfinite-loss", 8), expect=NONE)) == (3, 4)
+    assert limits(real(first, fault("flip-bit", 8, "step.begin", where="weight"), expect=NONE)) == (3, 4)
+
+
+def test_a_flipped_bit_behind_one_that_was_taken_back_can(real: Planner) -> None:
+    found = real(fault("flip-bit", 5), fault("kill", 6), fault("flip-bit", 10, rank=2), job=RSC)
+    assert [one.taken_back for one in found.faults] == [True, False, False]
+    assert limits(found) == (9, 10)
+
+
+def test_what_must_be_finite_ends_with_the_step_that_is_changed(real: Planner) -> None:
+    found = real(fault("flip-bit", 6), expect=NONE).comparable
+    assert found is not None
+    assert (found.finite_until, found.finite_gradients_until) == (6, 5)
+    other = real(fault("nonfinite-loss", 6), expect=NONE).comparable
+    assert other is not None
+    assert (other.finite_until, other.finite_gradients_until) == (5, 5)
+    assert replace(other, finite_until=None).losses_until == 5
