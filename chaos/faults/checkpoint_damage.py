@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import find_checkpoints
@@ -33,9 +34,6 @@ ABSENT = "absent"
 
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""
-
-NEEDS = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
-"""Why a job that runs already is not hit."""
 
 _BLOCK = 1 << 20
 
@@ -71,7 +69,7 @@ class Damage:
     stale: bool = False
     effect: str = "damaged checkpoint"
     signal: int | None = None
-    needs_from_start: str = NEEDS
+    needs_from_start: str = FROM_START
     means: str = "files"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -7,11 +7,10 @@ EIO. Putting it back mounts the disk anew and keeps what was written.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from chaos.faults import own_disk
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_disk import OnOwnDisk, own_mount
 from chaos.faults.storage import directory_of, refusal, shown
 from chaos.history.ledger import UndoStep
 from chaos.plan.model import STORAGE_ERROR
@@ -19,23 +18,12 @@ from chaos.platforms.base import Job
 from chaos.platforms.disk_image import shut_down
 
 
-class IoError:
+class IoError(OnOwnDisk):
     """Breaks the storage. On Ascend: a failed disk or controller, or shared storage whose server is gone for good."""
 
-    means = "mounts"
     name = "io-error"
     effect = STORAGE_ERROR
     signal = None
-    needs_from_start = own_disk.FROM_START
-    needs = own_disk.NEEDS
-
-    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the disk away again and keep what is on it."""
-        return own_disk.prepare_steps(fault, storage)
-
-    def prepare(self, storage: Path) -> None:
-        """Give the job a disk of its own to save on."""
-        own_disk.prepare(storage)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None beyond those of the preparation."""
@@ -44,7 +32,7 @@ class IoError:
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Take the disk from under its file system. A second victim on it changes nothing more."""
-        own_disk.own_mount(job, victim)
+        own_mount(job, victim)
         if refusal(victim, 1) is None:
             try:
                 shut_down(directory_of(victim))
@@ -53,7 +41,7 @@ class IoError:
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The kernel answers with EIO where the rank's process saves."""
-        mount, refused = own_disk.own_mount(job, victim), refusal(victim, 1)
+        mount, refused = own_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if refused == "EIO" else None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
@@ -25,7 +26,7 @@ class LoseCheckpoint:
     means = "files"
     effect = "lost files"
     signal = None
-    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
+    needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """A note where the files are kept: put back, the job started again would find them."""

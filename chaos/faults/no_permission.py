@@ -10,7 +10,7 @@ import stat
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.storage import directory_of, refusal
+from chaos.faults.storage import FROM_START, directory_of, refusal
 from chaos.history.ledger import UndoStep
 from chaos.plan.model import STORAGE_DENIED
 from chaos.platforms.base import Job
@@ -36,7 +36,7 @@ class NoPermission:
     name = "no-permission"
     effect = STORAGE_DENIED
     signal = None
-    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
+    needs_from_start = FROM_START
     needs = ("permissions",)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -15,30 +15,33 @@ from chaos.platforms.mounts import Mount, mounts_at
 BYTES = 16 << 30
 """Size of the disk. Room is taken by what is written to it."""
 
-NEEDS = ("mounts", "loop")
-FROM_START = "puts the job's checkpoints on a disk of their own, before the job starts"
-
 
 def image_of(storage: Path) -> Path:
     """The file of the disk that is mounted at a directory: beside it."""
     return storage.with_name(f".{storage.name}.disk")
 
 
-def prepare_steps(fault: str, storage: Path) -> list[UndoStep]:
-    """Take the disk away again and keep what is on it."""
-    return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
+class OnOwnDisk:
+    """The part of the protocol that is the same for all such kinds: what they need, and the disk before the job."""
 
+    means = "mounts"
+    needs_from_start = "puts the job's checkpoints on a disk of their own, before the job starts"
+    needs = ("mounts", "loop")
 
-def prepare(storage: Path) -> None:
-    """Give the job a disk of its own to save on. Raises OSError."""
-    storage.mkdir(parents=True, exist_ok=True)
-    if any(is_own(mount) for mount in mounts_at(storage)):  # another fault has prepared it
-        return
-    try:
-        make_image(image_of(storage), BYTES, SystemCommands())
-    except CommandError as error:
-        raise OSError(str(error)) from error
-    mount_image(image_of(storage), storage)
+    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
+        """Take the disk away again and keep what is on it."""
+        return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
+
+    def prepare(self, storage: Path) -> None:
+        """Give the job a disk of its own to save on."""
+        storage.mkdir(parents=True, exist_ok=True)
+        if any(is_own(mount) for mount in mounts_at(storage)):  # another fault has prepared it
+            return
+        try:
+            make_image(image_of(storage), BYTES, SystemCommands())
+        except CommandError as error:
+            raise OSError(str(error)) from error
+        mount_image(image_of(storage), storage)
 
 
 def is_own(mount: Mount) -> bool:

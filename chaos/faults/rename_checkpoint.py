@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from chaos.faults.checkpoint_damage import (
-    NEEDS,
     RESTORE,
     digest_file,
     keep,
@@ -23,6 +22,7 @@ from chaos.faults.checkpoint_damage import (
     stored_step,
 )
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
@@ -36,7 +36,7 @@ class RenameCheckpoint:
     means = "files"
     effect = "renamed checkpoint"
     signal = None
-    needs_from_start = NEEDS
+    needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Give the file its name back, unless the job has saved another one under it."""

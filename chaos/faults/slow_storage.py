@@ -15,7 +15,7 @@ from typing import Any
 from chaos.faults import beside
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.storage import directory_of, top_mount, unmount_step
+from chaos.faults.storage import FROM_START, directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
@@ -30,7 +30,7 @@ class SlowStorage(Condition):
     parameters = MappingProxyType(
         {"delay": Parameter("how much longer each file takes, in seconds", least=0.01, most=10, required=True), **LASTS}
     )
-    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
+    needs_from_start = FROM_START
     needs = ("mounts", "fanotify")
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -15,6 +15,9 @@ from chaos.platforms.mounts import Mount, mounts_at
 UNMOUNT = "unmount-storage"
 """The undo action (chaos.run.undo_storage)."""
 
+FROM_START = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
+"""Why such a fault cannot be made in a job that runs already."""
+
 
 def directory_of(victim: Victim) -> Path:
     """Where the victim's job saves. Raises FaultMissed when the job kind does not say."""

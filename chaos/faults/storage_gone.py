@@ -7,47 +7,36 @@ was saved is touched.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.storage import directory_of, refusal_of_name, shown, top_mount, unmount_step
-from chaos.history.ledger import UndoStep
+from chaos.faults.kind import Victim
+from chaos.faults.mounted_over import MountedOver
+from chaos.faults.storage import refusal_of_name, shown, top_mount
 from chaos.plan.model import STORAGE_GONE
 from chaos.platforms.base import Job
-from chaos.platforms.mounts import mount_removed
+from chaos.platforms.mounts import Mount, mount_removed
 
 
-class StorageGone:
+class StorageGone(MountedOver):
     """Takes the storage away. On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted."""
 
-    means = "mounts"
     name = "storage-gone"
     effect = STORAGE_GONE
-    signal = None
-    needs_from_start = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
-    needs = ("mounts",)
+    makes = "vanish"
 
-    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the mount away again."""
-        directory = directory_of(victims[0])
-        return [unmount_step(fault, directory, f"unmount what hides {directory}")]
+    def mount(self, directory: Path) -> None:
+        """A directory that has been removed."""
+        mount_removed(directory)
 
-    def inject(self, job: Job, victim: Victim) -> None:
-        """Mount a removed directory over it. A second victim in it changes nothing more."""
-        directory = directory_of(victim)
-        directory.mkdir(parents=True, exist_ok=True)
-        mount = top_mount(job, victim)
-        if mount is not None and mount.removed:
-            return
-        try:
-            mount_removed(directory)
-        except OSError as error:
-            raise FaultMissed(f"{directory} cannot be made to vanish: {error}") from error
+    def in_force(self, mount: Mount | None) -> bool:
+        """Whether it has been removed."""
+        return mount is not None and mount.removed
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The rank's process sees a directory that has been removed, and the kernel refuses a file there."""
         mount = top_mount(job, victim)
-        if mount is None or not mount.removed:
+        if mount is None or not self.in_force(mount):
             return None
         refused = refusal_of_name(victim)
         return shown(mount, refused) if refused == "ENOENT" else None

@@ -7,13 +7,12 @@ an error. A waiting process cannot be killed before the stall ends, as with real
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults import own_disk
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_disk import OnOwnDisk, own_mount
 from chaos.faults.storage import directory_of
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
@@ -24,24 +23,13 @@ THAW = "thaw-storage"
 """The undo action (chaos.run.undo_storage)."""
 
 
-class StorageStall(Condition):
+class StorageStall(OnOwnDisk, Condition):
     """Stalls the storage. On Ascend: shared storage that fails over, or a disk that retries, for some seconds."""
 
-    means = "mounts"
     name = "storage-stall"
     parameters = MappingProxyType(
         {"seconds": Parameter("how long the storage hangs, in seconds", least=0.1, most=600, required=True)}
     )
-    needs_from_start = own_disk.FROM_START
-    needs = own_disk.NEEDS
-
-    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the disk away again and keep what is on it."""
-        return own_disk.prepare_steps(fault, storage)
-
-    def prepare(self, storage: Path) -> None:
-        """Give the job a disk of its own to save on."""
-        own_disk.prepare(storage)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Let the writers go on."""
@@ -50,7 +38,7 @@ class StorageStall(Condition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Freeze the disk. A second victim on it changes nothing more."""
-        own_disk.own_mount(job, victim)
+        own_mount(job, victim)
         try:
             freeze(directory_of(victim))
         except OSError as error:
@@ -58,7 +46,7 @@ class StorageStall(Condition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The kernel says that the file system on which the rank's process saves is frozen."""
-        mount = own_disk.own_mount(job, victim)
+        mount = own_mount(job, victim)
         return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
 
     def ended(self, job: Job, victim: Victim) -> bool:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import disk_full, read_only
+from chaos.faults import disk_full, read_only, storage_gone
 from chaos.faults.kind import FaultMissed, Preparing, Victim
+from chaos.faults.mounted_over import MountedOver
 from chaos.faults.storage import unmount_step
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.local import LocalJob
@@ -87,9 +88,28 @@ def test_a_read_only_directory_refuses_root_too_and_undo_opens_it(
     assert read_only.KIND.evidence(job, victim) is None
 
 
-@pytest.mark.parametrize("kind", [disk_full.KIND, read_only.KIND], ids=lambda kind: kind.name)
+def test_a_vanished_directory_has_no_room_for_a_name_and_undo_brings_it_back(
+    run: RunDirectory, job: LocalJob, victim: Victim, storage: Path, undo: Undo
+) -> None:
+    storage.mkdir()
+    (storage / "before").write_bytes(b"1")
+    (step,) = storage_gone.KIND.undo_steps("gone", [victim])
+    run.ledger.record(step)
+    assert storage_gone.KIND.evidence(job, victim) is None
+    storage_gone.KIND.inject(job, victim)
+    storage_gone.KIND.inject(job, victim)  # for a second rank: not mounted twice
+    assert len(mounts_at(storage)) == 1
+    shown = storage_gone.KIND.evidence(job, victim)
+    assert shown is not None and shown["refused"] == "ENOENT"
+    assert list(storage.iterdir()) == []
+    assert undo(run, step) == f"unmounted {storage}"
+    assert (storage / "before").read_bytes() == b"1"
+    assert storage_gone.KIND.evidence(job, victim) is None
+
+
+@pytest.mark.parametrize("kind", [disk_full.KIND, read_only.KIND, storage_gone.KIND], ids=lambda kind: kind.name)
 def test_without_a_directory_or_a_process_nothing_is_done(
-    kind: disk_full.DiskFull | read_only.ReadOnly, job: LocalJob, victim: Victim, tmp_path: Path
+    kind: disk_full.DiskFull | MountedOver, job: LocalJob, victim: Victim, tmp_path: Path
 ) -> None:
     with pytest.raises(FaultMissed, match="does not say where it saves"):
         kind.inject(job, Victim(0, job.launcher, tmp_path))
