@@ -11,8 +11,6 @@ others stay in it until they are told to stop.
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import os
 import selectors
 import socket
@@ -25,22 +23,19 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
+from chaos.rehearsal.rendezvous import Rendezvous
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FRAME = struct.Struct("<4sIQQ")
 _MAGIC = b"CHSR"
-_HELLO = struct.Struct("<32sII")
 _CHUNK = 1 << 20
 _DIRECT = 1 << 63
 """Sequence numbers from here on belong to what one rank sends to another alone."""
 _GROUP_SHIFT = 32
 _GROUP_MASK = 0x7FFFFFFF
 """Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
-_JOIN_POLL_SECONDS = 0.01
-_CONNECT_SECONDS = 5.0
-_MOST_CALLERS = 256
-"""Connections that may be silent at a time; of more, the oldest is a stranger."""
 
 
 class CommunicationAborted(RuntimeError):
@@ -96,13 +91,10 @@ class Communicator:
         address: str | None = None,
     ) -> None:
         self.rank = rank
-        self._address = address
         self.ranks = sorted(ranks)
-        self._directory = directory
-        self._secret = secret
         self._limit_seconds = limit_seconds
         self._join_seconds = limit_seconds if join_seconds is None else join_seconds
-        self._on_stranger = on_stranger
+        self._rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_stranger=on_stranger, address=address)
         self._peers: dict[int, _Peer] = {}
         self._counts: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, int], int] = {}
@@ -116,18 +108,8 @@ class Communicator:
     def join(self) -> None:
         """Connect to all other ranks. Raises CommunicationTimeout naming those that never came."""
         deadline = time.monotonic() + self._join_seconds
-        path = self._path(self.rank)
-        _unlink(path)  # left by a process of this rank that was ended while it joined
-        with self._socket() as listener, _Callers(listener, path, self._address) as callers:
-            while len(self._peers) < len(self.ranks) - 1:
-                self._check_join(deadline)
-                for other in self.ranks:
-                    if other < self.rank and other not in self._peers:
-                        self._connect(other)
-                for connection, hello in callers.introduced():
-                    self._admit(connection, hello)
-            for connection, hello in callers.silent():
-                self._admit(connection, hello)
+        for rank, connection in self._rendezvous.meet(lambda missing: self._check_join(deadline, missing)):
+            self._peers[rank] = _Peer(rank, connection)
         for peer in self._peers.values():
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
@@ -290,123 +272,13 @@ class Communicator:
         self._selector.unregister(peer.socket)
         peer.socket.close()
 
-    def _path(self, rank: int) -> str:
-        return os.path.join(self._directory, f"rank-{rank}")
-
-    def _proof(self, rank: int) -> bytes:
-        return hmac.new(self._secret, f"communicator {rank}".encode(), "sha256").digest()
-
-    def _connect(self, other: int) -> None:
-        if (place := self._place_of(other)) is None:
-            return
-        connection = self._socket()
-        try:
-            connection.connect(place)
-            connection.sendall(_HELLO.pack(self._proof(self.rank), self.rank, len(self.ranks)))
-        except OSError:
-            connection.close()
-            return
-        self._peers[other] = _Peer(other, connection)
-
-    def _socket(self) -> socket.socket:
-        if self._address is None:
-            return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.settimeout(_CONNECT_SECONDS)
-        return made
-
-    def _place_of(self, other: int) -> Any:
-        """Where a rank listens; None where it has not said so yet."""
-        if self._address is None:
-            return self._path(other)
-        try:
-            with open(self._path(other), encoding="ascii") as file:
-                host, port = file.read().split()
-        except (OSError, ValueError):
-            return None
-        return host, int(port)
-
-    def _admit(self, connection: socket.socket, hello: bytes) -> None:
-        """Take a caller as a peer if its hello proves it, or drop it."""
-        proof, rank, size = _HELLO.unpack(hello.ljust(_HELLO.size, b"\0"))
-        if not hmac.compare_digest(proof, self._proof(rank)) or size != len(self.ranks):
-            connection.close()
-            self._on_stranger(f"a connection that says it is rank {rank} of {size} did not prove it; dropped")
-            return
-        self._peers[rank] = _Peer(rank, connection)
-
-    def _check_join(self, deadline: float) -> None:
+    def _check_join(self, deadline: float, missing: list[int]) -> None:
         if self._aborted.is_set():
             raise CommunicationAborted("joining was told to stop")
         if time.monotonic() > deadline:
-            missing = [rank for rank in self.ranks if rank != self.rank and rank not in self._peers]
             raise CommunicationTimeout(
                 f"rank {self.rank} waited {self._join_seconds:g} s for ranks {missing} to join the communicator"
             )
-
-
-class _Callers:
-    """Those who connect to a rank that joins. None of them can hold up the others by saying nothing."""
-
-    def __init__(self, listener: socket.socket, path: str, address: str | None) -> None:
-        self._listener = listener
-        self._path = path
-        self._selector = selectors.DefaultSelector()
-        self._said: dict[socket.socket, bytes] = {}
-        if address is None:
-            listener.bind(path)
-            listener.listen()
-        else:
-            listener.bind((address, 0))
-            listener.listen()
-            unfinished = f"{path}.{os.getpid()}"
-            with open(unfinished, "w", encoding="ascii") as file:
-                file.write(f"{address} {listener.getsockname()[1]}")
-            os.replace(unfinished, path)
-        listener.setblocking(False)
-        self._selector.register(listener, selectors.EVENT_READ)
-
-    def __enter__(self) -> _Callers:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for connection in self._said:
-            connection.close()
-        self._selector.close()
-        _unlink(self._path)
-
-    def introduced(self) -> list[tuple[socket.socket, bytes]]:
-        """Callers that have said all of their hello, or hung up before; waits a moment for the next."""
-        done = []
-        for key, _ in self._selector.select(_JOIN_POLL_SECONDS):
-            if key.fileobj is self._listener:
-                connection, _ = self._listener.accept()
-                self._selector.register(connection, selectors.EVENT_READ)
-                self._said[connection] = b""
-                if len(self._said) > _MOST_CALLERS:
-                    oldest = next(iter(self._said))
-                    self._selector.unregister(oldest)
-                    done.append((oldest, self._said.pop(oldest)))
-            elif key.fileobj in self._said:
-                done += self._hear(key.fileobj)
-        return done
-
-    def silent(self) -> list[tuple[socket.socket, bytes]]:
-        """Callers that have not said all of their hello; they are forgotten here."""
-        left, self._said = list(self._said.items()), {}
-        return left
-
-    def _hear(self, connection: Any) -> list[tuple[socket.socket, bytes]]:
-        try:
-            chunk = connection.recv(_HELLO.size - len(self._said[connection]))
-        except OSError:
-            chunk = b""
-        self._said[connection] += chunk
-        if chunk and len(self._said[connection]) < _HELLO.size:
-            return []
-        self._selector.unregister(connection)
-        return [(connection, self._said.pop(connection))]
 
 
 def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:
@@ -415,8 +287,3 @@ def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:
     if not missing and not any(peer.outgoing for peer in peers):
         return None
     return f"in all-reduce {sequence & (1 << _GROUP_SHIFT) - 1} for ranks {missing}"
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
