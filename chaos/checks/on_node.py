@@ -9,7 +9,12 @@ from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 
 _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
-    "node-kill": ("ended", lambda shown: shown.get("status") == "exited"),
+    "node-kill": (
+        "ended by SIGKILL, and not for want of memory",
+        lambda shown: (
+            shown.get("status") == "exited" and shown.get("exit_code") == 137 and shown.get("oom_killed") is False
+        ),
+    ),
     "node-pause": ("paused", lambda shown: shown.get("status") == "paused"),
     "node-disconnect": (
         "running and off the network",
@@ -18,7 +23,7 @@ _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
 }
 
 PROOFS: Mapping[str, str] = {
-    "node-kill": "the platform's word that the node has ended, exit status",
+    "node-kill": "the platform's word that the node was killed, and not for want of memory; exit status",
     "node-pause": "the platform's word that the node is paused",
     "node-disconnect": "the platform's word that the node is off the network",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.kind import FaultMissed, Victim
@@ -50,17 +51,35 @@ def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep
     ]
 
 
+def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None:
+    """Order the end of a pod, once for all of its ranks. Raises FaultMissed where it goes by somebody else's act."""
+    if node.ordered:
+        return
+    now = node.pods.state(node.pod.uid)
+    if now is not None and now.deleting:
+        raise FaultMissed(f"the pod of rank {victim.rank} is being deleted already, and not by this run")
+    node.ordered = True
+    if not order():
+        node.ordered = False
+        raise FaultMissed(f"the pod of rank {victim.rank} had gone before this run ordered it")
+
+
 def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
-    """The very pod has gone, and the rank's process with it. Raises FaultMissed where the rank ended in another way."""
+    """The very pod has gone by this run's order, and the rank's process with it.
+
+    Raises FaultMissed where the pod or the rank ended in another way.
+    """
     node = pod_node(job, victim)
     if node.state() != "gone":
         return None
+    if not node.ordered:
+        raise FaultMissed(f"the pod of rank {victim.rank} has gone, and not by this run's order")
     status = job.exit_status(victim.identity)
     if status is None:
         return None
     if status.signal != _SIGKILL:
-        raise FaultMissed(f"rank {victim.rank} ended with {status}, not by the end of its pod")
+        raise FaultMissed(f"rank {victim.rank} ended with {status}, not by the end of its pod ({status.told_by})")
     node.known = "gone"
     pod = {"name": node.first.pod, "uid": node.first.uid, "host": node.first.host}
     replaced = [{"name": one.pod, "uid": one.uid, "host": one.host} for one in node.pods.successors(node.first.uid)]
-    return {"signal": _SIGKILL, "pod": pod, "replaced": replaced}
+    return {"signal": _SIGKILL, "pod": pod, "replaced": replaced, "told_by": status.told_by, "by": "this run's order"}

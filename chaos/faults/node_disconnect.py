@@ -27,7 +27,7 @@ class NodeDisconnect:
     def inject(self, job: Job, victim: Victim) -> None:
         """Take the node off the network."""
         node = node_of(job, victim)
-        make_once(node, _off, node.disconnect)
+        make_once(victim, node, _off, node.disconnect)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What the platform says of the node and its network. Raises FaultMissed if it has ended."""

@@ -10,6 +10,9 @@ from chaos.faults.on_node import MEANS, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
+_KILLED = 128 + signal.SIGKILL
+"""The exit code of a container whose first process was ended by SIGKILL."""
+
 
 class NodeKill:
     """Kills the node's first process, by which the kernel ends all others. On Ascend: a host that loses its power, or a
@@ -29,17 +32,21 @@ class NodeKill:
     def inject(self, job: Job, victim: Victim) -> None:
         """End the node."""
         node = node_of(job, victim)
-        make_once(node, _ended, node.kill)
+        make_once(victim, node, _ended, node.kill)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What the platform says of the node, and how the rank's process ended."""
         shown = node_of(job, victim).shown()
-        status = job.exit_status(victim.identity) if _ended(shown) else None
+        if not _ended(shown):
+            return None
+        if shown["oom_killed"] or shown["exit_code"] != _KILLED:
+            raise FaultMissed(f"the platform says that the node of rank {victim.rank} ended otherwise: {shown}")
+        status = job.exit_status(victim.identity)
         if status is None:
             return None
         if status.signal != self.signal:
-            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with its node")
-        return {"signal": status.signal, "node": shown}
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with its node ({status.told_by})")
+        return {"signal": status.signal, "node": shown, "told_by": status.told_by}
 
 
 def _ended(shown: dict[str, Any]) -> bool:

@@ -27,7 +27,7 @@ class NodePause:
     def inject(self, job: Job, victim: Victim) -> None:
         """Freeze the node."""
         node = node_of(job, victim)
-        make_once(node, _paused, node.pause)
+        make_once(victim, node, _paused, node.pause)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What the platform says of the node. Raises FaultMissed if it has ended."""

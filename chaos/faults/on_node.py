@@ -15,7 +15,13 @@ RESTORE = "restore-node"
 
 
 class ActsOnNode(Protocol):
-    """A node that its platform can do something to. All raise PlatformError."""
+    """A node that its platform can do something to. All raise PlatformError.
+
+    ``acts`` are the ids of the faults that have been made on it.
+    """
+
+    @property
+    def acts(self) -> set[str]: ...
 
     def shown(self) -> dict[str, Any]:
         """What the platform says of it: ``status``, ``exit_code``, ``connected``."""
@@ -54,7 +60,17 @@ def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> li
     ]
 
 
-def make_once(node: ActsOnNode, made: Callable[[dict[str, Any]], bool], act: Callable[[], None]) -> None:
-    """Act on a node unless that has been done for another of its ranks."""
-    if not made(node.shown()):
-        act()
+def make_once(
+    victim: Victim, node: ActsOnNode, made: Callable[[dict[str, Any]], bool], act: Callable[[], None]
+) -> None:
+    """Act on a node unless that has been done for another of its ranks.
+
+    Raises FaultMissed where the node was so before: then nobody could tell that this fault has made it so.
+    """
+    if victim.fault in node.acts:
+        return
+    shown = node.shown()
+    if made(shown):
+        raise FaultMissed(f"the node of rank {victim.rank} was so before this fault was made: {shown}")
+    node.acts.add(victim.fault)
+    act()

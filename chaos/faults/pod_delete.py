@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.in_cluster import NEEDS_CLUSTER, pod_gone, pod_node
+from chaos.faults.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
 from chaos.faults.kind import Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
@@ -35,9 +35,7 @@ class PodDelete:
     def inject(self, job: Job, victim: Victim) -> None:
         """Delete that very pod, once for all of its ranks."""
         node = pod_node(job, victim)
-        if not node.ordered:
-            node.ordered = True
-            node.own.delete(node.pod, grace_seconds=GRACE_SECONDS)
+        order_once(victim, node, lambda: node.own.delete(node.pod, grace_seconds=GRACE_SECONDS))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The cluster no longer has a pod of that UID, and the rank's process was killed with it."""

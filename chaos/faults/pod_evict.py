@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.in_cluster import NEEDS_CLUSTER, pod_gone, pod_node
+from chaos.faults.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
@@ -32,11 +32,8 @@ class PodEvict:
     def inject(self, job: Job, victim: Victim) -> None:
         """Evict that very pod, once for all of its ranks. Where a disruption budget forbids it, the fault is missed."""
         node = pod_node(job, victim)
-        if node.ordered:
-            return
-        node.ordered = True
         try:
-            node.own.evict(node.pod)
+            order_once(victim, node, lambda: node.own.evict(node.pod))
         except ApiError as error:
             if error.status == 429:
                 raise FaultMissed(f"a disruption budget forbids the eviction: {error}") from error

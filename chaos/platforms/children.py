@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.procfs import PROC, Stat, read_stat
@@ -23,10 +23,15 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 @dataclass(frozen=True)
 class ExitStatus:
-    """How a process ended: by ``signal``, or with exit ``code``. Both None: it has ended and nobody can say how."""
+    """How a process ended: by ``signal``, or with exit ``code``. Both None: it has ended and nobody can say how.
+
+    ``told_by`` says whose word it is where that is not the kernel's about this very process: its node has ended, and
+    what is known of the process is what is known of the node.
+    """
 
     signal: int | None = None
     code: int | None = None
+    told_by: str = field(default="", compare=False)
 
     @property
     def known(self) -> bool:

@@ -231,7 +231,7 @@ class NodesJob:
             node = self._of(identity)
             status = self._ask(node, lambda hand: hand.exit_status(self._attempt, identity), lambda: None, node.ended)
             if status is not None and not status.known:
-                status = self._told_by_launcher(identity)
+                status = self._told_by_launcher(identity, status)
             if status is not None:
                 self._statuses[identity] = status
         return self._statuses.get(identity)
@@ -320,14 +320,14 @@ class NodesJob:
             self._clock.sleep(0.05)
         return state
 
-    def _told_by_launcher(self, identity: ProcessIdentity) -> ExitStatus | None:
+    def _told_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:
         """What the launcher said that has collected the status itself; whoever collects it says so a moment later."""
         tell = self._told[identity.node or 0]
         since = self._asked.setdefault(identity, self._clock.mono())
         told = None if tell is None else tell(identity)
         if told is None and tell is not None and self._clock.mono() - since < 1_000_000_000:
             return None
-        return told or ExitStatus()
+        return told or unknown
 
 
 def places(nodes: Sequence[Node], ranks: int, meeting: Path) -> Iterator[tuple[Node, Place]]:

@@ -306,9 +306,8 @@ class Attempt:
                 if self.ranks[rank] == identity:
                     self._exited[rank] = str(status)
                 began = identity.start_time
-                self._record(
-                    "rank.exit", rank=rank, pid=identity.pid, start_time=began, **asdict(status), **_on(identity.node)
-                )
+                how = {key: value for key, value in asdict(status).items() if key != "told_by" or value}
+                self._record("rank.exit", rank=rank, pid=identity.pid, start_time=began, **how, **_on(identity.node))
 
     def record_late_exits(self) -> None:
         """Record how ranks ended that the teardown had to end."""

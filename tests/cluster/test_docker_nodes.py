@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
-from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
+from chaos.platforms.docker.platform import _KEEPER, DockerNodes, DockerPlatform
 from chaos.platforms.nodes import NodesJob, Site
 from chaos.registry import registry
 from chaos.run.channel import Channel
@@ -120,6 +120,23 @@ def test_a_fault_of_a_node_lands_on_it_alone_and_is_put_back(made: Made, name: s
     assert [one.state() for one in again] == ["running", "running"]
     assert all(one.shown()["connected"] for one in again)
     assert len({one.address for one in again}) == 2
+
+
+def test_a_node_that_is_off_the_network_already_is_not_disconnected(made: Made) -> None:
+    made.nodes.all()[1].disconnect()
+    with pytest.raises(FaultMissed, match="was so before this fault was made"):
+        landed(made, registry("faults").load("node-disconnect"), 1)
+
+
+def test_a_container_that_ends_by_itself_is_not_taken_for_killed(made: Made) -> None:
+    node, launcher = made.nodes.all()[1], made.job.launchers[1]
+    node.container.stop(timeout=0 if "SIGTERM" not in _KEEPER else 30)
+    status = wait_for("end", lambda: made.job.exit_status(launcher), seconds=SECONDS)
+    code = node.shown()["exit_code"]
+    assert f"ended with exit code {code}" in status.told_by
+    assert status.signal == (9 if code == 137 else None)
+    with pytest.raises(FaultMissed, match="was so before"):
+        landed(made, registry("faults").load("node-kill"), 1)
 
 
 @pytest.mark.parametrize("name", KINDS)

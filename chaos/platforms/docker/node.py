@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.docker.engine import engine_errors, state_of
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import NodeState
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DockerNode:
-    """A container as a node."""
+    """A container as a node. ``started`` is when the engine started it, by its own word."""
 
     number: int
     address: str
@@ -27,7 +28,9 @@ class DockerNode:
     container: Container
     network: Network
     hand: HandClient
+    started: str
     known: NodeState = field(default="running", init=False)
+    acts: set[str] = field(default_factory=set, init=False)
 
     def state(self) -> NodeState:
         """What the engine says."""
@@ -36,8 +39,8 @@ class DockerNode:
         return "running" if said == "running" else "frozen" if said == "paused" else "gone"
 
     def ended(self) -> ExitStatus:
-        """The kernel ends every process of a PID namespace with SIGKILL when its first one ends (pid_namespaces(7))."""
-        return ExitStatus(signal=9)
+        """What the engine says of the container's end."""
+        return how_it_ended(self.container, self.started)
 
     # What faults do to it.
 

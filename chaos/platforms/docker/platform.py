@@ -19,6 +19,7 @@ from chaos.platforms.docker.engine import (
     connect,
     engine_errors,
     node_container,
+    state_of,
     take_away,
 )
 from chaos.platforms.docker.image import borrowed, outermost
@@ -188,7 +189,8 @@ class DockerNodes(HeldNodes[DockerNode]):
         address = self._address(container)
         transport = ExecTransport(container, _hand(str(self.python), str(site.private)))
         hand = HandClient(transport, number, site.token, site.visitors)
-        return DockerNode(number, address, site.private / f"node-{number}", container, network, hand)
+        started = str(state_of(container)["StartedAt"])
+        return DockerNode(number, address, site.private / f"node-{number}", container, network, hand, started)
 
     def _address(self, container: Container) -> str:
         """Its address on the run's network, which it is connected to again where it is not: it may be another one."""

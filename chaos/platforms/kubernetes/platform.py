@@ -34,6 +34,8 @@ _LOOK_SECONDS = 0.2
 _LONGEST_PRIVATE = 80
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _SIGKILL = 9
+_OUT_OF_MEMORY = "OOMKilled"
+"""What a kubelet gives as the reason of a container's end."""
 
 
 def label_of(token: str) -> str:
@@ -188,12 +190,17 @@ class PodNode:
         """SIGKILL: what is left in a container when its first process ends is killed by the kernel.
 
         A cluster deletes a pod's object when the node has confirmed its end. It does not wait for that when it is told
-        to delete at once (grace 0, as it is done with nodes that are lost); then nothing is known.
+        to delete at once (grace 0, as it is done with nodes that are lost); then nothing is known. Nor is it where the
+        pod's status speaks of a want of memory: for that the kernel may have ended the rank by itself, before.
         """
         last = self.pods.state(self.pod.uid)
-        if last is None or self.pods.forced(self.pod.uid):
-            return ExitStatus()
-        return ExitStatus(signal=_SIGKILL)
+        if last is None:
+            return ExitStatus(told_by=f"nobody: the cluster has never shown pod {self.pod.name}")
+        if self.pods.forced(self.pod.uid):
+            return ExitStatus(told_by=f"nobody: pod {self.pod.name} went before its node had confirmed its end")
+        how = "its node has confirmed its end" if last.exit is None else f"exit code {last.exit}, {last.reason}"
+        told = f"the cluster: pod {self.pod.name} ({self.pod.uid}): {how}"
+        return ExitStatus(signal=None if last.reason == _OUT_OF_MEMORY else _SIGKILL, told_by=told)
 
 
 class PodNodes(HeldNodes[PodNode]):

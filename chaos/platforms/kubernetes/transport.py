@@ -16,16 +16,20 @@ _LOOK_SECONDS = 0.5
 _KEPT_WORDS = 4000
 
 _LOADER = (
-    "import os,runpy,sys,tempfile\n"
+    "import os,runpy,sys\n"
     "n=int(sys.argv[1]);d=b''\n"
     "while len(d)<n:\n"
     " c=os.read(0,n-len(d))\n"
     " if not c: sys.exit('the hand came in half')\n"
     " d+=c\n"
-    "f=tempfile.NamedTemporaryFile(suffix='.pyz');f.write(d);f.flush()\n"
-    "runpy.run_path(f.name,run_name='__main__')\n"
+    "f=os.memfd_create('hand.pyz')\n"
+    "while d: d=d[os.write(f,d):]\n"
+    "runpy.run_path('/proc/self/fd/%d'%f,run_name='__main__')\n"
 )
-"""Takes the hand from its input and becomes it: nothing has to be in the image but Python."""
+"""Takes the hand from its input and becomes it: nothing has to be in the image but Python.
+
+It is kept in memory that no name leads to, so that nothing is left of it in a pod, however it ends.
+"""
 
 
 def hand_argv(python: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from chaos.plan.model import PlannedFault
 
 LANDING = Event("fault.landed", 1, 1, "harness", 1, "train", None, None, {}, "history/harness.jsonl:7")
 GOOD = {
-    "node-kill": {"status": "exited", "connected": True},
+    "node-kill": {"status": "exited", "connected": True, "exit_code": 137, "oom_killed": False},
     "node-pause": {"status": "paused", "connected": True},
     "node-disconnect": {"status": "running", "connected": False},
 }
@@ -32,6 +32,11 @@ def test_only_the_platforms_word_proves_it(kind: str) -> None:
     nothings: list[dict[str, Any]] = [{}, {"node": None}, {"node": "exited"}, {"node": {}}]
     for nothing in nothings:
         assert "is not shown to be" in doubts(kind, **nothing)[0]
+
+
+@pytest.mark.parametrize("other", [{"oom_killed": True}, {"exit_code": 0}, {"exit_code": None}, {"oom_killed": None}])
+def test_an_end_for_want_of_memory_or_by_itself_is_no_kill(other: dict[str, Any]) -> None:
+    assert "want of memory" in doubts("node-kill", node={**GOOD["node-kill"], **other})[0]
 
 
 def test_other_kinds_are_none_of_its_business() -> None:

@@ -1,0 +1,64 @@
+"""How a container ended, by the engine's word: its state, and its events ``oom`` and ``die`` since it was started."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.docker.engine import engine_errors, state_of
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+_KILLED = 128 + 9
+"""The exit code that the engine gives a container whose first process was ended by SIGKILL."""
+
+
+def how_it_ended(container: Container, started: str) -> ExitStatus:
+    """How processes ended that were in the container when it ended. ``started`` is when it was started (RFC 3339).
+
+    When the first process of a PID namespace ends, the kernel ends all others with SIGKILL (pid_namespaces(7)). That is
+    taken for the end of a rank only where the engine says that the first one was killed, and nothing of a want of
+    memory: for that the kernel may have ended the rank by itself, before. Otherwise nothing is known of it.
+    """
+    try:
+        with engine_errors(f"container {container.name}"):
+            state, events = state_of(container), list(_events(container, started))
+    except PlatformError as error:
+        return ExitStatus(told_by=f"nobody: {error}")
+    died = next((one for one in events if one.get("Action") == "die"), None)
+    if died is not None:
+        code = str((died.get("Actor") or {}).get("Attributes", {}).get("exitCode"))
+    elif state["Status"] in ("exited", "dead"):
+        code = str(state["ExitCode"])
+    else:
+        return ExitStatus(told_by=f"nobody: the engine says that the container is {state['Status']}")
+    told = f"the engine: container {container.short_id} ended with exit code {code}"
+    if state["OOMKilled"] or any(one.get("Action") == "oom" for one in events):
+        return ExitStatus(told_by=f"{told}, and was out of memory")
+    return ExitStatus(signal=9 if code == str(_KILLED) else None, told_by=told)
+
+
+def _events(container: Container, started: str) -> Any:
+    """What the engine has told of it since, up to its first end."""
+    assert container.client is not None
+    told = container.client.events(
+        since=_seconds(started),
+        until=int(time.time()) + 1,
+        decode=True,
+        filters={"container": container.id, "event": ["oom", "die"]},
+    )
+    for one in told:
+        yield one
+        if one.get("Action") == "die":
+            return
+
+
+def _seconds(moment: str) -> str:
+    """A moment of the engine (RFC 3339, nanoseconds) as it wants it back."""
+    whole, _, fraction = moment.rstrip("Z").partition(".")
+    seconds = int(datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp())
+    return f"{seconds}.{fraction.ljust(9, '0')[:9]}"

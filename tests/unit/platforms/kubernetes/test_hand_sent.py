@@ -1,0 +1,35 @@
+"""A hand that is sent over a stream works, and leaves nothing in its pod, also when it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.platforms.hand.bundle import bundle
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.platforms.kubernetes.transport import hand_argv
+from chaos.run.wait import wait_for
+
+
+def test_a_hand_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {"PATH": os.environ["PATH"], "TMPDIR": str(temporary)}
+    transport = SubprocessTransport(hand_argv(sys.executable), environment)
+    transport.write(bundle())
+    hand = HandClient(transport, 0, token)
+    try:
+        assert hand.find() == []
+        assert hand.clock_offset(SYSTEM_CLOCK).error >= 0
+        assert list(temporary.iterdir()) == []
+        opened = {os.readlink(one) for one in Path(f"/proc/{transport.pid}/fd").iterdir()}
+        assert any("hand.pyz" in one and "deleted" in one for one in opened), "it is that file that is looked for"
+        os.kill(transport.pid, signal.SIGKILL)
+        wait_for("end", lambda: hand.lost is not None, seconds=20)
+        assert list(temporary.iterdir()) == []
+    finally:
+        hand.close()

@@ -1,0 +1,183 @@
+"""How a node ended is the word of whoever runs it, and a want of memory is no kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from chaos.faults import kill, node_disconnect, node_kill, pod_delete, pod_evict
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.platforms.base import Job
+from chaos.platforms.children import ExitStatus
+from chaos.platforms.docker.death import how_it_ended
+from chaos.platforms.kubernetes.facts import PodState
+from chaos.platforms.kubernetes.own import Found
+from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.process import ProcessIdentity
+
+STARTED = "2026-08-01T10:00:00.123456789Z"
+
+
+class Container:
+    """A container as the engine shows it, with the events that it tells."""
+
+    name, short_id, id = "node-0", "c0ffee", "c0ffee00"
+
+    def __init__(self, *events: dict[str, Any], **state: Any) -> None:
+        self.attrs = {"State": {"Status": "exited", "ExitCode": 137, "OOMKilled": False, **state}}
+        self.client = SimpleNamespace(events=self._events)
+        self._told = events
+
+    def reload(self) -> None:
+        """Nothing has changed."""
+
+    def _events(self, since: str, **_: Any) -> list[dict[str, Any]]:
+        assert since == "1785578400.123456789"
+        return list(self._told)
+
+
+def event(action: str, **attributes: str) -> dict[str, Any]:
+    return {"Action": action, "Actor": {"Attributes": attributes}}
+
+
+DIED = event("die", exitCode="137")
+
+
+@pytest.mark.parametrize(
+    ("container", "signal", "told"),
+    [
+        (Container(DIED), 9, "ended with exit code 137"),
+        (Container(), 9, "ended with exit code 137"),
+        (Container(DIED, Status="running", ExitCode=0), 9, "ended with exit code 137"),
+        (Container(event("die", exitCode="0")), None, "ended with exit code 0"),
+        (Container(DIED, OOMKilled=True), None, "was out of memory"),
+        (Container(event("oom"), DIED), None, "was out of memory"),
+        (Container(DIED, event("oom")), 9, "ended with exit code 137"),
+        (Container(Status="running"), None, "nobody: the engine says that the container is running"),
+    ],
+)
+def test_the_engine_says_how_a_container_ended(container: Container, signal: int | None, told: str) -> None:
+    status = how_it_ended(cast("Any", container), STARTED)
+    assert (status.signal, status.code) == (signal, None)
+    assert told in status.told_by
+
+
+class ANode:
+    """A node of an engine, as faults see it."""
+
+    def __init__(self, **shown: Any) -> None:
+        self.acts: set[str] = set()
+        self.done: list[str] = []
+        self._shown = {"status": "running", "connected": True, "exit_code": 0, "oom_killed": False, **shown}
+
+    def shown(self) -> dict[str, Any]:
+        return dict(self._shown)
+
+    def kill(self) -> None:
+        self.done.append("kill")
+        self._shown.update(status="exited", exit_code=137)
+
+    def pause(self) -> None:
+        """It is not asked for."""
+
+    def disconnect(self) -> None:
+        self.done.append("disconnect")
+        self._shown["connected"] = False
+
+
+class OnANode:
+    """A job on that node."""
+
+    def __init__(self, node: Any, status: ExitStatus | None = None) -> None:
+        self._node, self._status = node, status
+
+    def node(self, number: int) -> Any:
+        assert number == 1
+        return self._node
+
+    def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
+        del identity
+        return self._status
+
+
+def job(node: Any, status: ExitStatus | None = None) -> Job:
+    return cast("Job", OnANode(node, status))
+
+
+def victim(rank: int) -> Victim:
+    return Victim(rank, ProcessIdentity(7, 1, "boot", 1), Path("none"), fault="f1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    [(node_disconnect.KIND, {"connected": False}), (node_kill.KIND, {"status": "exited", "exit_code": 137})],
+)
+def test_what_was_so_before_is_not_taken_for_the_fault(kind: FaultKind, before: dict[str, Any]) -> None:
+    with pytest.raises(FaultMissed, match="was so before this fault was made"):
+        kind.inject(job(ANode(**before)), victim(2))
+    node = ANode()
+    for rank in (2, 3):
+        kind.inject(job(node), victim(rank))
+    assert len(node.done) == 1, "once for all of its ranks"
+
+
+@pytest.mark.parametrize("other", [{"oom_killed": True}, {"exit_code": 0}])
+def test_a_node_that_ended_otherwise_was_not_killed(other: dict[str, Any]) -> None:
+    node = ANode(**{"status": "exited", "exit_code": 137, **other})
+    with pytest.raises(FaultMissed, match="ended otherwise"):
+        node_kill.KIND.evidence(job(node, ExitStatus(signal=9)), victim(2))
+
+
+def test_a_rank_that_ended_with_its_node_was_not_hit_by_a_signal_of_its_own() -> None:
+    assert kill.KIND.evidence(job(ANode(), ExitStatus(signal=9)), victim(2)) == {"signal": 9}
+    with pytest.raises(FaultMissed, match="ended with its node"):
+        kill.KIND.evidence(job(ANode(), ExitStatus(signal=9, told_by="the engine")), victim(2))
+
+
+def pod(state: PodState | None, *, forced: bool = False, there: bool = False) -> PodNode:
+    found = Found(POD, "p", "u", {})
+    pods = SimpleNamespace(state=lambda uid: state, forced=lambda uid: forced, successors=lambda uid: [])
+    own = SimpleNamespace(
+        find=lambda *_: found if there else None, delete=lambda *_, **__: there, evict=lambda *_: there
+    )
+    first = PodState("p", "u", 1, "worker-1", "Running", True, 0, False, None, None)
+    return PodNode(1, found, first, "", Path(), cast("Any", None), cast("Any", own), cast("Any", pods), {})
+
+
+def last(**changed: Any) -> PodState:
+    values = {"exit": 143, "reason": "Error", "deleting": True, **changed}
+    return PodState("p", "u", 1, "worker-1", "Failed", False, 0, values["deleting"], values["exit"], values["reason"])
+
+
+@pytest.mark.parametrize(
+    ("node", "signal", "told"),
+    [
+        (pod(last()), 9, "exit code 143, Error"),
+        (pod(last(exit=None, reason=None)), 9, "confirmed its end"),
+        (pod(last(exit=137, reason="OOMKilled")), None, "exit code 137, OOMKilled"),
+        (pod(last(), forced=True), None, "nobody: pod p went before"),
+        (pod(None), None, "nobody: the cluster has never shown"),
+    ],
+)
+def test_the_status_of_a_pod_says_how_it_ended(node: PodNode, signal: int | None, told: str) -> None:
+    assert node.ended().signal == signal
+    assert told in node.ended().told_by
+
+
+@pytest.mark.parametrize("kind", [pod_delete.KIND, pod_evict.KIND])
+def test_a_pod_that_goes_by_anothers_act_is_no_fault(kind: FaultKind) -> None:
+    node = pod(last())
+    with pytest.raises(FaultMissed, match="not by this run's order"):
+        kind.evidence(job(node, node.ended()), victim(2))
+    with pytest.raises(FaultMissed, match="being deleted already"):
+        kind.inject(job(pod(last(), there=True)), victim(2))
+    with pytest.raises(FaultMissed, match="had gone before"):
+        kind.inject(job(pod(last(deleting=False))), victim(2))
+    node.ordered = True
+    shown = kind.evidence(job(node, node.ended()), victim(2))
+    assert shown is not None
+    assert (shown["by"], shown["told_by"]) == ("this run's order", node.ended().told_by)
