@@ -250,6 +250,8 @@ class Rank:
                     raise
                 self.done = self.call("tft_get_repair_step")
             except Exception:
+                # Whatever it is: MindSpore's wrapper reports what it does not know as RS_UNKNOWN and raises it again,
+                # and an SDK is compared by what it makes of that. Nothing is swallowed here.
                 self.report("RS_UNKNOWN")
                 raise
         self.record.write("end", digest(self.state), self.done)

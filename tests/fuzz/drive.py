@@ -18,7 +18,7 @@ from random import Random
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.target import Target, limits, timed
+from tests.fuzz.target import MEMORY_FILES, Target, limits, timed
 
 TARGETS = sorted(path.stem for path in (Path(__file__).parent / "targets").glob("[a-z]*.py"))
 
@@ -26,7 +26,6 @@ BATCH = 50
 """Inputs that are made from one number, one after the other: choosing a number costs more than checking an input."""
 
 _ROUND = 1000
-_MEMORY_FILES = Path("/dev/shm")
 
 
 class BadInput(AssertionError):
@@ -73,8 +72,7 @@ def fuzz(name: str, inputs: int, *, derandomize: bool) -> int:
         check_batch(target, corpus, number, Path(folder), batch)
         done += batch
 
-    # In memory where there is such a place: the ledger waits for the disk at every record.
-    with tempfile.TemporaryDirectory(dir=_MEMORY_FILES if _MEMORY_FILES.is_dir() else None) as folder, limits():
+    with tempfile.TemporaryDirectory(dir=MEMORY_FILES) as folder, limits():
         run()
     return done
 

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.guided TARGET [--inputs 100000] [--keep DIRECTORY]
 
-Inputs that reach new code are kept in the directory, by default a temporary one; those worth it become seeds. An input
-that breaks the promise is written to the current directory, and its error printed.
+Inputs that reach new code are kept in the directory, by default a new one whose name is printed; those worth it become
+seeds. An input that breaks the promise is written to the current directory, and its error printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from random import Random
 
 import atheris
 
-from tests.fuzz.target import SEEDS, limits, timed
+from tests.fuzz.swept import swept_directory
+from tests.fuzz.target import MEMORY_FILES, SEEDS, limits, timed
 
 _WITHOUT = ["chaos.rehearsal", "chaos.agent"]
 
@@ -34,7 +35,7 @@ def main() -> None:
         target = load(options.target)
     corpus = target.corpus()
     keep = options.keep or Path(tempfile.mkdtemp(prefix="fuzz-kept-"))
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm"))
+    folder = swept_directory("fuzz-", MEMORY_FILES)
 
     def check(content: bytes) -> None:
         with timed():
