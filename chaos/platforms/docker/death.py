@@ -45,8 +45,9 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
 def _events(container: Container, started: str) -> Any:
     """What the engine has told of it since, up to its first end."""
     assert container.client is not None
+    since: Any = _seconds(started)  # the client's own types know whole seconds only
     told = container.client.events(
-        since=_seconds(started),
+        since=since,
         until=int(time.time()) + 1,
         decode=True,
         filters={"container": container.id, "event": ["oom", "die"]},

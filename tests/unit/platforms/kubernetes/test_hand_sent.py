@@ -26,7 +26,7 @@ def test_a_hand_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp_p
         assert hand.find() == []
         assert hand.clock_offset(SYSTEM_CLOCK).error >= 0
         assert list(temporary.iterdir()) == []
-        opened = {os.readlink(one) for one in Path(f"/proc/{transport.pid}/fd").iterdir()}
+        opened = {str(one.readlink()) for one in Path(f"/proc/{transport.pid}/fd").iterdir()}
         assert any("hand.pyz" in one and "deleted" in one for one in opened), "it is that file that is looked for"
         os.kill(transport.pid, signal.SIGKILL)
         wait_for("end", lambda: hand.lost is not None, seconds=20)
