@@ -83,6 +83,9 @@ def _all_lost(parameters: Told, told: Told) -> str | None:
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
         return f"packets are lost on ways {lost}, of {told.get('ways')}"
+    echoes = told.get("echoes")
+    if not isinstance(echoes, Mapping) or not _number(echoes, "sent") or _number(echoes, "answered") != 0:
+        return f"of echoes sent through it came back {echoes}"
     return _some("connections")(parameters, told)
 
 

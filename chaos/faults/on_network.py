@@ -8,6 +8,7 @@ from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.router import Router
 from chaos.platforms.procfs import PROC, read_text
 
@@ -48,6 +49,14 @@ def router_of(job: Job) -> Router:
     return routers[0]
 
 
+def namespace_of(job: Job, node: int) -> Namespace:
+    """The network namespace of a node. Raises FaultMissed where the platform has none."""
+    for one in job.nodes if isinstance(job, HasNodes) else ():
+        if one.number == node and isinstance(found := getattr(one, "namespace", None), Namespace):
+            return found
+    raise FaultMissed(f"node {node} has no network of its own on the platform that the job lives on")
+
+
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     """The nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
@@ -58,10 +67,10 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     return sorted(here), sorted(there)
 
 
-def connections(victim: Victim, addresses: set[str]) -> int:
-    """How many connections the kernel has between the network that the rank's process is in and these addresses."""
+def connections(namespace: Namespace, addresses: set[str]) -> int:
+    """How many connections the kernel has between a network namespace and these addresses."""
     found = 0
-    for line in (read_text(victim.identity.pid, "net/tcp", PROC) or "").splitlines()[1:]:
+    for line in (read_text(namespace.holder.pid, "net/tcp", PROC) or "").splitlines()[1:]:
         fields = line.split()
         raw, state = fields[2].split(":")[0], fields[3]
         remote = ".".join(str(one) for one in reversed(bytes.fromhex(raw)))
@@ -69,6 +78,6 @@ def connections(victim: Victim, addresses: set[str]) -> int:
     return found
 
 
-def missed(error: PlatformError) -> FaultMissed:
+def missed(error: PlatformError | OSError) -> FaultMissed:
     """What the router could not do, as the reason that the report gives."""
     return FaultMissed(f"the run's network could not be changed: {error}")

@@ -11,10 +11,15 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import OnNetwork, connections, missed, router_of, sides
+from chaos.faults.on_network import OnNetwork, connections, missed, namespace_of, router_of, sides
 from chaos.plan.parameters import Parameter, value_of
 from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.echo import ask
 from chaos.platforms.network.router import address_of
+
+_ECHOES = 2
+_ECHO_SECONDS = 0.05
+"""Requests to each node, and how long their answers may take: through one kernel it is well below a millisecond."""
 
 
 class Partition(OnNetwork):
@@ -38,30 +43,35 @@ class Partition(OnNetwork):
         """Let the router drop it. A second victim of the same fault changes nothing more."""
         router = router_of(job)
         try:
-            for source, target in self._ways(job, victim):
-                router.cut(victim.fault, source, target)
+            router.cut(victim.fault, self._ways(job, victim))
         except PlatformError as error:
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the kernel does with a packet each way, and how many connections of the rank's node it cuts.
+        """What the kernel does with a packet each way, how many connections of the rank's nodes it cuts, and that no
+        echo comes back: of a request and its answer one goes the way that is cut.
 
         Raises FaultMissed if the rank has ended, or where nothing goes that way.
         """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         ways = list(self._ways(job, victim))
-        _, there = sides(job, victim)
-        cut = connections(victim, {address_of(node) for node in there})
+        here, there = sides(job, victim)
+        namespaces = [namespace_of(job, node) for node in here]
+        addresses = {address_of(node) for node in there}
+        cut = sum(connections(one, addresses) for one in namespaces)
         if not cut:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
+        shown: dict[str, Any] = {"signal": None, "ways": len(ways), "connections": cut}
         try:
             router = router_of(job)
             own = router.cuts(victim.fault)
-            lost = [list(way) for way in ways if way in own and router.is_cut(*way)]
-        except PlatformError as error:
+            shown["lost"] = [list(way) for way in ways if way in own and router.is_cut(*way)]
+            echoes = [ask(one, addresses, count=_ECHOES, wait=_ECHO_SECONDS) for one in namespaces]
+        except (PlatformError, OSError) as error:
             raise missed(error) from error
-        return {"signal": None, "lost": lost, "ways": len(ways), "connections": cut} if len(lost) == len(ways) else None
+        shown["echoes"] = {"sent": sum(one.sent for one in echoes), "answered": sum(one.answered for one in echoes)}
+        return shown if len(shown["lost"]) == len(ways) and shown["echoes"]["answered"] == 0 else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left; another one may cut the same ways for longer."""

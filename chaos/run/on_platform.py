@@ -47,10 +47,12 @@ def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
 
 
 def platform_of(scenario: Scenario) -> str:
-    """The platform that the job is started on: of this host one whose nodes have networks, where a fault needs them."""
+    """The platform that the job is started on: one whose nodes have networks of the run's own, where a fault needs
+    them."""
     faults = registry("faults")
     wanted = any(means_of(faults.load(fault.kind)) == MEANS for fault in scenario.faults)
-    return "local-networks" if scenario.cluster.platform == "local" and wanted else scenario.cluster.platform
+    name = scenario.cluster.platform
+    return _WITH_NETWORKS.get(name, name) if wanted else name
 
 
 def settings_of(scenario: Scenario) -> object:
@@ -101,6 +103,9 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
             "leave job.agent out, or use nodes: 1",
         )
 
+
+_WITH_NETWORKS: Mapping[str, str] = {"local": "local-networks", "docker": "docker-networks"}
+"""Where a job lives whose nodes are to have a network that faults can act on."""
 
 _WHOLE_NODES = frozenset({"node", "host", "pod"})
 

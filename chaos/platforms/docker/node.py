@@ -26,7 +26,7 @@ class DockerNode:
     address: str
     private: Path
     container: Container
-    network: Network
+    network: Network | None
     hand: HandClient
     started: str
     known: NodeState = field(default="running", init=False)
@@ -48,14 +48,18 @@ class DockerNode:
         """What the engine says of it, as evidence."""
         with engine_errors(f"node {self.number}"):
             state = state_of(self.container)
-            joined = self.container.attrs["NetworkSettings"]["Networks"]
         return {
             "container": self.container.short_id,
             "status": state["Status"],
             "exit_code": state["ExitCode"],
             "oom_killed": state["OOMKilled"],
-            "connected": self.network.name in joined,
+            "connected": self.is_connected(),
         }
+
+    def is_connected(self) -> bool:
+        """Whether it was on the job's network when the engine was asked last."""
+        assert self.network is not None
+        return self.network.name in self.container.attrs["NetworkSettings"]["Networks"]
 
     def kill(self) -> None:
         """End its first process with SIGKILL, and so all."""
@@ -71,6 +75,7 @@ class DockerNode:
 
     def disconnect(self) -> None:
         """Take it off the job's network."""
+        assert self.network is not None
         with engine_errors(f"node {self.number} cannot be disconnected"):
             self.network.disconnect(self.container, force=True)
 

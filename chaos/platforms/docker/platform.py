@@ -70,7 +70,7 @@ class DockerPlatform:
         client = connect(settings.engine)
         arguments = {"platform": self.name, "engine": address_of(settings.engine), "python": _python(site, settings)}
         site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, "remove the run's containers and network"))
-        nodes = DockerNodes(site, settings, client)
+        nodes = self.nodes_of(site, settings, client)
         try:
             nodes.make()
             nodes.ready()
@@ -78,6 +78,10 @@ class DockerPlatform:
             nodes.close()
             raise
         return nodes
+
+    def nodes_of(self, site: Site, settings: Docker, client: DockerClient) -> DockerNodes:
+        """The nodes, not made yet."""
+        return DockerNodes(site, settings, client)
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """Remove what carries the run's label."""
@@ -135,10 +139,7 @@ class DockerNodes(HeldNodes[DockerNode]):
         site = self._site
         write_bundle(site.private)
         name = network_name(site.token)
-        with engine_errors("the run's network cannot be made"):
-            self._network = self._client.networks.create(
-                name, driver="bridge", internal=True, labels={RUN_LABEL: site.token}
-            )
+        network = self.make_network()
         mounts = self._mounts()
         for number in range(site.nodes):
             with engine_errors(f"node {number} cannot be made of image {self._settings.image}"):
@@ -148,7 +149,7 @@ class DockerNodes(HeldNodes[DockerNode]):
                         [str(self.python), "-I", "-c", _KEEPER],
                         name=f"{name}-{number}",
                         hostname=f"node-{number}",
-                        network=name,
+                        **network,
                         mounts=mounts,
                         user=f"{os.geteuid()}:{os.getegid()}",
                         shm_size=_SHARED_MEMORY,
@@ -160,6 +161,15 @@ class DockerNodes(HeldNodes[DockerNode]):
                     )
                 )
 
+    def make_network(self) -> dict[str, Any]:
+        """Make the network, and say how a container is created on it."""
+        name = network_name(self._site.token)
+        with engine_errors("the run's network cannot be made"):
+            self._network = self._client.networks.create(
+                name, driver="bridge", internal=True, labels={RUN_LABEL: self._site.token}
+            )
+        return {"network": name}
+
     def ready(self) -> Sequence[DockerNode]:
         """All nodes, each running and with a hand that answers; one that a fault has ended is started again."""
         for number, container in enumerate(self._containers):
@@ -167,7 +177,7 @@ class DockerNodes(HeldNodes[DockerNode]):
             if node is None or node.hand.lost is not None or node.state() != "running":
                 self._nodes[number] = self._started(number, container)
             else:
-                node.address = self._address(container)
+                node.address = self.address_of(container)
         return self.all()
 
     def close(self) -> None:
@@ -176,8 +186,7 @@ class DockerNodes(HeldNodes[DockerNode]):
         self._client.close()
 
     def _started(self, number: int, container: Container) -> DockerNode:
-        site, network = self._site, self._network
-        assert network is not None
+        site = self._site
         before = self._nodes.get(number)
         if before is not None:
             before.hand.close()
@@ -186,13 +195,18 @@ class DockerNodes(HeldNodes[DockerNode]):
             if container.status == "paused":
                 container.unpause()
             container.start()
-        address = self._address(container)
+        address = self.address_of(container)
         transport = ExecTransport(container, _hand(str(self.python), str(site.private)))
         hand = HandClient(transport, number, site.token, site.visitors)
         started = str(state_of(container)["StartedAt"])
-        return DockerNode(number, address, site.private / f"node-{number}", container, network, hand, started)
+        return self.node_of(number, address, container, hand, started)
 
-    def _address(self, container: Container) -> str:
+    def node_of(self, number: int, address: str, container: Container, hand: HandClient, started: str) -> DockerNode:
+        """A node whose hand answers; ``started`` is when the engine says that it was."""
+        place = self._site.private / f"node-{number}"
+        return DockerNode(number, address, place, container, self._network, hand, started)
+
+    def address_of(self, container: Container) -> str:
         """Its address on the run's network, which it is connected to again where it is not: it may be another one."""
         assert self._network is not None
         with engine_errors(f"{container.name} is not on the network of the run"):

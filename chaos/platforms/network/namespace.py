@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import socket
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +13,9 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, Commands, Done, SystemCommands
 from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.procfs import PROC
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
 
 
 @dataclass(frozen=True)
@@ -24,10 +30,7 @@ class Namespace:
 
     def __call__(self, *argv: str) -> Done:
         """Run a tool in it."""
-        if not self.is_there():
-            raise PlatformError(f"the network of the run has gone with {self.holder}")
-        if _inode(self.holder.pid) in (_inode("self"), _inode(1)):
-            raise PlatformError(f"{self.holder} is in this host's own network, which is never touched")
+        self._check()
         return self.commands("nsenter", f"--net={PROC}/{self.holder.pid}/ns/net", *argv)
 
     def do(self, *argv: str) -> str:
@@ -37,9 +40,37 @@ class Namespace:
         except CommandError as error:
             raise PlatformError(str(error)) from error
 
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """A socket in it: a thread that is for nothing else goes there to open it. Raises PlatformError, OSError."""
+        self._check()
+        opened: list[socket.socket | OSError] = []
+
+        def open_there() -> None:
+            try:
+                with (PROC / str(self.holder.pid) / "ns" / "net").open("rb") as namespace:
+                    if _LIBC.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                        raise OSError(ctypes.get_errno(), f"setns: {os.strerror(ctypes.get_errno())}")
+                opened.append(socket.socket(family, kind, protocol))
+            except OSError as error:
+                opened.append(error)
+
+        there = threading.Thread(target=open_there, name="network-namespace")
+        there.start()
+        there.join()
+        (found,) = opened
+        if isinstance(found, OSError):
+            raise found
+        return found
+
     def is_there(self) -> bool:
         """Whether the process that it belongs to lives."""
         return state(self.holder) in ("alive", "stopped")
+
+    def _check(self) -> None:
+        if not self.is_there():
+            raise PlatformError(f"the network of the run has gone with {self.holder}")
+        if _inode(self.holder.pid) in (_inode("self"), _inode(1)):
+            raise PlatformError(f"{self.holder} is in this host's own network, which is never touched")
 
 
 def _inode(pid: int | str, proc_root: Path = PROC) -> str | None:

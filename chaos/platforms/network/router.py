@@ -10,12 +10,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from chaos.plain_files import read_plain
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.rules import Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.strict_json import parse
 
@@ -52,6 +54,7 @@ class Router:
 
     def __init__(self, namespace: Namespace) -> None:
         self._run = namespace
+        self._rules = Rules(namespace)
 
     @classmethod
     def recorded(cls, run_dir: Path) -> Router | None:
@@ -85,7 +88,7 @@ class Router:
             raise PlatformError(f"a run on this host has at most {MOST_NODES} nodes")
         own, link = address_of(node), _link(node)
         gateway = str(_NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
-        if self._run("ip", "link", "show", link).code == 0:  # of a node before this one
+        if self.is_joined(node):  # one before this
             self._run.do("ip", "link", "del", link)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace.holder.pid))
         self._run.do("ip", "link", "add", link, *peer)
@@ -97,29 +100,39 @@ class Router:
         namespace.do("ip", "route", "add", "default", "via", gateway)
         return own
 
-    def cut(self, fault: str, source: int, target: int) -> None:
-        """Let what ``source`` sends to ``target`` vanish, by a rule of this fault's own."""
-        if (source, target) not in self.cuts(fault):
-            ends = ("from", f"{address_of(source)}/32", "to", f"{address_of(target)}/32")
-            self._run.do("ip", "rule", "add", *_own(fault), *ends, "blackhole")
+    def is_joined(self, node: int) -> bool:
+        """Whether a namespace that lives is connected as this node."""
+        return self._run("ip", "link", "show", _link(node)).code == 0
+
+    def is_connected(self, node: int) -> bool:
+        """Whether its link is up."""
+        listed = parse(self._run.do("ip", "-j", "link", "show", _link(node)))
+        return isinstance(listed, list) and any(isinstance(one, dict) and "UP" in one["flags"] for one in listed)
+
+    def disconnect(self, node: int) -> None:
+        """Take a node off the network."""
+        self._run.do("ip", "link", "set", _link(node), "down")
+
+    def connect(self, node: int) -> None:
+        """Put it on the network again."""
+        self._run.do("ip", "link", "set", _link(node), "up")
+
+    def cut(self, fault: str, ways: Iterable[tuple[int, int]]) -> None:
+        """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own."""
+        self._rules.add([_rule(fault, source, target) for source, target in ways])
 
     def cuts(self, fault: str) -> set[tuple[int, int]]:
-        """The ways that a fault's own rules cut: from which node to which."""
-        return {(_node_at(rule.get("src")), _node_at(rule.get("dst"))) for rule in self._rules(fault)}
+        """The ways that a fault's own rules cut."""
+        return {(_node_at(rule.source), _node_at(rule.target)) for rule in self._own_rules(fault)}
 
     def is_cut(self, source: int, target: int) -> bool:
         """What the kernel does with a packet from one node to another: whether it lets it vanish, for any fault."""
-        ends = (address_of(target), "from", address_of(source), "iif", _link(source))
-        looked = self._run("ip", "route", "get", *ends)
-        if looked.code != 0 and "Invalid argument" not in looked.errors:
-            raise PlatformError(f"the way from node {source} to node {target} is not known: {looked.errors.strip()}")
-        return looked.code != 0
+        return not self._rules.lets_through(address_of(source), address_of(target), _link(source))
 
     def mend(self, fault: str) -> int:
         """Remove the rules of a fault, and nobody else's; how many they were."""
-        found = self._rules(fault)
-        for _ in found:
-            self._run.do("ip", "rule", "del", *_own(fault))
+        found = self._own_rules(fault)
+        self._rules.remove(found)
         return len(found)
 
     def limit(self, fault: str, node: int, *discipline: str) -> None:
@@ -144,10 +157,9 @@ class Router:
         self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
         return True
 
-    def _rules(self, fault: str) -> list[dict[str, object]]:
-        listed = parse(self._run.do("ip", "-j", "rule", "list", "pref", str(preference_of(fault))) or "[]")
-        own = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        return [one for one in own if one.get("protocol") == str(protocol_of(fault))]
+    def _own_rules(self, fault: str) -> list[Rule]:
+        mark = preference_of(fault), protocol_of(fault)
+        return [rule for rule in self._rules.listed() if (rule.preference, rule.protocol) == mark]
 
     def _discipline(self, node: int) -> dict[str, object] | None:
         shown = parse(self._run.do("tc", "-s", "-j", "qdisc", "show", "dev", _link(node)))
@@ -157,16 +169,12 @@ class Router:
         return None
 
 
-def _own(fault: str) -> tuple[str, ...]:
-    return ("pref", str(preference_of(fault)), "protocol", str(protocol_of(fault)))
+def _rule(fault: str, source: int, target: int) -> Rule:
+    return Rule(address_of(source), address_of(target), preference_of(fault), protocol_of(fault))
 
 
-def _node_at(address: object) -> int:
-    """The node that has an address; -1 for no address of a node."""
-    try:
-        return (int(ipaddress.ip_address(str(address))) - int(_NETWORK[0]) - 2) // _BETWEEN_ROUTER_AND_NODE
-    except ValueError:
-        return -1
+def _node_at(address: str) -> int:
+    return (int(ipaddress.IPv4Address(address)) - int(_NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
 
 
 def _link(node: int) -> str:

@@ -25,7 +25,13 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "memory-load": {"signal": None, "resident": 64},
     "freeze": {"signal": 19, "state": "stopped"},
     "network-rate": {"signal": None, "kbit": 64, "bytes": 9000, "overlimits": 7},
-    "partition": {"signal": None, "lost": [[0, 1], [1, 0]], "ways": 2, "connections": 3},
+    "partition": {
+        "signal": None,
+        "lost": [[0, 1], [1, 0]],
+        "ways": 2,
+        "connections": 3,
+        "echoes": {"sent": 2, "answered": 0},
+    },
     "terminate": {"signal": 15, "became": "taken by a handler", "caught": True, "pending": False},
 }
 

@@ -130,7 +130,8 @@ def test_a_partition_stops_the_ranks_until_it_is_undone(
     partition.KIND.inject(job, victim)
     partition.KIND.inject(job, victim)  # for another rank of the node
     shown = partition.KIND.evidence(job, victim)
-    assert shown == {"signal": None, "lost": lost, "ways": len(lost), "connections": 1}
+    echoes = {"sent": 2, "answered": 0}
+    assert shown == {"signal": None, "lost": lost, "ways": len(lost), "connections": 1, "echoes": echoes}
     assert not partition.KIND.ended(job, victim)
     before = steps(run)
     SYSTEM_CLOCK.sleep(0.5)  # time in which it must not go on, by as much as what was on its way

@@ -94,8 +94,8 @@ def listening(namespace: Namespace) -> Iterator[int]:
 def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, held: list[Namespace]) -> None:
     with listening(held[2]) as port:
         assert reaches(held[1], port, 10)
-        router.cut("first", 0, 1)
-        router.cut("first", 0, 1)  # for another rank
+        router.cut("first", [(0, 1)])
+        router.cut("first", [(0, 1)])  # for another rank
         assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (True, False)
         began = time.monotonic()
         assert not reaches(held[1], port, 0.5)
@@ -106,9 +106,9 @@ def test_a_cut_lets_packets_vanish_one_way_until_it_is_mended(router: Router, he
 
 
 def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(router: Router) -> None:
-    router.cut("first", 0, 1)
-    router.cut("second", 0, 1)
-    router.cut("second", 1, 0)
+    router.cut("first", [(0, 1)])
+    router.cut("second", [(0, 1)])
+    router.cut("second", [(1, 0)])
     assert (router.cuts("first"), router.cuts("second")) == ({(0, 1)}, {(0, 1), (1, 0)})
     assert router.mend("first") == 1
     assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (True, True)
@@ -139,8 +139,8 @@ def test_a_rate_is_held_and_counted_by_the_kernel(router: Router) -> None:
 
 def test_undo_finds_the_router_by_the_runs_record_and_only_that_of_its_run(router: Router, run: RunDirectory) -> None:
     router.record(run.path)
-    router.cut("first", 0, 1)
-    router.cut("other", 1, 0)
+    router.cut("first", [(0, 1)])
+    router.cut("other", [(1, 0)])
     router.limit("first", 1, "tbf", "rate", "64kbit", "burst", "16kb", "latency", "1s")
     arguments = {"run_dir": str(run.path.resolve()), "fault": "first", "nodes": [1]}
     step = UndoStep("first-network", "first", "mend-network", arguments)
@@ -162,7 +162,7 @@ def test_with_its_holder_the_network_is_gone(router: Router, held: list[Namespac
         mend_network(step, UndoContext(run.token, SYSTEM_CLOCK)) == "the network of the run has gone with its harness"
     )
     with pytest.raises(PlatformError, match="has gone"):
-        router.cut("first", 0, 1)
+        router.cut("first", [(0, 1)])
 
 
 def test_this_hosts_own_network_is_never_touched(run: RunDirectory) -> None:

@@ -1,0 +1,125 @@
+"""Containers whose network faults can act on: none of the engine's, but one behind a router of the run's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.docker.engine import NODE_LABEL, engine_errors
+from chaos.platforms.docker.node import DockerNode
+from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.network.holder import HeldRouter, own_namespace
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.router import Router, address_of
+from chaos.platforms.nodes import Site
+from chaos.platforms.procfs import PROC
+from chaos.scenario.docker import Docker
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+_NEEDS = ("network-namespaces",)
+
+
+class DockerNetworksPlatform(DockerPlatform):
+    """Makes nodes of containers that the engine gives no network, and connects them to the run's own."""
+
+    name = "docker-networks"
+    carries = DockerPlatform.carries | {"network"}
+
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """The engine, and namespaces of this host."""
+        return (*super().needs_for(scenario), *_NEEDS)
+
+    def simulated(self, nodes: int) -> str | None:
+        """Their network is inside the kernel of the engine's host."""
+        return f"{super().simulated(nodes)}, behind a router of the run's own"
+
+    def nodes_of(self, site: Site, settings: Docker, client: DockerClient) -> RoutedContainers:
+        """The nodes, not made yet."""
+        return RoutedContainers(site, settings, client)
+
+    def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
+        """Put back what a fault has done to a node; there is nothing to connect it to, without the harness."""
+        if what == "connect":
+            return "the network of the run has gone with its harness"
+        return super().restore(arguments, token, node, what)
+
+
+@dataclass
+class RoutedNode(DockerNode):
+    """A container on the run's own network; faults of the network ask its router."""
+
+    router: Router
+    namespace: Namespace
+
+    def is_connected(self) -> bool:
+        """Whether the router's end of its link is up."""
+        return self.router.is_connected(self.number)
+
+    def disconnect(self) -> None:
+        """Take the router's end of its link down."""
+        self.router.disconnect(self.number)
+
+    def restore(self, what: str) -> str:
+        """Undo what a fault has done to it."""
+        if what != "connect":
+            return super().restore(what)
+        self.router.connect(self.number)
+        return f"node {self.number} is on the network again"
+
+
+class RoutedContainers(DockerNodes):
+    """The nodes of one run, and the router between them."""
+
+    def __init__(self, site: Site, settings: Docker, client: DockerClient) -> None:
+        super().__init__(site, settings, client)
+        self._held: HeldRouter | None = None
+
+    def close(self) -> None:
+        """Let go of the hands, then of the router."""
+        super().close()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def make_network(self) -> dict[str, Any]:
+        """Make the router; the engine is to give the containers nothing but a loopback."""
+        self._held = HeldRouter(self._site.run_dir, self._site.clock)
+        return {"network_mode": "none"}
+
+    def address_of(self, container: Container) -> str:
+        """Its address on the run's network, which it is connected to where it is not."""
+        assert self._held is not None
+        router, number = self._held.router, int(container.labels[NODE_LABEL])
+        if not router.is_joined(number):
+            return router.join(number, self._namespace(container))
+        router.connect(number)
+        return address_of(number)
+
+    def node_of(self, number: int, address: str, container: Container, hand: HandClient, started: str) -> RoutedNode:
+        """A node whose hand answers."""
+        assert self._held is not None
+        private = self._site.private / f"node-{number}"
+        namespace = self._namespace(container)
+        return RoutedNode(
+            number, address, private, container, None, hand, started, router=self._held.router, namespace=namespace
+        )
+
+    def _namespace(self, container: Container) -> Namespace:
+        """The network namespace of a container. Raises PlatformError where its processes are not this host's."""
+        with engine_errors(f"{container.name} has no process"):
+            container.reload()
+            pid = int(container.attrs["State"]["Pid"])
+        try:
+            groups = (PROC / str(pid) / "cgroup").read_text("utf-8")
+        except OSError as error:
+            raise PlatformError(f"{container.name}: its process {pid} is none of this host: {error}") from error
+        if str(container.id) not in groups:
+            raise PlatformError(f"{container.name}: process {pid} of this host is none of that container's")
+        return own_namespace(pid, self._site.clock)

@@ -1,0 +1,76 @@
+"""Whether addresses answer as seen from a network namespace, and how soon: ICMP echo (RFC 792)."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from chaos.platforms.network.namespace import Namespace
+
+_REQUEST, _REPLY = 8, 0
+_HEADER = struct.Struct(">BBHHH")
+
+
+@dataclass
+class Echoes:
+    """What has come of the requests to all addresses. ``milliseconds`` has the round trip of each that was answered."""
+
+    sent: int = 0
+    milliseconds: list[float] = field(default_factory=list)
+
+    @property
+    def answered(self) -> int:
+        """How many were."""
+        return len(self.milliseconds)
+
+
+def ask(
+    namespace: Namespace, addresses: Iterable[str], *, count: int, interval: float = 0.0, wait: float = 0.2
+) -> Echoes:
+    """Ask each address ``count`` times, every ``interval`` seconds; the last answer may take ``wait`` seconds.
+
+    Raises PlatformError where the namespace has gone, OSError.
+    """
+    mark = os.getpid() & 0xFFFF
+    targets = list(addresses)
+    found = Echoes()
+    sent_at: dict[int, float] = {}
+    with namespace.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as channel:
+        channel.setblocking(False)
+        for turn in range(count):
+            for place, target in enumerate(targets):
+                number = (turn * len(targets) + place) & 0xFFFF
+                sent_at[number] = time.monotonic()
+                channel.sendto(_request(mark, number), (target, 0))
+                found.sent += 1
+            last = turn == count - 1
+            _hear(channel, mark, sent_at, found, wait if last else interval)
+    return found
+
+
+def _request(mark: int, number: int) -> bytes:
+    head = _HEADER.pack(_REQUEST, 0, 0, mark, number)
+    total = sum(struct.unpack(">4H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    return _HEADER.pack(_REQUEST, 0, ~total & 0xFFFF, mark, number)
+
+
+def _hear(channel: socket.socket, mark: int, sent_at: dict[int, float], found: Echoes, seconds: float) -> None:
+    """Take in answers for so long, or until there is none to come."""
+    until = time.monotonic() + seconds
+    while sent_at and (left := until - time.monotonic()) > 0:
+        if not select.select([channel], [], [], left)[0]:
+            return
+        packet = channel.recv(2048)
+        at = time.monotonic()
+        body = packet[(packet[0] & 15) * 4 :]
+        if len(body) < _HEADER.size:
+            continue
+        kind, _, _, whose, number = _HEADER.unpack_from(body)
+        if (kind, whose) == (_REPLY, mark) and number in sent_at:
+            found.milliseconds.append(round((at - sent_at.pop(number)) * 1000, 3))

@@ -1,0 +1,58 @@
+"""The router's namespace, held by a child of the harness: with the harness, however it ends, the network is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from chaos.history.clock import Clock
+from chaos.platforms.base import PlatformError
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.router import RECORD, Router
+from chaos.platforms.process import identify
+from chaos.platforms.procfs import PROC
+
+_HOLD = ("unshare", "--net", "--", "cat")
+"""Who holds a namespace: it ends when its input does, which is when the harness has ended."""
+
+_START_SECONDS = 10.0
+
+
+class HeldRouter:
+    """A router of the run in ``run_dir``, which has its record meanwhile."""
+
+    def __init__(self, run_dir: Path, clock: Clock) -> None:
+        """Make it. Raises PlatformError."""
+        self._run_dir = run_dir
+        try:
+            self._holder = subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        except OSError as error:
+            raise PlatformError(f"no network namespace can be made: {error}") from error
+        try:
+            self.router = Router(own_namespace(self._holder.pid, clock))
+            self.router.record(run_dir)
+            self.router.begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of it; may be called twice."""
+        assert self._holder.stdin is not None
+        self._holder.stdin.close()
+        self._holder.wait()
+        (self._run_dir / RECORD).unlink(missing_ok=True)
+
+
+def own_namespace(pid: int, clock: Clock) -> Namespace:
+    """The network namespace of a process, once it has left this process's own. Raises PlatformError."""
+    deadline = clock.mono() + int(_START_SECONDS * 1e9)
+    while clock.mono() < deadline:
+        try:
+            if os.readlink(PROC / str(pid) / "ns" / "net") != os.readlink(PROC / "self" / "ns" / "net"):  # noqa: PTH115
+                return Namespace(identify(pid))
+        except OSError as error:
+            raise PlatformError(f"process {pid} has ended before it had a network of its own") from error
+        clock.sleep(0.01)
+    raise PlatformError(f"process {pid} has no network of its own after {_START_SECONDS:g} s")

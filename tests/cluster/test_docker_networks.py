@@ -1,0 +1,97 @@
+"""Faults of the network between containers of a real engine: the same scenario files, healed by whoever comes after."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of
+from chaos.platforms.network.router import Router
+from chaos.run.machine import Machine, probe
+from tests.rehearsal.kit import Chaos, Harness, Run
+
+LACKING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
+pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
+
+SHIPPED = Path("scenarios").resolve()
+
+StartOn = Callable[..., Harness]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Chaos]:
+    """The command line with an empty reports directory."""
+    place = tmp_path / "chaos"
+    place.mkdir()
+    chaos = Chaos(place / "reports", place)
+    yield chaos
+    chaos.close()
+
+
+@pytest.fixture
+def start_on(engine: str, fresh: Chaos) -> StartOn:
+    """Start ``chaos run --platform docker`` on this engine."""
+
+    def start(scenario: Path, *options: str) -> Harness:
+        arguments = ("run", scenario, "--json", "--cores", "1", "--reports", fresh.reports, "--platform", "docker")
+        return fresh.start(*arguments, *options, env={"DOCKER_HOST": engine})
+
+    return start
+
+
+def left_of(run: Run, engine: str) -> list[str]:
+    """What is left of a run, also in the engine."""
+    with closing(connect(engine)) as client:
+        networks = client.networks.list(filters={"label": f"{RUN_LABEL}={run.token}"})
+        made = [str(one.name) for one in containers_of(client, run.token)]
+        return [*run.left(), *made, *(str(one.name) for one in networks)]
+
+
+def passes(start_on: StartOn, engine: str, scenario: str, kind: str, *options: str) -> Run:
+    done = start_on(SHIPPED / f"{scenario}.yaml", *options).end()
+    assert done.code == 0, done.errors + done.output
+    (landed,) = done.run.history.select("fault.landed", kind=kind)
+    assert landed.data["evidence"]
+    assert done.run.history.select("fault.healed")
+    assert left_of(done.run, engine) == []
+    return done.run
+
+
+def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, engine: str) -> None:
+    run = passes(start_on, engine, "partition", "partition", "--cell", "direction=both")
+    (landed,) = run.history.select("fault.landed")
+    for shown in landed.data["evidence"]:
+        assert (shown["lost"], shown["echoes"]["answered"]) == ([[1, 0], [0, 1]], 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("scenario", "kind", "options"),
+    [
+        ("partition", "partition", ("--cell", "direction=out")),
+        ("partition", "partition", ("--cell", "direction=in")),
+        ("plain-network-rate", "network-rate", ()),
+    ],
+)
+def test_faults_of_the_network_pass_unchanged(
+    start_on: StartOn, engine: str, scenario: str, kind: str, options: tuple[str, ...]
+) -> None:
+    passes(start_on, engine, scenario, kind, *options)
+
+
+def test_heal_takes_all_away_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
+    harness = start_on(SHIPPED / "partition.yaml", "--cell", "direction=both", "--baseline", "none")
+    run = harness.run("partition")
+    harness.event(run, "fault.landed", kind="partition")
+    router = Router.recorded(run.path)
+    assert router is not None
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    healed = fresh.heal()
+    assert (healed.code, healed.json["healed"]) == (0, True), healed.output
+    assert not router.is_there
+    assert left_of(run, engine) == []
