@@ -151,6 +151,17 @@ class RestoresNodes(Protocol):
 
 
 @runtime_checkable
+class TellsLeft(Protocol):
+    """A platform whose nodes leave something where they were, which has to be taken away."""
+
+    def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
+        """What it still has of the run ``token``, in words; ``arguments`` are those of its END_NODES step.
+
+        Raises PlatformError where nobody can say.
+        """
+
+
+@runtime_checkable
 class RebootableNode(Protocol):
     """A node that can be rebooted. Both raise PlatformError."""
 

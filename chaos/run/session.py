@@ -23,6 +23,7 @@ from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.interrupts import interruptible_once, uninterrupted
+from chaos.run.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.on_platform import settings_of
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
@@ -104,13 +105,24 @@ def open_session(
                 try:
                     yield Session(*who, *place, progress, clock, deadline, memory, nodes)
                 finally:
+                    if nodes is not None:
+                        with uninterrupted():
+                            _record_nodes(owned, history, clock, nodes, private)
                     for stranger in channel.strangers():
                         where: dict[str, Any] = {} if stranger.node is None else {"node": stranger.node}
                         history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what, **where)
         finally:
             with uninterrupted():
                 _undo(owned, history, clock, lambda step: True)
+                record_afterwards(history, token, owned.ledger.read().steps)
                 _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
+
+
+def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nodes: Nodes, private: Path) -> None:
+    """Ask the hands what is left, while they are there: when all faults have been put back."""
+    found = nodes.all()
+    _undo(owned, history, clock, lambda step: step.fault is not None, found)
+    record_on_nodes(history, owned.token, owned.ledger.read().steps, found, [str(owned.path.resolve()), str(private)])
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from chaos.run.undo_base import CannotUndo, UndoContext
 def end_nodes(step: UndoStep, context: UndoContext) -> str:
     """Take away the nodes that a platform has made. Arguments: platform, and what that finds them by."""
     try:
-        return _platform(step).put_back(step.arguments, context.token, context.clock)
+        return platform_of_step(step).put_back(step.arguments, context.token, context.clock)
     except PlatformError as error:
         raise CannotUndo(str(error)) from error
 
@@ -67,7 +67,7 @@ class NodesByUndoSteps:
             yield node.hand
             return
         made = self._made
-        hand = None if made is None else _platform(made).reach(made.arguments, self._token, number)
+        hand = None if made is None else platform_of_step(made).reach(made.arguments, self._token, number)
         try:
             yield hand
         finally:
@@ -81,13 +81,14 @@ class NodesByUndoSteps:
             return node.restore(what)
         if made is None:
             raise CannotUndo(f"nothing says how node {number} is reached")
-        platform = _platform(made)
+        platform = platform_of_step(made)
         if not isinstance(platform, RestoresNodes):
             raise CannotUndo(f"the platform {platform.name} cannot {what} node {number}")
         return platform.restore(made.arguments, self._token, number, what)
 
 
-def _platform(step: UndoStep) -> NodePlatform:
+def platform_of_step(step: UndoStep) -> NodePlatform:
+    """The platform that an END_NODES step names. Raises CannotUndo."""
     name = str(step.arguments.get("platform", ""))
     try:
         platform = registry("platforms").load(name)()

@@ -91,6 +91,13 @@ def take_away(client: DockerClient, token: str) -> list[str]:
     return done
 
 
+def things_of(client: DockerClient, token: str) -> list[str]:
+    """The containers and networks of a run, in words."""
+    networks = client.networks.list(filters={"label": f"{RUN_LABEL}={token}"})
+    containers = [f"container {one.name}" for one in containers_of(client, token)]
+    return [*containers, *(f"network {one.name}" for one in networks)]
+
+
 def state_of(container: Container) -> dict[str, Any]:
     """What the engine says of a container now (``docker inspect``, State)."""
     container.reload()

@@ -21,6 +21,7 @@ from chaos.platforms.docker.engine import (
     node_container,
     state_of,
     take_away,
+    things_of,
 )
 from chaos.platforms.docker.image import borrowed, outermost
 from chaos.platforms.docker.node import DockerNode, restore
@@ -93,6 +94,15 @@ class DockerPlatform:
         finally:
             client.close()
         return f"removed {', '.join(done)}" if done else "there is nothing of the run in the Docker engine"
+
+    def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
+        """Containers and networks that carry the run's label."""
+        client = connect(str(arguments["engine"]))
+        try:
+            with engine_errors("the Docker engine does not say what it has of the run"):
+                return things_of(client, token)
+        finally:
+            client.close()
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """Another hand in the node's container."""

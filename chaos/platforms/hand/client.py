@@ -196,6 +196,15 @@ class HandClient:
         """End every process of the run on that node with SIGKILL."""
         return self._ended(self._call("end_run"))
 
+    def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
+        """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
+        were not there when the hand began."""
+        told = self._call("leftovers", directories=list(directories))
+        try:
+            return {key: [str(one) for one in told[key]] for key in ("processes", "mounts")}
+        except (KeyError, TypeError) as error:
+            raise PlatformError(f"node {self.node}: its hand does not say what is left: {error}") from error
+
     # Clocks.
 
     def clock_offset(self, clock: Clock) -> Offset:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -51,6 +52,7 @@ class Hand:
         self._jobs: dict[str, LocalJob] = {}
         self._listening: Listening | None = None
         self._roots: list[Path] = []
+        self._mounts = _mounts()
 
     # The run's places on this node.
 
@@ -188,6 +190,13 @@ class Hand:
         """End every process of the run here with SIGKILL."""
         return _ended(end_processes(lambda: find_run_processes(self._run), grace_seconds=0, clock=SYSTEM_CLOCK))
 
+    def leftovers(self, directories: list[str]) -> dict[str, list[str]]:
+        """What is left of the run here: its processes, and mounts below these directories that have come meanwhile."""
+        roots = tuple(f"{path.rstrip('/')}/" for path in directories)
+        mounts = sorted(one for one in _mounts() - self._mounts if f"{one}/".startswith(roots))
+        processes = [f"{one.pid} ({' '.join(one.cmdline)})" for one in find_run_processes(self._run)]
+        return {"processes": processes, "mounts": mounts}
+
     def clock(self) -> dict[str, Any]:
         """This node's clocks, and which boot they are of."""
         return {"mono": SYSTEM_CLOCK.mono(), "wall": SYSTEM_CLOCK.wall(), "boot": boot_id()}
@@ -216,6 +225,13 @@ class Hand:
             return ""
         with os.fdopen(descriptor, "rb") as file:
             return file.read(4096).decode("utf-8", "replace").strip()
+
+
+def _mounts() -> set[str]:
+    """Where something is mounted, as this process sees it (proc(5), mountinfo)."""
+    text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    points = [line.split(" ")[4] for line in text.splitlines()]
+    return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
 
 REQUESTS = frozenset(name for name in vars(Hand) if not name.startswith("_")) - {"close"}

@@ -191,6 +191,11 @@ class Own:
 
         return self._revise_node(name, released)
 
+    def holds_node(self, name: str) -> bool:
+        """Whether a node is marked with the run."""
+        marks = (self.node(name).get("metadata") or {}).get("annotations") or {}
+        return bool(marks.get(names.HELD_ANNOTATION) == self.run)
+
     def _revise_node(
         self, name: str, decide: Callable[[Manifest, Mapping[str, Any]], tuple[Manifest | None, bool]]
     ) -> bool:

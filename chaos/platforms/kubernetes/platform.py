@@ -22,7 +22,7 @@ from chaos.platforms.kubernetes.facts import PodState, pod_state
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods, why_not
-from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
 from chaos.platforms.kubernetes.transport import ExecTransport, hand_argv
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.platforms.nodes import END_NODES, NodeState, Site
@@ -98,6 +98,19 @@ class KubernetesPlatform:
         done = [f"deleted {', '.join(told)}"] if told else []
         done += [f"released node {name}" for name in released]
         return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
+
+    def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
+        """Objects with the run's label, and nodes that it holds."""
+        settings, own = cluster_of(arguments, token)
+        kinds = (WORKLOADS[settings.workload], POD, CONFIGMAP)
+        # One that is being deleted goes when whoever has a hold on it (a finalizer) has let go.
+        objects = [
+            f"{kind.kind} {one.name}"
+            for kind in kinds
+            for one in own.list(kind)
+            if one.object["metadata"].get("deletionTimestamp") is None
+        ]
+        return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if own.holds_node(name))]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """Another hand in the pod of that node."""

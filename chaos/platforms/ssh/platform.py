@@ -104,6 +104,12 @@ class SshPlatform:
             raise PlatformError(f"{'; '.join(left)}; when they answer again, run chaos heal")
         return "; ".join(done)
 
+    def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
+        """The run's directories on the hosts."""
+        from chaos.platforms.ssh.putting_back import left_on
+
+        return [one for number, host in enumerate(_known_hosts(arguments)) for one in left_on(host, token, number)]
+
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """A new hand on a host of a run."""
         from chaos.platforms.ssh.putting_back import hand_again

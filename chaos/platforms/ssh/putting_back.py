@@ -39,6 +39,13 @@ def hand_again(host: Host, token: str, node: int) -> HandClient | None:
         raise
 
 
+def left_on(host: Host, token: str, node: int) -> list[str]:
+    """What a host still has of the run: its directory there. Raises PlatformError where it does not answer."""
+    place = place_of(host.directory, token, node)
+    with Connection(host) as connection:
+        return [] if marker_of(connection, place) is None else [f"{host.name}:{place}"]
+
+
 def clean(host: Host, token: str, node: int) -> str:
     """End the run's processes on a host and remove its directory there, and say so. Raises PlatformError."""
     hand = hand_again(host, token, node)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +33,7 @@ from chaos.platforms.process import (
     send_signal,
     state,
 )
+from chaos.platforms.procfs import PROC, read_text
 from chaos.run.channel import Channel, Hello, Message, Stranger
 from chaos.run.wait import wait_for
 from tests.unit.platforms.conftest import Found, Spec, StartHand
@@ -92,6 +94,30 @@ def test_the_launcher_has_its_nodes_own_environment_and_over_it_what_the_run_set
     assert (found["HOME"], found["LD_LIBRARY_PATH"], found["SAME"]) == ("/node", "/node/lib", "run")
     assert (found["PATH"], found["PYTHONPATH"]) == (f"/first:{own['PATH']}", "/sdk:/node/py")
     assert not {"TOKEN", "MS_ENABLE_TFT"} & found.keys()
+
+
+def test_it_tells_what_is_left_of_its_run(start_hand: StartHand, spec: Spec, tmp_path: Path) -> None:
+    hand = start_hand()
+    assert hand.leftovers([str(tmp_path)]) == {"processes": [], "mounts": []}
+    launcher = hand.start(spec("exec sleep 1000"))
+    wait_for("sleep", lambda: "sleep" in (read_text(launcher.pid, "comm", PROC) or ""), seconds=20)
+    assert hand.leftovers([str(tmp_path)])["processes"] == [f"{launcher.pid} (sleep 1000)"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_it_tells_mounts_that_have_come_below_its_runs_directories(start_hand: StartHand, tmp_path: Path) -> None:
+    before, after = (tmp_path / name for name in ("be fore", "af ter"))
+    for one in (before, after):
+        one.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", before], check=True)
+        hand = start_hand()
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", after], check=True)
+        assert hand.leftovers([str(tmp_path)])["mounts"] == [str(after)]
+        assert hand.leftovers([str(tmp_path / "af")])["mounts"] == []
+    finally:
+        for one in (before, after):
+            subprocess.run(["umount", one], check=False)
 
 
 def test_nobody_looks_for_a_nodes_process_among_those_of_this_host(start_hand: StartHand, spec: Spec) -> None:

@@ -1,0 +1,55 @@
+"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the word of the hand on each."""
+
+from __future__ import annotations
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import places, text_list
+from chaos.history.event import Event
+from chaos.history.host_clock import EVENT as CLOCK
+from chaos.history.reader import History
+
+ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
+EXPECTED = "nothing of the run is left on its nodes"
+
+
+def judge_nodes(history: History, found: Collector) -> None:
+    """Judge what the hands and the platform said after the run; nothing where the job lived on no nodes."""
+    launched = [one for one in history.select(CLOCK) if isinstance(one.data.get("node"), int)]
+    looks = history.select(ON_NODE)
+    if not launched and not looks:
+        return
+    asked = {one.data.get("node") for one in looks}
+    for number in sorted({int(one.data["node"]) for one in launched} - asked):
+        found.unknown(EXPECTED, f"nobody looked on node {number}", *places(launched[:1]))
+    for one in looks:
+        _judge_node(one, found)
+    _judge_platform(history.select(AFTERWARDS), launched, found)
+    found.settle(EXPECTED, f"{len(asked)} nodes were asked, and the platform")
+
+
+def _judge_node(look: Event, found: Collector) -> None:
+    node = look.data.get("node")
+    if look.data.get("unasked"):
+        found.unknown(EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source)
+        return
+    if look.data.get("gone") is True:
+        return  # what ran there ended with it, and its platform says below what it has left
+    for key, words in (("orphans", "processes"), ("mounts", "mounts")):
+        left = look.data.get(key)
+        if not isinstance(left, list):
+            found.unknown(EXPECTED, f"on node {node} it was not looked for {words}", look.source)
+        elif left:
+            found.fail(EXPECTED, f"{words} left on node {node}: {text_list(map(str, left))}", look.source)
+
+
+def _judge_platform(looks: list[Event], launched: list[Event], found: Collector) -> None:
+    if not looks:
+        found.unknown(EXPECTED, "nobody looked after the nodes were taken away", *places(launched[:1]))
+    for look in looks:
+        name, left = look.data.get("platform"), look.data.get("left")
+        if look.data.get("unasked"):
+            found.unknown(EXPECTED, f"the platform {name} could not be asked: {look.data['unasked']}", look.source)
+        elif not isinstance(left, list):
+            found.unknown(EXPECTED, f"the platform {name} did not say what it still has", look.source)
+        elif left:
+            found.fail(EXPECTED, f"the platform {name} still has {text_list(map(str, left))}", look.source)

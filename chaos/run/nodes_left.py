@@ -1,0 +1,56 @@
+"""What a run has left on its nodes: asked of the hand of each, and of the platform when the nodes were taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from chaos.history.ledger import UndoStep
+from chaos.history.writer import HistoryWriter
+from chaos.platforms.base import PlatformError
+from chaos.platforms.nodes import END_NODES, Node, TellsLeft
+from chaos.run.undo_base import CannotUndo
+from chaos.run.undo_nodes import NodesByUndoSteps, platform_of_step
+
+ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
+"""Events: what the hand of a node says of it, and what the platform says when it has taken the nodes away."""
+
+
+def record_on_nodes(
+    history: HistoryWriter, token: str, steps: Iterable[UndoStep], nodes: Sequence[Node], directories: Sequence[str]
+) -> None:
+    """Record what is left on each node, when the jobs have been ended and the faults put back.
+
+    ``directories`` are those of the run. A node that cannot be asked is recorded with the reason.
+    """
+    reached = NodesByUndoSteps(token, steps, nodes)
+    for node in nodes:
+        history.record(ON_NODE, node=node.number, **_on_node(reached, node, directories))
+
+
+def record_afterwards(history: HistoryWriter, token: str, steps: Iterable[UndoStep]) -> None:
+    """Record what a platform still has of the run's nodes, when they have been taken away."""
+    for step in steps:
+        if step.action == END_NODES:
+            history.record(AFTERWARDS, platform=step.arguments.get("platform"), **_afterwards(step, token))
+
+
+def _on_node(reached: NodesByUndoSteps, node: Node, directories: Sequence[str]) -> dict[str, Any]:
+    try:
+        with reached.hand(node.number) as hand:
+            if hand is None:
+                return {"gone": True}
+            # A hand that has just come knows no mount from before.
+            own = hand is node.hand
+            left = hand.leftovers([*directories, str(node.private)])
+    except (PlatformError, CannotUndo) as error:
+        return {"unasked": str(error)}
+    return {"orphans": left["processes"], "mounts": left["mounts"] if own else []}
+
+
+def _afterwards(step: UndoStep, token: str) -> dict[str, Any]:
+    try:
+        platform = platform_of_step(step)
+        return {"left": list(platform.left(step.arguments, token)) if isinstance(platform, TellsLeft) else []}
+    except (PlatformError, CannotUndo) as error:
+        return {"unasked": str(error)}
