@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, places, processes, signal_number
+from chaos.checks.facts import RESUME, TRAIN, places, processes, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.strangers import judge_strangers
+from chaos.checks.torn_tails import torn_by_its_end
 from chaos.history.event import Event
-from chaos.history.reader import History, Problem
+from chaos.history.reader import History
 from chaos.plain_files import read_plain
 from chaos.plan.io import fingerprint
 from chaos.plan.model import Plan
@@ -19,10 +20,12 @@ NAME = "history"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the files of the history, and of the baseline's, for damage and for missing writers."""
     found = Collector(NAME)
+    torn = [problem.where for problem in history.problems if torn_by_its_end(problem, history)]
     for problem in history.problems:
-        if not _is_of_a_killed_rank(problem, history):
+        if problem.where not in torn:
             found.unknown("every line of the history is whole and in its place", problem.text, problem.where)
-    found.settle("every line of the history is whole and in its place", f"{len(history.events)} events, no gap")
+    tails = f"; half a line at the end of {text_list(torn)}, whose writers were ended" if torn else ""
+    found.settle("every line of the history is whole and in its place", f"{len(history.events)} events, no gap{tails}")
     _judge_writers(plan, history, found)
     found.settle("the harness and every rank have recorded", "all of them have")
     _judge_boots(history, found)
@@ -34,22 +37,6 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")
         found.settle("every line of the baseline's history is whole", "they are", "baseline/history")
     return found.findings()
-
-
-def _is_of_a_killed_rank(problem: Problem, history: History) -> bool:
-    """A process that is ended by a signal may leave half a line at the end of its file: nothing is lost by that."""
-    if problem.kind != "torn-last-line":
-        return False
-    file = problem.where.rpartition(":")[0]
-    writers = {
-        (one.attempt, one.rank, one.pid)
-        for one in history.select("writer.start", writer="agent")
-        if one.source.rpartition(":")[0] == file
-    }
-    return any(
-        signal_number(one.data.get("signal")) is not None and (one.attempt, one.rank, one.pid) in writers
-        for one in history.select("rank.exit")
-    )
 
 
 def _judge_writers(plan: Plan, history: History, found: Collector) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun
+from tests.unit.good_run import GoodRun, record, written
 from tests.unit.repaired_run import uce_run
 from tests.unit.two_hosts import Host, on_hosts
 
@@ -101,6 +102,62 @@ def test_a_clock_of_the_same_boot_is_the_same_clock(run: GoodRun, judged: Judge)
     judgement = judged(run)
     assert [one for one in judgement.findings if one.verdict != "pass"] == []
     assert {phase.error for phase in judgement.recovery.phases} == {0}
+
+
+def gone(run: GoodRun, event: str, at: float = 11.7, **fields: Any) -> GoodRun:
+    """Ranks 2 and 3 are on node 1, whose host goes; the file of rank 3 ends with half a line."""
+    on_hosts(run, SECOND)
+    for rank in range(4):
+        for one in run.events("rank.found", rank=rank):
+            one["node"] = rank // 2
+    run.add("harness", record(at, event, node=1, host="second", **fields))
+    name = "train-rank_3-1003.jsonl"
+    run.raw[name] = written(run.files.pop(name)) + b'{"seq":19,"mono":5010'
+    return run
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        ("host.vanished", {"boot": "boot-h2"}),
+        ("host.rebooted", {"boot": {"before": "boot-h2", "after": "other"}}),
+        ("host.reboot", {"command": "reboot"}),
+    ],
+)
+def test_half_a_line_of_a_host_that_has_gone_is_a_fact(
+    run: GoodRun, judged: Judge, event: str, fields: dict[str, Any]
+) -> None:
+    judgement = judged(gone(run, event, **fields))
+    (whole,) = [one for one in judgement.findings if one.check == "history" and "is whole" in one.expected][:1]
+    assert whole.verdict == "pass"
+    assert "half a line at the end of history/train-rank_3-1003.jsonl" in whole.seen
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        ("host.lost", {"boot": "boot-h2"}),
+        ("host.vanished", {"boot": "another"}),
+        ("host.vanished", {"boot": "boot-h2", "at": 20.0}),
+        ("host.vanished", {"boot": "boot-h2", "node": 0}),
+    ],
+)
+def test_half_a_line_of_a_host_that_lives_is_unknown(
+    run: GoodRun, judged: Judge, event: str, fields: dict[str, Any]
+) -> None:
+    node = fields.pop("node", 1)
+    at = fields.pop("at", 11.7)
+    assert isinstance(at, float)
+    gone(run, event, at, **fields)
+    run.one(event)["node"] = node
+    assert said(judged(run), "history", "unknown", "the last line is torn")
+
+
+def test_a_line_that_is_lost_before_the_torn_one_is_not_hidden(run: GoodRun, judged: Judge) -> None:
+    gone(run, "host.vanished", boot="boot-h2")
+    lines = run.raw["train-rank_3-1003.jsonl"].splitlines(keepends=True)
+    run.raw["train-rank_3-1003.jsonl"] = b"".join(lines[:5] + lines[6:])
+    assert said(judged(run), "history", "unknown", "was expected")
 
 
 def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_theirs(

@@ -1,0 +1,69 @@
+"""Part of check ``history``: half a line at the end of a file by which nothing is lost, since its writer was ended."""
+
+from __future__ import annotations
+
+import re
+
+from chaos.checks.facts import signal_number
+from chaos.history.event import Event
+from chaos.history.reader import History, Problem
+
+_NAME = re.compile(r"history/(?P<attempt>[^/-]+)-(?:rank_(?P<rank>\d+)|launcher(?:_\d+)?)-(?P<pid>\d+)\.jsonl")
+_GONE = ("host.vanished", "host.rebooted", "host.reboot")
+"""Events of a host that has gone with all that ran on it. One whose connection was cut only (``host.lost``) lives."""
+
+
+def torn_by_its_end(problem: Problem, history: History) -> bool:
+    """Whether the writer of a torn tail was ended by a signal, or has gone with its host."""
+    if problem.kind != "torn-last-line":
+        return False
+    file = problem.where.rpartition(":")[0]
+    return _of_a_killed_rank(file, history) or _of_a_gone_host(file, history)
+
+
+def _of_a_killed_rank(file: str, history: History) -> bool:
+    writers = {(one.attempt, one.rank, one.pid) for one in _starts(file, history)}
+    return any(
+        signal_number(one.data.get("signal")) is not None and (one.attempt, one.rank, one.pid) in writers
+        for one in history.select("rank.exit")
+    )
+
+
+def _of_a_gone_host(file: str, history: History) -> bool:
+    """The process that the file is named by was on a node whose host went in that attempt, with the file's boot."""
+    name = _NAME.fullmatch(file)
+    if name is None:
+        return False
+    attempt, rank, pid = name["attempt"], name["rank"], int(name["pid"])
+    found = (
+        history.select("launcher.found", attempt=attempt, pid=pid)
+        if rank is None
+        else history.select("rank.found", attempt=attempt, rank=int(rank), pid=pid)
+    )
+    nodes = {one.data.get("node") for one in found}
+    if len(nodes) != 1 or None in nodes:
+        return False
+    boots = {one.data.get("boot") for one in _starts(file, history)}
+    return any(
+        one.data.get("node") in nodes and _in_attempt(one, attempt, history) and boots <= _boots(one, boots)
+        for event in _GONE
+        for one in history.select(event)
+    )
+
+
+def _in_attempt(gone: Event, attempt: str, history: History) -> bool:
+    begun = [one for one in history.select("attempt.start") if one.mono <= gone.mono]
+    return bool(begun) and begun[-1].attempt == attempt
+
+
+def _boots(gone: Event, otherwise: set[object]) -> set[object]:
+    """The boot that has gone; where the event does not say, any may be."""
+    match gone.data.get("boot"):
+        case {"before": str(boot)} | str(boot):
+            return {boot}
+        case _:
+            return otherwise
+
+
+def _starts(file: str, history: History) -> list[Event]:
+    return [one for one in history.select("writer.start", writer="agent") if one.source.rpartition(":")[0] == file]
