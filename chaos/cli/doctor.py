@@ -12,6 +12,7 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.run.machine import BASE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+from chaos.scenario.errors import suggest
 
 
 @click.command("doctor", short_help="Show what this machine can run, and what is missing.")
@@ -68,7 +69,7 @@ def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tupl
     for kind in kinds:
         known = _everything()
         if kind not in known:
-            raise click.UsageError(f"no job kind or platform {kind!r}; there are {', '.join(known)}")
+            raise click.UsageError(f"no job kind or platform {kind!r}; {suggest(kind, known, 'there are')}")
         asked[kind] = known[kind]
     for text in scenarios:
         from chaos.cli.scenarios import load

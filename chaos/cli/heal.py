@@ -46,7 +46,7 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
         for report in reported:
             _print(report)
         if not reported:
-            click.echo(f"nothing to heal in {reports}")
+            click.echo(f"nothing to heal in {reports}" + ("" if reports.is_dir() else ": there is no such directory"))
     return codes.HARNESS if failed else codes.PASS
 
 

@@ -53,8 +53,9 @@ def command(
       chaos inject suspend --rank 0 --rank 1 --job 4711 --for 30s
 
     \b
-    Exit codes: 0 landed and undone, 2 not landed or unknown, 3 not undone or the harness failed,
-    64 nothing was done (bad usage, no such job or rank), 130 interrupted.
+    Exit codes: 0 landed and undone, 2 not landed or unknown, 3 not undone or the
+    harness failed, 64 nothing was done (bad usage, no such job or rank),
+    130 interrupted.
     """
     from chaos.checks.text import readable
     from chaos.jobs.adopt import chosen_ranks, named_job

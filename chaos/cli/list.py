@@ -10,6 +10,7 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.places import scenario_directories
+from chaos.cli.scenarios import named_files
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import iter_scenarios
@@ -17,14 +18,14 @@ from chaos.scenario.load import load_scenario
 
 
 @click.command("list", short_help="List scenarios with their tags and cells.")
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[SCENARIO]...")
 @json_option
 @debug_option
-def command(paths: tuple[Path, ...], as_json: bool) -> int:
+def command(paths: tuple[str, ...], as_json: bool) -> int:
     """List scenarios with their tags, cells and descriptions.
 
-    PATH is a file or a directory. Without one: the directories in which `chaos run` looks for names. Ends with 64 when
-    a file is broken.
+    SCENARIO is a file, a directory, or a name in scenarios/. Without one: the directories in which `chaos run` looks
+    for names. Ends with 64 when a file is broken.
 
     \b
     Examples:
@@ -34,7 +35,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> int:
     names = known_names()
     rows: list[dict[str, object]] = []
     broken = False
-    for path in iter_scenarios(paths or scenario_directories(Path.cwd())):
+    for path in named_files(paths) if paths else iter_scenarios(scenario_directories(Path.cwd())):
         try:
             loaded = load_scenario(path, settings={}, names=names)
         except ScenarioError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -37,14 +38,29 @@ def find_run(text: str, reports: Path) -> Path:
     for directory in (Path(text), reports / text):
         if (directory / "run.json").is_file() or (directory / "plan.json").is_file():
             return directory.resolve()
+    if Path(text).is_file():
+        raise click.UsageError(f"{text} is a file: a run is a directory, or the name of one in {reports}")
     if (reports / text).is_dir() or Path(text).is_dir():
         raise click.UsageError(f"{text} is not the directory of a run: it holds neither run.json nor plan.json")
     names = run_names(reports)
     if not names:
-        raise click.UsageError(f"no run {text!r}: there are no runs in {reports} (give another with --reports)")
+        seen = f"there are no runs in {reports}" if reports.is_dir() else f"there is no directory {reports}"
+        raise click.UsageError(f"no run {text!r}: {seen} (give another with --reports)")
     near = get_close_matches(text, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the last one is {names[-1]!r}"
     raise click.UsageError(f"no run {text!r} in {reports}; {hint}")
+
+
+def make_reports(reports: Path) -> None:
+    """Make the reports directory where there is none. Raises click.UsageError where no run can be written to it."""
+    try:
+        reports.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(
+            f"--reports {reports}: it cannot be made: {error.strerror}; give another directory"
+        ) from error
+    if not os.access(reports, os.W_OK | os.X_OK):
+        raise click.UsageError(f"--reports {reports}: no run can be written there; give another directory")
 
 
 def run_names(reports: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +23,7 @@ from chaos.cli.options import (
     reports_option,
     set_option,
 )
-from chaos.cli.places import find_run
+from chaos.cli.places import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells
 from chaos.run.cells import run_cells
 from chaos.run.machine import Machine, probe
@@ -94,7 +93,7 @@ def command(
     draw_seed = fresh_seed() if seed is None else seed
     for scenario, cell in pairs:
         plan_cell(scenario, cell, draw_seed)  # A cell that cannot work is refused before any other is started.
-    _make_directory(reports)
+    make_reports(reports)
 
     from chaos.cli.failure import explain
     from chaos.cli.progress import open_progress
@@ -142,15 +141,6 @@ def command(
         _print_comparisons(summary)
         _print_summary(summary, reports)
     return _exit_code(summary) if saved else codes.HARNESS
-
-
-def _make_directory(reports: Path) -> None:
-    try:
-        reports.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.UsageError(f"--reports {reports}: it cannot be made: {error.strerror}") from error
-    if not os.access(reports, os.W_OK | os.X_OK):
-        raise click.UsageError(f"--reports {reports}: no run can be written there")
 
 
 def _exit_code(summary: Summary) -> int:

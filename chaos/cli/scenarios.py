@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +13,8 @@ import click
 from chaos.cli.places import scenario_directories
 from chaos.run.on_platform import on_platform
 from chaos.run.prepare import known_names
-from chaos.scenario.find import find_scenario
+from chaos.scenario.errors import suggest
+from chaos.scenario.find import find_scenario, iter_scenarios
 from chaos.scenario.load import load_scenario
 
 if TYPE_CHECKING:
@@ -35,9 +37,19 @@ def load(
     path = find_scenario(text, directories=scenario_directories(Path.cwd()))
     names = known_names()
     if platform is not None and names.platforms is not None and platform not in names.platforms:
-        known = ", ".join(sorted(names.platforms))
-        raise click.UsageError(f"--platform: no platform {platform!r}; there are {known}")
+        raise click.UsageError(
+            f"--platform: no platform {platform!r}; {suggest(platform, names.platforms, 'there are')}"
+        )
     return on_platform(load_scenario(path, settings=dict(settings or {}), names=names), platform, inventory)
+
+
+def named_files(texts: Sequence[str]) -> list[Path]:
+    """The scenario files that are meant: those of files and directories, and those that have such a name.
+
+    Raises ScenarioError, with the name that was probably meant, for what is none of them.
+    """
+    found = scenario_directories(Path.cwd())
+    return iter_scenarios([text if os.path.lexists(text) else find_scenario(text, directories=found) for text in texts])
 
 
 def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.cli import codes
+from chaos.cli.debug import debug_option
 from chaos.cli.drawn import Drawn, draw_scenarios, print_summary, summarise
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
+from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
@@ -39,18 +41,27 @@ _PACKAGE = Path(__file__).parents[1]
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
 @click.option("--times", type=click.IntRange(min=1), help="Runs of each cell in all.  [default: 10; 1 with --random]")
 @click.option("--random", "number", type=click.IntRange(min=1), help="Draw so many good recoveries and run those.")
-@click.option("--kind", "kinds", multiple=True, help="Kind of the drawn jobs; may be repeated.  [default: rehearsal]")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Kind of the drawn jobs; may be repeated.  [default: rehearsal]",
+)
 @click.option(
     "--mechanism", "mechanisms", multiple=True, type=click.Choice(MECHANISMS), help="Draw these only; may be repeated."
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
 @click.option("--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, look what is left.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of those moments, or of what is drawn (1).")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the moments of --kill, or of what --random draws (there: 1)."
+)
 @set_option
 @cell_option
 @reports_option
 @json_option
+@debug_option
 def command(
     scenarios: tuple[str, ...],
     times: int | None,
@@ -88,12 +99,12 @@ def command(
 
     \b
     Exit codes: 0 every run has passed (or failed, where the scenario names a
-    finding), 1 one failed, 2 one is unknown, 3 the harness failed (with --kill: something
-    was left), 130 interrupted.
+    finding), 1 one failed, 2 one is unknown, 3 the harness failed (with --kill:
+    something was left), 64 bad usage or scenario, 130 interrupted.
     """
     if (number is None) == (not scenarios):
         raise click.UsageError("give scenarios, or --random for drawn ones")
-    reports.mkdir(parents=True, exist_ok=True)
+    make_reports(reports)
     drawn: list[Drawn] = []
     drawn_by = 1 if seed is None else seed
     if number is None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
+from chaos.cli.scenarios import named_files
 from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 
 _ANY_SEED = 0
 
 
 @click.command("validate", short_help="Check scenario files and print every problem.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="SCENARIO...")
 @json_option
 @debug_option
-def command(paths: tuple[Path, ...], as_json: bool) -> int:
+def command(paths: tuple[str, ...], as_json: bool) -> int:
     """Check scenario files, and those in directories, and print every problem of each.
 
-    Also plans every cell, so an expectation that cannot be met is found too. Ends with 64 when there is a problem.
+    SCENARIO is a file, a directory, or a name in scenarios/. Also plans every cell, so an expectation that cannot be
+    met is found too. Ends with 64 when there is a problem.
 
     \b
     Examples:
@@ -32,9 +31,9 @@ def command(paths: tuple[Path, ...], as_json: bool) -> int:
       chaos validate kill-rank.yaml --json
     """
     names = known_names()
-    files = list(iter_scenarios(paths))
+    files = named_files(paths)
     if not files:
-        raise click.UsageError(f"no scenario (a YAML file whose first key is `chaos`) in {', '.join(map(str, paths))}")
+        raise click.UsageError(f"no scenario (a YAML file whose first key is `chaos`) in {', '.join(paths)}")
     problems: list[dict[str, object]] = []
     cells = 0
     for path in files:

@@ -41,7 +41,8 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
       chaos watch --job output/msrun_log --record seen/
 
     \b
-    Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended well is not judged.
+    Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended
+    well is not judged.
     """
     from chaos.checks.text import readable
     from chaos.cli.watch_view import open_view

@@ -106,6 +106,7 @@ def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
     lacking = [seen for seen in probe(needs, Machine()) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
+        listed += "\n  what it can run: chaos doctor"
         raise Refused(f"this machine lacks what scenario {scenario.name} needs{listed}")
 
 

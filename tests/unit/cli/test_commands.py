@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cli.main import COMMANDS
 from chaos.cli.places import find_run, run_names, scenario_directories
 from chaos.run.machine import PROBES, Probe
 from tests.unit.cli.kit import SCENARIO, Ended, FakePlatform
@@ -74,6 +75,41 @@ def test_validate_finds_an_expectation_that_the_plan_shows_to_be_impossible(chao
     assert "kill-rank.yaml:12" in ended.out
 
 
+@pytest.mark.parametrize("command", ["validate", "list"])
+def test_a_scenario_is_validated_and_listed_by_the_name_that_run_takes(chaos: Call, place: Path, command: str) -> None:
+    for given in ("kill-rank", "kill-rank.yaml", "scenarios/kill-rank.yaml", "scenarios"):
+        ended = chaos(command, given)
+        assert (ended.code, ended.err) == (0, "")
+    assert json.loads(chaos("list", "kill-rank", "--json").out)["scenarios"][0]["name"] == "kill-rank"
+    mistyped = chaos(command, "kil-rank.yaml")
+    assert (mistyped.code, "did you mean 'kill-rank'?" in mistyped.err) == (64, True)
+
+
+@pytest.mark.parametrize("command", ["run", "soak"])
+def test_reports_that_cannot_be_written_are_bad_usage(
+    chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    ended = chaos(command, "kill-rank", "--reports", "/proc/reports")
+    assert (ended.code, "it cannot be made" in ended.err) == (64, True)
+    (place / "shut").mkdir()
+    monkeypatch.setattr("chaos.cli.places.os.access", lambda path, mode: path != Path("shut"))
+    ended = chaos(command, "kill-rank", "--reports", "shut")
+    assert (ended.code, "no run can be written there; give another directory" in ended.err) == (64, True)
+
+
+def test_an_unknown_platform_is_told_what_was_meant(chaos: Call, place: Path) -> None:
+    ended = chaos("plan", "kill-rank", "--platform", "lcoal")
+    assert (ended.code, "no platform 'lcoal'; did you mean 'local'?" in ended.err) == (64, True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_in_the_width_of_a_terminal(chaos: Call, command: str) -> None:
+    ended = chaos(command, "--help")
+    assert ended.code == 0
+    assert [line for line in ended.out.splitlines() if len(line) > 80] == []
+    assert "--debug" in ended.out or command == "kubernetes"  # there it belongs to the commands of the group
+
+
 def test_list_shows_names_tags_and_cells(chaos: Call, place: Path) -> None:
     ended = chaos("list", "scenarios", "--json")
     (row,) = json.loads(ended.out)["scenarios"]
@@ -99,7 +135,9 @@ def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path, monkeypatch
     missing = chaos("doctor", "--for", "local", "--json")
     assert missing.code == 2
     assert json.loads(missing.out)["missing"] == ["ssh"]
-    assert chaos("doctor", "--for", "dokcer").code == 64
+    mistyped = chaos("doctor", "--for", "locl")
+    assert (mistyped.code, "did you mean 'local'?" in mistyped.err) == (64, True)
+    assert "there are: local, rehearsal" in chaos("doctor", "--for", "moon").err
     assert "install it" in chaos("doctor").out
 
 
@@ -114,7 +152,10 @@ def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> Non
 
 
 def test_a_run_that_is_not_there_is_bad_usage(chaos: Call, place: Path) -> None:
+    assert "there is no directory reports" in chaos("analyze").err
+    (place / "reports").mkdir()
     assert "there are no runs in" in chaos("analyze").err
+    assert "is a file: a run is a directory" in chaos("analyze", "scenarios/kill-rank.yaml").err
     run = place / "reports" / "kill-rank-1"
     run.mkdir(parents=True)
     assert "is not the directory of a run" in chaos("analyze", "kill-rank-1").err
@@ -124,6 +165,8 @@ def test_a_run_that_is_not_there_is_bad_usage(chaos: Call, place: Path) -> None:
 
 
 def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:
+    assert chaos("heal").out == "nothing to heal in reports: there is no such directory\n"
+    (place / "reports").mkdir()
     assert chaos("heal").out == "nothing to heal in reports\n"
     assert json.loads(chaos("heal", "--json").out) == {"schema_version": 1, "healed": True, "runs": []}
 

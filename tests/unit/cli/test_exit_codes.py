@@ -35,7 +35,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("rnu",), ("--colour",), ("run",), ("plan", "--sed", "1"), ("run", "x", "--seed", "many"), ("list", "/none")],
+    [(), ("rnu",), ("--colour",), ("run",), ("plan", "--sed", "1"), ("run", "x", "--seed", "many"), ("logs", "/none")],
 )
 def test_bad_usage_is_64(chaos: Call, arguments: tuple[str, ...]) -> None:
     ended = chaos(*arguments)
