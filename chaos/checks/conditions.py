@@ -11,6 +11,9 @@ from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
 
 _NEAR_SECONDS = 1.0
+_PERIOD = 100_000
+"""Microseconds in which a container gets its quota of processor time."""
+_LEAST_QUOTA = 1000
 
 Told = Mapping[str, Any]
 
@@ -72,6 +75,13 @@ def _is_stopped(parameters: Told, told: Told) -> str | None:
     return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
 
 
+def _node_quota(parameters: Told, told: Told) -> str | None:
+    quota, cores = _number(told, "quota"), _number(parameters, "cores")
+    if quota is None or cores is None or not 0 < quota <= max(_LEAST_QUOTA, cores * _PERIOD):
+        return f"its quota is {told.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
+    return _some("throttled")(parameters, told)
+
+
 def _network_rate(parameters: Told, told: Told) -> str | None:
     if told.get("kbit") != parameters.get("kbit"):
         return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
@@ -94,6 +104,7 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "clock-skew": (_is_off, "how far the rank itself has seen its clock to be off"),
     "cpu-load": (_some("consumed"), "the processor time that the load has got on the rank's cores"),
     "cpu-quota": (_some("throttled"), "the kernel's count of the times that it let the rank wait"),
+    "node-cpu-quota": (_node_quota, "the quota that the node has, and how often the kernel let it wait"),
     "fd-limit": (_at_most("left", "spare", 32), "the limit of open files that the kernel has for the process"),
     "freeze": (_is_stopped, "the kernel's word that the process is stopped"),
     "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),

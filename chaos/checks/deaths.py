@@ -18,7 +18,8 @@ ACTING = "fault.acting"
 
 EXIT = "exit"
 OOM = "oom"
-_SIGNALS = {"kill": 9, "node-kill": 9, "segfault": 11, "abort": 6, OOM: 9, **dict.fromkeys(TAKE_PODS, 9)}
+_NODES = ("node-kill", "node-stop", "node-restart", "node-oom")
+_SIGNALS = {"kill": 9, **dict.fromkeys(_NODES, 9), "segfault": 11, "abort": 6, OOM: 9, **dict.fromkeys(TAKE_PODS, 9)}
 """The signal with which the kernel must say that the process has ended; Linux's numbers."""
 
 OWN_ENDS = ("segfault", "abort", EXIT, OOM)

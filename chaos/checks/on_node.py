@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timezone
 
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
@@ -15,6 +16,20 @@ _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
             shown.get("status") == "exited" and shown.get("exit_code") == 137 and shown.get("oom_killed") is False
         ),
     ),
+    "node-stop": (
+        "ended by SIGKILL, not for want of memory, and when",
+        lambda shown: (
+            shown.get("status") == "exited"
+            and shown.get("exit_code") == 137
+            and shown.get("oom_killed") is False
+            and isinstance(shown.get("finished"), str)
+        ),
+    ),
+    "node-restart": (
+        "running again since the launch",
+        lambda shown: shown.get("status") == "running" and shown.get("restarted") is True,
+    ),
+    "node-oom": ("out of memory", lambda shown: all(_some(shown.get(key)) for key in ("oom_events", "oom_kills"))),
     "node-pause": ("paused", lambda shown: shown.get("status") == "paused"),
     "node-disconnect": (
         "running and off the network",
@@ -24,6 +39,9 @@ _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
 
 PROOFS: Mapping[str, str] = {
     "node-kill": "the platform's word that the node was killed, and not for want of memory; exit status",
+    "node-stop": "the platform's word that the node has ended, and when, exit status",
+    "node-restart": "the platform's word that the node was started again, exit status",
+    "node-oom": "the platform's word that the node was out of memory, the kernel's count, exit status",
     "node-pause": "the platform's word that the node is paused",
     "node-disconnect": "the platform's word that the node is off the network",
 }
@@ -34,6 +52,21 @@ SILENCED = frozenset({"suspend", "node-pause", "node-disconnect"})
 """Kinds after which a rank is not heard of until the teardown."""
 
 
+ENDS_LATER = frozenset({"node-stop"})
+"""Kinds whose node goes on for a while after the act."""
+
+
+def ended_at(landing: Event) -> int | None:
+    """When the node of such a fault ended, on the clock of the history (ns); None where the landing does not tell.
+
+    The platform tells the time of day. It is placed by that of the landing, which was seen within moments of it.
+    """
+    told = [one.get("node") for one in landing.data.get("evidence") or [] if isinstance(one, Mapping)]
+    times = [_nanoseconds(one.get("finished")) for one in told if isinstance(one, Mapping)]
+    known = [one for one in times if one is not None]
+    return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
+
+
 def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
     """What speaks against a fault of the node that a rank is on. Nothing for faults of another kind."""
     if fault.kind not in _WANTED:
@@ -42,3 +75,22 @@ def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, obje
     shown = evidence.get("node")
     if not isinstance(shown, Mapping) or not holds(shown):
         yield f"the node of rank {evidence.get('rank')} is not shown to be {words}", (landing.source,)
+    elif fault.kind == "node-oom" and (kills := int(shown["oom_kills"])) < len(fault.ranks):
+        ended = f"{kills} process{'es' if kills > 1 else ''} of the node for want of memory"
+        yield f"the kernel has ended {ended}, and the fault was to take {len(fault.ranks)} ranks", (landing.source,)
+
+
+def _some(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _nanoseconds(told: object) -> int | None:
+    """A time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
+    if not isinstance(told, str) or not told.endswith("Z"):
+        return None
+    whole, _, rest = told.removesuffix("Z").partition(".")
+    try:
+        seconds = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp()
+        return int(seconds) * 10**9 + int(rest.ljust(9, "0")[:9] or 0)
+    except ValueError:
+        return None

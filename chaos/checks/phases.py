@@ -11,6 +11,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
 from chaos.checks.measured import Phase, Recovery
+from chaos.checks.on_node import ENDS_LATER, SILENCED, ended_at
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
@@ -103,7 +104,10 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
         start = _begin(history, spans(plan, history)[-1])
     except NotTold as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
-    begin = next(_Moment.of(one) for one in acts if one.mono >= start)
+    try:
+        begin = _hit(history, next(one for one in acts if one.mono >= start))
+    except NotTold as reason:
+        return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     return _assemble(acted, begin, list(_ends(run, begin)))
 
 
@@ -112,6 +116,17 @@ def _begin(history: History, span: Span) -> int:
     own = () if span.recovery is None else span.recovery.faults
     acts = [one.mono for name in own for one in history.select("fault.injecting", fault=name)]
     return min(acts, default=span.begin)
+
+
+def _hit(history: History, act: Event) -> _Moment:
+    """When the act hit its ranks: at once, but for one that gives them a grace time."""
+    if act.data.get("kind") not in ENDS_LATER:
+        return _Moment.of(act)
+    landings = history.select("fault.landed", fault=act.data.get("fault"))
+    end = ended_at(landings[0]) if landings else None
+    if end is None or not act.mono <= end <= landings[0].mono:
+        raise NotTold(f"nothing tells when the node ended that fault {act.data.get('fault')} has stopped")
+    return _Moment(end, landings[0].source)
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
@@ -293,7 +308,7 @@ def _renamed(run: _Run, after: int) -> _Moment:
 
 def _exited(run: _Run, after: int) -> _Moment:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
-    suspended = {rank for fault in run.plan.faults if fault.kind == "suspend" for rank in fault.ranks}
+    suspended = {rank for fault in run.plan.faults if fault.kind in SILENCED for rank in fault.ranks}
     exits = [one for one in run.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
     seen, wanted = {one.rank for one in exits}, set(range(run.plan.ranks)) - suspended
     if not exits or not wanted <= seen:

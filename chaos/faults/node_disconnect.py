@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_node import MEANS, make_once, node_of, restore_steps
+from chaos.faults.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
@@ -18,7 +18,7 @@ class NodeDisconnect:
     means = MEANS
     effect = "suspension"
     signal: int | None = None
-    needs_from_start = "needs a platform that has nodes, in a scenario"
+    needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Connect each node again."""

@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_node import MEANS, make_once, node_of
+from chaos.faults.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
@@ -22,7 +22,7 @@ class NodeKill:
     means = MEANS
     effect = "death"
     signal = signal.SIGKILL
-    needs_from_start = "needs a platform that has nodes, in a scenario"
+    needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None: a death cannot be put back. The next launch has the node again, as new."""

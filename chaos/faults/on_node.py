@@ -10,6 +10,7 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 
 MEANS = "node"
+NEEDS_NODES = "needs a platform that has nodes, in a scenario"
 RESTORE = "restore-node"
 """The undo step of a fault of a node. Arguments: node, its number, and what: how it is put back."""
 
@@ -24,7 +25,30 @@ class ActsOnNode(Protocol):
     def acts(self) -> set[str]: ...
 
     def shown(self) -> dict[str, Any]:
-        """What the platform says of it: ``status``, ``exit_code``, ``connected``."""
+        """What the platform says of it: ``status``, ``exit_code``, ``connected``, ``started``, ``finished``, and
+        whether it was ``restarted`` since the launch."""
+
+    def stop(self, grace: float) -> None:
+        """Ask it to end, and end it with everything on it after so many seconds."""
+
+    def restart(self) -> None:
+        """End everything on it, and start it again."""
+
+    def limit_memory(self, spare: int) -> int:
+        """Let it take so many bytes more than it has now, all of its ranks together; the limit in bytes."""
+
+    def out_of_memory(self) -> dict[str, Any]:
+        """What shows its want of memory: ``limit`` (bytes), ``oom_events`` of the platform, ``oom_kills`` of the
+        kernel."""
+
+    def limit_processors(self, cores: float) -> None:
+        """Let it have so many cores' time, all of its ranks together."""
+
+    def waited(self) -> int:
+        """In how many periods the kernel let it wait since its processor time was limited."""
+
+    def quota(self) -> int:
+        """Microseconds of processor time that it gets in each tenth of a second; 0 where there is no limit."""
 
     def kill(self) -> None:
         """End it, with everything on it, at once."""

@@ -29,7 +29,23 @@ from chaos.run.wait import wait_for
 from chaos.scenario.docker import Docker
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness
 
-KINDS = ("node-kill", "node-pause", "node-disconnect")
+KINDS = ("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect")
+ENDS = ("node-kill", "node-stop", "node-restart", "node-oom")
+"""Those that nobody on the node outlives."""
+RANK = """
+import signal
+taken = []
+
+def take(*_):
+    while True:
+        taken.append(bytearray(b"x" * (1 << 20)))
+
+signal.signal(signal.SIGUSR1, take)
+print("ready", flush=True)
+while True:
+    pass
+"""
+"""Stands for a rank: it uses processor time, and memory without end when it is told to."""
 SECONDS = 60
 
 
@@ -43,7 +59,13 @@ class Made:
     engine: str
 
     def victim(self, node: int) -> Victim:
-        return Victim(node, self.job.launchers[node], self.run.path / "record")
+        given = {"cores": 0.05, "grace": 1}
+        return Victim(node, self.job.launchers[node], self.run.path / "record", answer=self.answer, parameters=given)
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """The rank does what its agent would: it takes memory."""
+        assert message["act"] == "oom"
+        self.job.signal(self.job.launchers[1], signal.SIGUSR1)
 
     def left(self) -> list[str]:
         with closing(connect(self.engine)) as client:
@@ -73,9 +95,12 @@ def made(engine: str, tmp_path: Path) -> Iterator[Made]:
         )
         nodes = DockerPlatform().open(site)
         try:
-            spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin"}, run.path, run.path / "log")
+            argv = (sys.executable, "-I", "-c", RANK)
+            spec = LaunchSpec(run.token, "train", argv, {"PATH": "/usr/bin"}, run.path, run.path / "log")
             specs = [replace(spec, log=run.path / f"log-{number}") for number in range(2)]
-            yield Made(run, nodes, NodesJob(nodes.all(), specs, SYSTEM_CLOCK), engine)
+            job = NodesJob(nodes.all(), specs, SYSTEM_CLOCK)
+            wait_for("ranks", lambda: all("ready" in one.log.read_text("utf-8") for one in specs), seconds=SECONDS)
+            yield Made(run, nodes, job, engine)
         finally:
             nodes.close()
             with closing(connect(engine)) as client:
@@ -96,6 +121,9 @@ def landed(made: Made, kind: Any, node: int) -> dict[str, Any]:
     ("name", "shown"),
     [
         ("node-kill", {"status": "exited", "exit_code": 137}),
+        ("node-stop", {"status": "exited", "exit_code": 137, "restarted": False}),
+        ("node-restart", {"status": "running", "restarted": True}),
+        ("node-oom", {"status": "running", "oom_killed": False, "oom_kills": 1}),
         ("node-pause", {"status": "paused", "connected": True}),
         ("node-disconnect", {"status": "running", "connected": False}),
     ],
@@ -110,7 +138,7 @@ def test_a_fault_of_a_node_lands_on_it_alone_and_is_put_back(made: Made, name: s
     context = UndoContext(made.run.token, SYSTEM_CLOCK, nodes=NodesByUndoSteps(made.run.token, steps, made.nodes.all()))
     for step in [one for one in steps if one.fault is not None]:
         assert undo_step(made.run.ledger, step, UNDO_ACTIONS, context).ok
-    if name == "node-kill":
+    if name in ENDS:
         assert evidence["signal"] == 9
         assert made.job.state(made.job.launchers[1]) == "gone"
     else:
@@ -147,10 +175,24 @@ def test_heal_puts_a_fault_back_and_takes_all_away_without_the_harness(made: Mad
     report = heal_run(made.run.path)
     assert report.failed == []
     assert any("removed container" in one for one in report.done)
-    if name != "node-kill":
+    if name not in ("node-kill", "node-stop", "node-restart"):
         assert any(one.startswith("fault-node-1: node 1") for one in report.done)
     assert made.left() == []
     assert heal_run(made.run.path).outcome == "nothing"
+
+
+def test_a_quota_of_a_node_is_felt_by_it_alone_and_ends_by_its_undo(made: Made) -> None:
+    kind = registry("faults").load("node-cpu-quota")
+    evidence = landed(made, kind, 1)
+    assert (evidence["quota"], evidence["throttled"] > 0) == (5000, True)
+    assert (made.nodes.all()[0].quota(), made.nodes.all()[0].waited()) == (0, 0)
+    assert not kind.ended(made.job, made.victim(1))
+    steps = made.run.ledger.open_steps()
+    context = UndoContext(made.run.token, SYSTEM_CLOCK, nodes=NodesByUndoSteps(made.run.token, steps, made.nodes.all()))
+    (step,) = [one for one in steps if one.fault is not None]
+    assert undo_step(made.run.ledger, step, UNDO_ACTIONS, context).ok
+    assert kind.ended(made.job, made.victim(1))
+    assert made.job.state(made.job.launchers[1]) == "alive"
 
 
 def test_nothing_but_what_carries_the_runs_label_is_touched(made: Made, tmp_path: Path) -> None:
@@ -237,12 +279,9 @@ def test_a_run_on_two_containers_passes_and_leaves_nothing(run_on: RunOn, engine
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fault_of_a_node_is_recovered_from(run_on: RunOn, tmp_path: Path, kind: str) -> None:
-    text = (SCENARIOS / "plain-two-nodes.yaml").read_text("utf-8")
-    scenario = tmp_path / "node.yaml"
-    scenario.write_text(text.replace("kind: kill", f"kind: {kind}"), "utf-8")
-    done = run_on(scenario)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "node-cpu-quota"])
+def test_a_fault_of_a_node_is_recovered_from(run_on: RunOn, kind: str) -> None:
+    done = run_on(Path("scenarios", "plain-node-faults.yaml").resolve(), "--cell", f"kind={kind}")
     assert done.code == 0, done.errors + done.output
     assert done.run.left() == []
 
@@ -260,6 +299,14 @@ def test_nothing_is_left_of_a_run_whose_harness_was_killed(start_on: StartOn, fr
     assert run.left() == []
     with closing(connect(engine)) as client:
         assert containers_of(client, run.token) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["pause", "straggler", "plain-node-quota"])
+def test_shipped_scenarios_of_plain_ranks_pass_unchanged(run_on: RunOn, name: str) -> None:
+    done = run_on(Path("scenarios", f"{name}.yaml").resolve())
+    assert done.code == 0, done.errors + done.output
+    assert done.run.left() == []
 
 
 @pytest.mark.nightly

@@ -45,7 +45,7 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
 def _events(container: Container, started: str) -> Any:
     """What the engine has told of it since, up to its first end."""
     assert container.client is not None
-    since: Any = _seconds(started)  # the client's own types know whole seconds only
+    since: Any = seconds_of(started)  # the client's own types know whole seconds only
     told = container.client.events(
         since=since,
         until=int(time.time()) + 1,
@@ -58,7 +58,7 @@ def _events(container: Container, started: str) -> Any:
             return
 
 
-def _seconds(moment: str) -> str:
+def seconds_of(moment: str) -> str:
     """A moment of the engine (RFC 3339, nanoseconds) as it wants it back."""
     whole, _, fraction = moment.rstrip("Z").partition(".")
     seconds = int(datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp())

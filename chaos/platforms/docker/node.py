@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,16 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.docker.engine import engine_errors, state_of
+from chaos.platforms.docker.limits import (
+    free_memory,
+    free_processors,
+    kernel_kills,
+    limit_memory,
+    limit_processors,
+    memory_used,
+    oom_events,
+    throttled,
+)
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import NodeState
 
@@ -31,11 +42,16 @@ class DockerNode:
     started: str
     known: NodeState = field(default="running", init=False)
     acts: set[str] = field(default_factory=set, init=False)
+    limit: int | None = field(default=None, init=False)
+    _throttled: int | None = field(default=None, init=False)
 
     def state(self) -> NodeState:
-        """What the engine says."""
+        """What the engine says. One that was started again since is gone: nothing of what ran on it does so still."""
         with engine_errors(f"node {self.number}"):
-            said = str(state_of(self.container)["Status"])
+            state = state_of(self.container)
+        if state["StartedAt"] != self.started:
+            return "gone"
+        said = str(state["Status"])
         return "running" if said == "running" else "frozen" if said == "paused" else "gone"
 
     def ended(self) -> ExitStatus:
@@ -54,6 +70,9 @@ class DockerNode:
             "exit_code": state["ExitCode"],
             "oom_killed": state["OOMKilled"],
             "connected": self.is_connected(),
+            "started": state["StartedAt"],
+            "finished": state["FinishedAt"],
+            "restarted": state["StartedAt"] != self.started,
         }
 
     def is_connected(self) -> bool:
@@ -61,11 +80,60 @@ class DockerNode:
         assert self.network is not None
         return self.network.name in self.container.attrs["NetworkSettings"]["Networks"]
 
+    def out_of_memory(self) -> dict[str, Any]:
+        """What the engine and the kernel say of its want of memory since it was started."""
+        return {
+            "limit": self.limit,
+            "oom_events": oom_events(self.container, self.started),
+            "oom_kills": kernel_kills(self.hand),
+        }
+
+    def waited(self) -> int:
+        """In how many periods it had to wait since its processor time was limited; 0 while it is not."""
+        return 0 if self._throttled is None else throttled(self.hand) - self._throttled
+
+    def quota(self) -> int:
+        """Microseconds of processor time that the engine gives it in each tenth of a second; 0: all there is."""
+        with engine_errors(f"node {self.number}"):
+            self.container.reload()
+            return max(0, int(self.container.attrs["HostConfig"]["CpuQuota"]))
+
     def kill(self) -> None:
         """End its first process with SIGKILL, and so all."""
         with engine_errors(f"node {self.number} cannot be killed"):
             self.container.kill("SIGKILL")
         self.known = "gone"
+
+    def stop(self, grace: float) -> None:
+        """Ask its first process to end, and end it with SIGKILL after ``grace`` seconds, and so all.
+
+        The first process of a node does not heed being asked, nor does it pass that on: whatever runs on the node goes
+        on until the grace is over.
+        """
+        self.known = "gone"
+        with engine_errors(f"node {self.number} cannot be stopped"):
+            self.container.stop(timeout=math.ceil(grace))
+
+    def restart(self) -> None:
+        """End everything on it at once, and start it again with nothing on it."""
+        self.known = "gone"
+        with engine_errors(f"node {self.number} cannot be restarted"):
+            self.container.restart(timeout=0)
+
+    def limit_memory(self, spare: int) -> int:
+        """Let it take so many bytes more than it has now; the limit in bytes."""
+        if self.limit is None:
+            limit = memory_used(self.hand) + spare
+            limit_memory(self.container, limit)
+            self.limit = limit
+        return self.limit
+
+    def limit_processors(self, cores: float) -> None:
+        """Let it have so many cores' time, all of its ranks together."""
+        if self._throttled is None:
+            before = throttled(self.hand)
+            limit_processors(self.container, cores)
+            self._throttled = before
 
     def pause(self) -> None:
         """Freeze every process of it."""
@@ -80,8 +148,12 @@ class DockerNode:
             self.network.disconnect(self.container, force=True)
 
     def restore(self, what: str) -> str:
-        """Undo ``pause`` (``unpause``) or ``disconnect`` (``connect``)."""
+        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``) or a limit (``memory``, ``processors``)."""
         done = restore(self.container, self.network, self.number, what)
+        if what == "memory":
+            self.limit = None
+        if what == "processors":
+            self._throttled = None
         if what == "unpause" and self.state() == "running":
             self.known = "running"
         return done
@@ -101,4 +173,10 @@ def restore(container: Container, network: Network | None, node: int, what: str)
                 return f"node {node} is on the network"
             network.connect(container)
             return f"node {node} is on the network again"
+        if what == "memory":
+            free_memory(container)
+            return f"node {node} has the host's memory again"
+        if what == "processors":
+            free_processors(container)
+            return f"node {node} has all processor time again"
     raise PlatformError(f"node {node}: there is no way to {what} it")

@@ -24,6 +24,7 @@ from chaos.platforms.docker.engine import (
     things_of,
 )
 from chaos.platforms.docker.image import borrowed, outermost
+from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.transport import ExecTransport
 from chaos.platforms.hand.bundle import BUNDLE, write_bundle
@@ -39,13 +40,8 @@ if TYPE_CHECKING:
     from docker.models.networks import Network
 
 _SHARED_MEMORY = 1 << 30
-_KEEPER = (
-    "import signal, sys\n"
-    "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
-    "signal.signal(signal.SIGTERM, lambda *_: sys.exit())\n"
-    "while True: signal.pause()\n"
-)
-"""The first process of a container: keeps it, reaps whatever is left to it, and ends when the container is stopped."""
+_KEEPER = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True: signal.pause()\n"
+"""The first process of a container: keeps it, and reaps whatever is left to it. It does not heed SIGTERM."""
 
 
 class DockerPlatform:
@@ -184,7 +180,7 @@ class DockerNodes(HeldNodes[DockerNode]):
         """All nodes, each running and with a hand that answers; one that a fault has ended is started again."""
         for number, container in enumerate(self._containers):
             node = self._nodes.get(number)
-            if node is None or node.hand.lost is not None or node.state() != "running":
+            if node is None or node.hand.lost is not None or node.known == "gone" or node.state() != "running":
                 self._nodes[number] = self._started(number, container)
             else:
                 node.address = self.address_of(container)
@@ -208,6 +204,7 @@ class DockerNodes(HeldNodes[DockerNode]):
         address = self.address_of(container)
         transport = ExecTransport(container, _hand(str(self.python), str(site.private)))
         hand = HandClient(transport, number, site.token, site.visitors)
+        hand.open_roots([CGROUPS])
         started = str(state_of(container)["StartedAt"])
         return self.node_of(number, address, container, hand, started)
 

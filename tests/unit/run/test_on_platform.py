@@ -36,7 +36,10 @@ def problems(loaded: LoadedScenario) -> list[str]:
     return [f"{one.line}: {one.message}" for one in platform_problems(loaded, loaded.cells[0])]
 
 
-@pytest.mark.parametrize("kind", ["kill", "suspend", "node-kill", "node-pause", "node-disconnect"])
+NODE_KINDS = ("node-kill", "node-stop", "node-restart", "node-oom", "node-pause", "node-disconnect")
+
+
+@pytest.mark.parametrize("kind", ["kill", "suspend", *NODE_KINDS])
 def test_what_a_platform_can_carry_is_planned(tmp_path: Path, kind: str) -> None:
     loaded = scenario(tmp_path, kind)
     assert problems(loaded) == []

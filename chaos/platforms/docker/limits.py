@@ -1,0 +1,108 @@
+"""Limits that the engine lays on a running container by ``update``, and what the kernel counts there.
+
+What the kernel counts is read inside the container, below /sys/fs/cgroup (cgroups(7), both versions). The engine's own
+word ``OOMKilled`` stays false while the container runs, so it proves nothing here; its event ``oom`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.docker.death import seconds_of
+from chaos.platforms.docker.engine import engine_errors
+from chaos.platforms.hand.client import HandClient, HandLost
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+CGROUPS = "/sys/fs/cgroup"
+"""Where a container sees its own control groups."""
+
+PERIOD = 100_000
+"""Microseconds over which processor time is counted; the engine's default."""
+
+_USED = ("memory/memory.usage_in_bytes", "memory.current")
+_KILLED = ("memory/memory.oom_control", "memory.events")
+_SLOWED = ("cpu/cpu.stat", "cpu,cpuacct/cpu.stat", "cpu.stat")
+_LEAST_QUOTA = 1000
+
+
+def memory_used(hand: HandClient) -> int:
+    """Bytes that the container's processes and their files in memory use. Raises PlatformError."""
+    return int(_read(hand, _USED))
+
+
+def kernel_kills(hand: HandClient) -> int:
+    """How many processes of the container the kernel has ended for want of memory. Raises PlatformError."""
+    return _counted(hand, _KILLED, "oom_kill")
+
+
+def throttled(hand: HandClient) -> int:
+    """In how many periods the container had to wait for processor time. Raises PlatformError."""
+    return _counted(hand, _SLOWED, "nr_throttled")
+
+
+def oom_events(container: Container, since: str) -> int:
+    """How often the engine has reported since that time (RFC 3339) that the container was out of memory."""
+    assert container.client is not None
+    begin: Any = seconds_of(since)  # the client's own types know whole seconds only
+    with engine_errors(f"events of {container.name}"):
+        told = container.client.events(
+            since=begin,
+            until=int(time.time()) + 1,
+            decode=True,
+            filters={"event": "oom", "container": container.id},
+        )
+        return sum(1 for one in told if one.get("Action") == "oom")
+
+
+def limit_memory(container: Container, limit: int) -> None:
+    """Let the container have so many bytes, with no swap besides. Raises PlatformError."""
+    with engine_errors(f"the memory of {container.name} cannot be limited"):
+        container.update(mem_limit=limit, memswap_limit=limit)
+
+
+def free_memory(container: Container) -> None:
+    """Let it have all of the host's memory, and as much swap: the engine takes no word for "no limit".
+
+    Raises PlatformError.
+    """
+    assert container.client is not None
+    with engine_errors(f"the memory of {container.name} cannot be given back"):
+        whole = int(container.client.info()["MemTotal"])
+        # Not -1 for the swap: the engine then leaves its limit, and the kernel refuses one of memory above it.
+        container.update(mem_limit=whole, memswap_limit=2 * whole)
+
+
+def limit_processors(container: Container, cores: float) -> int:
+    """Let the container have so many cores' time; the quota in microseconds a period. Raises PlatformError."""
+    quota = max(_LEAST_QUOTA, int(cores * PERIOD))
+    with engine_errors(f"the processor time of {container.name} cannot be limited"):
+        container.update(cpu_period=PERIOD, cpu_quota=quota)
+    return quota
+
+
+def free_processors(container: Container) -> None:
+    """Let it have all processor time that there is. Raises PlatformError."""
+    with engine_errors(f"the processor time of {container.name} cannot be given back"):
+        container.update(cpu_quota=-1)
+
+
+def _counted(hand: HandClient, files: tuple[str, ...], key: str) -> int:
+    lines = [line.split() for line in _read(hand, files).splitlines()]
+    for line in lines:
+        if len(line) == 2 and line[0] == key:
+            return int(line[1])
+    raise PlatformError(f"node {hand.node}: the kernel does not count {key} there")
+
+
+def _read(hand: HandClient, files: tuple[str, ...]) -> str:
+    for file in files:
+        with contextlib.suppress(PlatformError):
+            return hand.read(f"{CGROUPS}/{file}").decode("ascii")
+        if hand.lost is not None:
+            raise HandLost(f"node {hand.node}: its hand was lost: {hand.lost}")
+    raise PlatformError(f"node {hand.node}: none of {', '.join(files)} is below {CGROUPS}")
