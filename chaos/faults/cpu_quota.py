@@ -1,7 +1,8 @@
 """``cpu-quota``: a rank gets a share of the processor's time only.
 
-Its process is moved to a control group of the run's own, below the one that it was in; the kernel lets it wait for the
-rest of each tenth of a second in which it has used its share up.
+Its process is moved to a control group of the run's own; the kernel lets it wait for the rest of each tenth of a second
+in which it has used its share up. With version 2 of control groups it is missed, with the reason, where no group above
+the rank hands processor time on: nothing is written to a group that is not the run's own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.cgroup import cpu_hierarchy, group_of, throttle, throttled
+from chaos.platforms.cgroup import cpu_hierarchy, group_of, place_for, throttle, throttled
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.procfs import environment
 
@@ -39,16 +40,19 @@ class CpuQuota(Condition):
         hierarchy = cpu_hierarchy()
         if hierarchy is None:
             raise FaultMissed("no control group of this machine controls processor time")
-        return [
-            UndoStep(
-                f"{fault}-rank-{victim.rank}",
-                fault,
-                LEAVE_GROUP,
-                {"group": str(group_of(victim.identity.pid, hierarchy) / self._group(victim))},
-                f"take rank {victim.rank} out of the control group with its quota, and remove that",
-            )
-            for victim in victims
-        ]
+        steps = []
+        for victim in victims:
+            pid = victim.identity.pid
+            try:
+                arguments = {
+                    "group": str(place_for(pid, hierarchy) / self._group(victim)),
+                    "back": str(group_of(pid, hierarchy)),
+                }
+            except OSError as error:
+                raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
+            note = f"take rank {victim.rank} out of the control group with its quota, and remove that"
+            steps.append(UndoStep(f"{fault}-rank-{victim.rank}", fault, LEAVE_GROUP, arguments, note))
+        return steps
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the group and move the process into it."""

@@ -34,12 +34,18 @@ def restore_limit(step: UndoStep, context: UndoContext) -> str:
 
 
 def leave_group(step: UndoStep, context: UndoContext) -> str:
-    """Move processes out of a control group of this run and remove it. Arguments: group, its directory."""
+    """Move processes out of a control group of this run and remove it. Arguments: group, and back, where they were."""
     group, hierarchy = Path(str(step.arguments.get("group", ""))), cpu_hierarchy()
-    if hierarchy is None or hierarchy.mount not in group.parents or ".." in group.parts:
+    back = Path(str(step.arguments.get("back", "")))
+    if hierarchy is None or hierarchy.mount not in group.parents or ".." in (*group.parts, *back.parts):
         raise CannotUndo(f"step {step.id} does not name a control group: {step.arguments}")
+    if not back.is_relative_to(hierarchy.mount):
+        raise CannotUndo(f"step {step.id} does not say which group its processes came from: {step.arguments}")
     if not group.name.startswith(f"chaos-{context.token}-"):
         raise CannotUndo(f"{group} is no control group of this run; it was left alone")
     if not group.is_dir():
         return f"there is no {group}"
-    return f"removed {group}, {dissolve(group)} processes moved back"
+    try:
+        return f"removed {group}, {dissolve(group, back)} processes moved back"
+    except OSError as error:
+        raise CannotUndo(f"{group} may still hold processes of the run: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from chaos.platforms.cgroup import cpu_hierarchy
+from chaos.platforms.cgroup import cpu_hierarchy, place_for
 from chaos.platforms.memory_group import NoMemoryGroup, memory_groups
 from chaos.run.machine.base import Machine, Probe
 
@@ -16,7 +16,11 @@ def cgroup(_: Machine) -> Probe:
         return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
     if not os.access(found.mount, os.W_OK):
         return Probe("cgroup-cpu", False, f"{found.mount} cannot be written", "a quota of processor time needs root")
-    return Probe("cgroup-cpu", True, f"version {found.version} at {found.mount}")
+    try:
+        place = place_for(os.getpid(), found)
+    except OSError as error:
+        return Probe("cgroup-cpu", False, str(error), "run it in a group whose parent hands the controller cpu on")
+    return Probe("cgroup-cpu", True, f"version {found.version} in {place}")
 
 
 def memory_group(_: Machine) -> Probe:
