@@ -88,15 +88,26 @@ def _network_rate(parameters: Told, told: Told) -> str | None:
     return _some("bytes")(parameters, told)
 
 
-def _all_lost(parameters: Told, told: Told) -> str | None:
+def _all_ways_lost(parameters: Told, told: Told) -> str | None:
     lost, ways = told.get("lost"), _number(told, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
         return f"packets are lost on ways {lost}, of {told.get('ways')}"
+    return None
+
+
+def _all_lost(parameters: Told, told: Told) -> str | None:
+    if (doubt := _all_ways_lost(parameters, told)) is not None:
+        return doubt
     echoes = told.get("echoes")
     if not isinstance(echoes, Mapping) or not _number(echoes, "sent") or _number(echoes, "answered") != 0:
         return f"of echoes sent through it came back {echoes}"
     return _some("connections")(parameters, told)
+
+
+def _has_limit(parameters: Told, told: Told) -> str | None:
+    del parameters
+    return None if _number(told, "limit") is not None else f"limit is {told.get('limit')}"
 
 
 SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
@@ -113,6 +124,18 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "storage-stall": (_is_true("frozen"), "the kernel's word that the file system is frozen"),
 }
 """By kind: what the evidence must show, and what it is in words."""
+
+_STILL: Mapping[str, Callable[[Told, Told], str | None]] = {"partition": _all_ways_lost, "fd-limit": _has_limit}
+"""Of kinds that are looked at in another way just before they are ended: what must show then."""
+
+_AS_BEFORE: Mapping[str, tuple[str, ...]] = {
+    "cpu-quota": ("group",),
+    "fd-limit": ("limit",),
+    "network-rate": ("kbit",),
+    "slow-storage": ("mount",),
+    "storage-stall": ("mount",),
+}
+"""What must be the same as when it landed."""
 
 
 def condition_doubts(
@@ -133,3 +156,22 @@ def condition_doubts(
     elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
         seen = f"it was to last {seconds:g} s, and ended with the launch after {lasted:.3f} s"
         yield seen, (landing.source, endings[0].source)
+    elif (vanished := _vanished(fault, evidence, endings[0])) is not None:
+        seen = f"nothing shows that rank {evidence.get('rank')} was under it up to its end: {vanished}"
+        yield seen, (landing.source, endings[0].source)
+
+
+def _vanished(fault: PlannedFault, landed: Told, ending: Event) -> str | None:
+    """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
+    listed = ending.data.get("evidence")
+    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    own = next((one for one in told if one.get("rank") == landed.get("rank")), None)
+    if own is None:
+        return "it was not looked at then"
+    if own.get("pid") != landed.get("pid"):
+        return f"process {own.get('pid')} was looked at, and it landed on process {landed.get('pid')}"
+    judge = _STILL.get(fault.kind, SHOWN[fault.kind][0])
+    if (doubt := judge(fault.parameters, own)) is not None:
+        return doubt
+    other = next((key for key in _AS_BEFORE.get(fault.kind, ()) if own.get(key) != landed.get(key)), None)
+    return None if other is None else f"its {other} is {own.get(other)}, and was {landed.get(other)}"

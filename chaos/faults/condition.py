@@ -1,13 +1,14 @@
 """What kinds have in common that lay a condition on ranks: it lasts for some time, and the job goes on under it.
 
 The job must train as if nothing had happened, only slower. With ``seconds`` the condition ends while the job trains,
-and the kernel must show that it has; without, it stays until the launch has ended.
+and the kernel must show that it held until then and that it has ended; without, it stays until the launch has ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from chaos.faults.kind import Victim
 from chaos.plan.parameters import Parameter
@@ -29,6 +30,14 @@ class Condition:
     signal = None
     seen_at_once = True
     ends_by_undo = True
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """Proof that it holds, by the kernel."""
+        raise NotImplementedError
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same proof, asked for just before the end."""
+        return self.evidence(job, victim)
 
     def lasts(self, victim: Victim) -> float:
         """As long as ``seconds`` says, or until the launch has ended."""

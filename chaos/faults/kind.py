@@ -138,6 +138,14 @@ class Lasting(Protocol):
         """Whether it has ended for this rank."""
 
 
+@runtime_checkable
+class StillShown(Protocol):
+    """A lasting kind of fault that is looked at again just before it is ended: it may have vanished by itself."""
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """Proof that it holds at this moment, None where there is none. Raises FaultMissed like ``evidence``."""
+
+
 AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
 
 

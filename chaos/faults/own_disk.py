@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.storage import top_mount, unmount_step
+from chaos.faults.storage import directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.commands import CommandError, SystemCommands
 from chaos.platforms.disk_image import make_image, mount_image
+from chaos.platforms.loop import is_backed_by
 from chaos.platforms.mounts import Mount, mounts_at
 
 BYTES = 16 << 30
@@ -35,7 +36,7 @@ class OnOwnDisk:
     def prepare(self, storage: Path) -> None:
         """Give the job a disk of its own to save on."""
         storage.mkdir(parents=True, exist_ok=True)
-        if any(is_own(mount) for mount in mounts_at(storage)):  # another fault has prepared it
+        if any(is_own(mount, storage) for mount in mounts_at(storage)):  # another fault has prepared it
             return
         try:
             make_image(image_of(storage), BYTES, SystemCommands())
@@ -44,14 +45,14 @@ class OnOwnDisk:
         mount_image(image_of(storage), storage)
 
 
-def is_own(mount: Mount) -> bool:
-    """Whether a mount is of such a disk."""
-    return mount.type == "ext4" and mount.source.startswith("/dev/loop")
+def is_own(mount: Mount, storage: Path) -> bool:
+    """Whether a mount is of that very disk: the kernel says that its loop device reads and writes that file."""
+    return mount.type == "ext4" and is_backed_by(Path(mount.source), image_of(storage))
 
 
 def own_mount(job: Job, victim: Victim) -> Mount:
     """The disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
     mount = top_mount(job, victim)
-    if mount is None or not is_own(mount):
+    if mount is None or not is_own(mount, directory_of(victim)):
         raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not a disk of its own")
     return mount

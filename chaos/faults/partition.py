@@ -55,23 +55,32 @@ class Partition(OnNetwork):
         """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
-        ways = list(self._ways(job, victim))
         here, there = sides(job, victim)
         namespaces = [namespace_of(job, node) for node in here]
         addresses = {address_of(node) for node in there}
         cut = sum(connections(one, addresses) for one in namespaces)
         if not cut:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
-        shown: dict[str, Any] = {"signal": None, "ways": len(ways), "connections": cut}
+        shown: dict[str, Any] = {"signal": None, "connections": cut}
         try:
-            router = router_of(job)
-            own = router.cuts(victim.fault)
-            shown["lost"] = [list(way) for way in ways if way in own and router.is_cut(*way)]
+            shown |= self._cut(job, victim)
             echoes = [ask(one, addresses, count=_ECHOES, wait=_ECHO_SECONDS) for one in namespaces]
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         shown["echoes"] = {"sent": sum(one.sent for one in echoes), "answered": sum(one.answered for one in echoes)}
-        return shown if len(shown["lost"]) == len(ways) and shown["echoes"]["answered"] == 0 else None
+        return shown if len(shown["lost"]) == shown["ways"] and shown["echoes"]["answered"] == 0 else None
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any]:
+        """What the router does with a packet each way. Which connections there are by then is the job's affair."""
+        try:
+            return self._cut(job, victim)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+
+    def _cut(self, job: Job, victim: Victim) -> dict[str, Any]:
+        ways, router = list(self._ways(job, victim)), router_of(job)
+        own = router.cuts(victim.fault)
+        return {"lost": [list(way) for way in ways if way in own and router.is_cut(*way)], "ways": len(ways)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left; another one may cut the same ways for longer."""

@@ -12,12 +12,13 @@ from typing import Any
 
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.own_disk import OnOwnDisk, own_mount
+from chaos.faults.own_disk import OnOwnDisk, is_own, own_mount
 from chaos.faults.storage import directory_of
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.disk_image import freeze, is_frozen
+from chaos.platforms.disk_image import freeze, is_frozen, thaw
+from chaos.platforms.mounts import mounts_at
 
 THAW = "thaw-storage"
 """The undo action (chaos.run.undo_storage)."""
@@ -50,9 +51,16 @@ class StorageStall(OnOwnDisk, Condition):
         return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel says that it is not frozen."""
+        """Whether the kernel has nobody left to let go on.
+
+        Its thaw step is closed by then, so it is thawed again: to ask by freezing it, as :meth:`evidence` does, would
+        leave it frozen if the harness were killed just then.
+        """
         del job
-        return not is_frozen(directory_of(victim))
+        directory = directory_of(victim)
+        if not any(is_own(mount, directory) for mount in mounts_at(directory)):
+            return True  # the file system of the machine is nobody's to thaw
+        return not thaw(directory)
 
 
 KIND = StorageStall()

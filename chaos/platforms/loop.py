@@ -12,6 +12,9 @@ CONTROL = Path("/dev/loop-control")
 
 _GET_FREE = 0x4C82
 _CONFIGURE = 0x4C0A
+_GET_STATUS = 0x4C05
+_STATUS_SIZE = 232
+"""Of ``struct loop_info64`` (linux/loop.h), which begins with device and inode of the file behind the device."""
 _AUTOCLEAR = 4
 _FLAGS_AT = 8 + 5 * 8 + 3 * 4
 _CONFIG_SIZE = 304
@@ -36,6 +39,22 @@ def attach(image: Path) -> tuple[Path, int]:
     finally:
         os.close(backing)
     raise OSError(errno.EBUSY, f"no loop device was free in {_TRIES} tries")
+
+
+def is_backed_by(device: Path, image: Path) -> bool:
+    """Whether the device reads and writes that very file, by the kernel. No where either cannot be looked at."""
+    try:
+        wanted = image.lstat()
+        descriptor = os.open(device, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        status = fcntl.ioctl(descriptor, _GET_STATUS, bytes(_STATUS_SIZE))
+    except OSError:  # another disk, or a loop device without a file
+        return False
+    finally:
+        os.close(descriptor)
+    return struct.unpack_from("=QQ", status) == (wanted.st_dev, wanted.st_ino)
 
 
 def _free() -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from chaos.faults.kind import FaultMissed, Lasting, Victim
+from chaos.faults.kind import FaultMissed, Lasting, StillShown, Victim
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.model import PlannedFault
@@ -71,7 +72,7 @@ class LastingFaults:
         for one in list(self._under):
             over = self._clock.mono() >= one.until
             if not one.asked and over and self._may_end(one, job):
-                self._ask(one)
+                self._ask(one, self._still(one, job))
             if one.asked and self._has_ended(one, job):
                 self._under.remove(one)
                 how = f"ended after {(self._clock.mono() - one.began) / 1e9:.3f} s"
@@ -88,10 +89,23 @@ class LastingFaults:
                 self._ask(one)
         self._under = []
 
-    def _ask(self, one: _Under) -> None:
+    def _ask(self, one: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
         one.asked = True
-        self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id)
+        shown: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
+        self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id, **shown)
         self._end(one)
+
+    def _still(self, one: _Under, job: Job) -> list[dict[str, Any]] | None:
+        """What shows of each rank, just before the end, that the condition holds. None of kinds that lay none."""
+        if not isinstance(one.kind, StillShown):
+            return None
+        evidence = []
+        for victim in one.victims:
+            shown = None
+            with self._noting(one):
+                shown = one.kind.still(job, victim)
+            evidence.append({"rank": victim.rank, "pid": victim.identity.pid, **(shown or {})})
+        return evidence
 
     def _end(self, one: _Under) -> None:
         if _by_undo(one.kind):

@@ -81,7 +81,7 @@ def take_away(path: Path) -> str:
 
 
 def _take_disk_away(path: Path, image: Path, kept: Path) -> str:
-    while own := [mount for mount in mounts_at(path) if is_own(mount)]:
+    while own := [mount for mount in mounts_at(path) if is_own(mount, path)]:
         thaw(path)
         with contextlib.suppress(OSError):  # a broken one has written out before it broke
             # A mount that others have copied into a namespace of theirs goes on after this one: the file alone would

@@ -70,6 +70,7 @@ def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
     landed: Record = {"fault": "first", "kind": kind, "ranks": [0], "evidence": [evidence], **PLACE}
     run.add("harness", record(10.203, "fault.landed", attempt="train", **landed))
     if "seconds" in fault.parameters:
-        run.add("harness", record(11.21, "fault.ending", attempt="train", fault="first"))
+        still = [{"rank": 0, "pid": HIT["pid"], **EVIDENCE[kind]}]
+        run.add("harness", record(11.21, "fault.ending", attempt="train", fault="first", evidence=still))
     run.add("harness", record(12.1, "fault.healed", fault="first", how="put back"))
     return run

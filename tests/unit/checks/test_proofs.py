@@ -68,7 +68,49 @@ def ended_early(run: GoodRun) -> None:
     run.one("fault.ending", fault="first")["mono"] -= 500_000_000
 
 
-@pytest.mark.parametrize("kind", [kind for kind, given in PARAMETERS.items() if "seconds" in given])
+LASTING = [kind for kind, given in PARAMETERS.items() if "seconds" in given]
+
+
+@pytest.mark.parametrize("kind", LASTING)
+def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run: GoodRun, judged: Judge) -> None:
+    (still,) = with_fault(run, kind).one("fault.ending", fault="first")["evidence"]
+    still_there = dict(still)
+    still.clear()
+    still.update({"rank": 0, "pid": HIT["pid"]})  # what is recorded where nothing shows any more
+    assert said(judged(run), "injection", "unknown", "nothing shows that rank 0 was under it up to its end: ")
+    still.update(still_there | {"pid": 1})
+    assert said(judged(run), "injection", "unknown", "process 1 was looked at, and it landed on process")
+    del run.one("fault.ending", fault="first")["evidence"]
+    assert said(judged(run), "injection", "unknown", "it was not looked at then")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "reason"),
+    [
+        ("fd-limit", {"limit": 1024}, "its limit is 1024, and was 44"),
+        ("cpu-quota", {"group": "another"}, "its group is another, and was chaos-x-first-0"),
+        ("slow-storage", {"opened_after": 0.001}, "opened_after is 0.001, and delay 0.3 s"),
+        ("partition", {"lost": []}, "packets are lost on ways [], of 2"),
+        ("freeze", {"state": "alive"}, "its state is alive"),
+        ("memory-load", {"resident": 1}, "resident is 1, and megabytes 64 MiB"),
+    ],
+)
+def test_a_condition_is_shown_at_its_end_as_at_its_landing(
+    kind: str, changed: dict[str, Any], reason: str, run: GoodRun, judged: Judge
+) -> None:
+    with_fault(run, kind).one("fault.ending", fault="first")["evidence"][0].update(changed)
+    assert said(judged(run), "injection", "unknown", reason)
+
+
+@pytest.mark.parametrize(("kind", "changed"), [("fd-limit", {"left": 900}), ("partition", {"connections": 0})])
+def test_what_the_job_does_meanwhile_takes_no_condition_away(
+    kind: str, changed: dict[str, Any], run: GoodRun, judged: Judge
+) -> None:
+    with_fault(run, kind).one("fault.ending", fault="first")["evidence"][0].update(changed)
+    assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
+
+
+@pytest.mark.parametrize("kind", LASTING)
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [

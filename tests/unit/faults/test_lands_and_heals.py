@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from chaos.faults import own_disk
 from chaos.faults.beside import DIRECTORY
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Preparing, Victim
 from chaos.faults.storage import refusal, refusal_of_name
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
-from chaos.platforms.disk_image import thaw
+from chaos.platforms.commands import SystemCommands
+from chaos.platforms.disk_image import make_image, mount_image, thaw
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, mounts_in, unmount
@@ -103,6 +105,46 @@ def nothing_is_left(run: RunDirectory) -> None:
     # Groups of others come and go while this looks: a walk passes over what has gone, a glob fails at it.
     groups = [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names]
     assert [name for name in groups if name.startswith(f"chaos-{run.token}-")] == []
+
+
+def test_a_disk_is_the_jobs_own_by_the_file_behind_it_alone(storage: Path, tmp_path: Path) -> None:
+    kind_of("storage-stall")
+    other = tmp_path / "other"
+    other.mkdir()
+    make_image(tmp_path / "image", 64 << 20, SystemCommands())
+    try:
+        own_disk.OnOwnDisk().prepare(storage)
+        mount_image(tmp_path / "image", other)
+        (own,), (foreign,) = mounts_at(storage), mounts_at(other)
+        assert own_disk.is_own(own, storage)
+        assert not own_disk.is_own(own, other)
+        assert not own_disk.is_own(foreign, other)
+        assert not own_disk.is_own(foreign, storage)
+    finally:
+        for point in (storage, other):
+            for _ in mounts_at(point):
+                unmount(point)
+
+
+def test_to_look_whether_a_stall_has_ended_freezes_nothing(
+    run: RunDirectory, job: LocalJob, storage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thaw step is closed by then: nobody would thaw what is left frozen when the harness is killed."""
+    kind = kind_of("storage-stall")
+    assert isinstance(kind, Lasting)
+    (run.path / "history").mkdir(exist_ok=True)
+    victim = victim_of("storage-stall", run, job, storage)
+    lay(kind, run, job, victim)
+    thaw(storage)
+
+    def frozen(*_: object) -> bool:
+        raise AssertionError("frozen to look at it")
+
+    monkeypatch.setattr("chaos.faults.storage_stall.freeze", frozen)
+    monkeypatch.setattr("chaos.platforms.disk_image.freeze", frozen)
+    assert kind.ended(job, victim)
+    unmount(storage)
+    assert kind.ended(job, victim)
 
 
 def test_what_was_saved_is_kept_though_somebody_else_still_has_the_disk_mounted(

@@ -214,3 +214,39 @@ def test_one_that_has_not_landed_is_ended_by_its_undo_steps_at_once(
     under_way(Never([FakeConnection(), FakeConnection()]), ledger, history, clock, tmp_path, undo)
     assert undone == ["halt-end"]
     assert names(tmp_path)[-1] == "fault.missed"
+
+
+class Shown(Halt):
+    """A condition: what shows of it is asked for again just before it is ended."""
+
+    gone: tuple[int, ...] = ()
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        self.said.append(f"still {victim.rank}")
+        if victim.rank in self.gone:
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        return {"halted": True}
+
+
+def test_a_condition_is_looked_at_again_just_before_it_is_ended(start: Under, clock: Clock, tmp_path: Path) -> None:
+    kind = Shown([FakeConnection(), FakeConnection()])
+    kind.gone = (1,)
+    injection = start(kind)
+    injection.inject_due(FakeJob(), RANKS)
+    assert "still 0" not in kind.said
+    clock.sleep(2.1)
+    for _ in range(3):
+        injection.inject_due(FakeJob(), RANKS)
+    assert kind.said[4:] == ["still 0", "still 1", "end 0", "end 1"]
+    (ending,) = read_history(tmp_path / "history").select("fault.ending")
+    assert ending.data["evidence"] == [
+        {"rank": 0, "pid": RANKS[0].pid, "halted": True},
+        {"rank": 1, "pid": RANKS[1].pid},
+    ]
+
+
+def test_at_the_end_of_the_launch_nothing_is_left_to_look_at(start: Under, tmp_path: Path) -> None:
+    injection = start(Shown([FakeConnection(), FakeConnection()]))
+    injection.lasting.end_all()
+    (ending,) = read_history(tmp_path / "history").select("fault.ending")
+    assert "evidence" not in ending.data
