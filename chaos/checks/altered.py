@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN, digests, places
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.checks.twin import at_baseline, differing, loss_of
@@ -51,10 +52,10 @@ def altered_doubts(
     if point not in wanted.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank} changed it at {where}: the fault that was planned was not made", (own.source,)
-    if own.surely_before(injection):
-        yield f"rank {rank} changed it before it was told to", (own.source, injection.source)
-    if landing.surely_before(own):
-        yield f"the landing is recorded before rank {rank} changed it", (landing.source, own.source)
+    if (told := out_of_order(injection, own)) is not None:
+        yield f"rank {rank} changed it before it was told to{told}", (own.source, injection.source)
+    if (told := out_of_order(own, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} changed it{told}", (landing.source, own.source)
     step = own.data.get("step")
     if not isinstance(step, int):
         return

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from chaos.checks.facts import exit_status, signal_name, signal_number
 from chaos.checks.in_cluster import TAKE_PODS
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
@@ -66,8 +67,8 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         how = f"killed by {wanted}" if wanted.signal == _SIGNALS["kill"] else f"ended with {wanted}"
         seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
         yield seen, (exits[0].source,)
-    if exits[0].surely_before(injection):
-        yield f"rank {rank} had ended before the injection", (exits[0].source, injection.source)
+    if (told := out_of_order(injection, exits[0])) is not None:
+        yield f"rank {rank} had ended before the injection{told}", (exits[0].source, injection.source)
 
 
 def acting_doubts(
@@ -105,7 +106,7 @@ def own_act_doubts(
     if wanted.barriers and point not in wanted.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank} did it at {where}: the fault that was planned was not made", (act.source,)
-    if act.surely_before(injection):
-        yield f"rank {rank} did it before it was told to", (act.source, injection.source)
-    if landing.surely_before(act):
-        yield f"the landing is recorded before rank {rank} did it", (landing.source, act.source)
+    if (told := out_of_order(injection, act)) is not None:
+        yield f"rank {rank} did it before it was told to{told}", (act.source, injection.source)
+    if (told := out_of_order(act, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} did it{told}", (landing.source, act.source)

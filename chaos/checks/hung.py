@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from chaos.checks.deaths import ACTING, own_act_doubts
 from chaos.checks.facts import exit_status
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import Demands
 from chaos.history.event import Event
@@ -63,5 +64,5 @@ def hung_doubts(
     if said:
         yield f"rank {rank} went on meanwhile: {said[0].event} (and {len(said) - 1} more)", (said[0].source, act.source)
     for one in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=pid):
-        if one.surely_before(landing):
-            yield f"rank {rank} {exit_status(one)}, so it did not hang", (one.source, landing.source)
+        if (order := out_of_order(landing, one)) is not None:
+            yield f"rank {rank} {exit_status(one)}, so it did not hang{order}", (one.source, landing.source)

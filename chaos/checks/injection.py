@@ -26,6 +26,7 @@ from chaos.checks.facts import (
 )
 from chaos.checks.finding import Finding
 from chaos.checks.hung import hung_doubts
+from chaos.checks.in_order import TELLS_NS, out_of_order
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
@@ -163,8 +164,8 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     injection = injections[0]
     if injection.pid != pid:
         case.unproven(f"process {injection.pid} was hit, but the evidence is of process {pid}", injection.source)
-    if landing.surely_before(injection):
-        case.unproven("the landing is recorded before the injection", landing.source, injection.source)
+    if (told := out_of_order(injection, landing)) is not None:
+        case.unproven(f"the landing is recorded before the injection{told}", landing.source, injection.source)
     _judge_identity(case, injection)
     signal = _expected_signal(case.fault, injection)
     seen = signal_number(evidence.get("signal"))
@@ -267,8 +268,8 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
     if own_place != held:
         seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing of its place'}"
         case.unproven(f"{seen}; the evidence says {place_text(held)}", reached.source, landing.source)
-    if injection.surely_before(reached):
-        case.unproven(f"rank {rank} was hit before it reached the barrier", injection.source, reached.source)
+    if (late := out_of_order(reached, injection)) is not None:
+        case.unproven(f"rank {rank} was hit before it reached the barrier{late}", injection.source, reached.source)
     if dead:
         _judge_silence(case, reached)
         _judge_progress(case, reached, held)
@@ -319,16 +320,16 @@ def _judge_trigger(case: _Case, injections: list[Event]) -> None:
         return
     act = min(injections, key=lambda one: one.mono)
     for seconds in wanted.elapsed:
-        # The harness counts from when it knew of them all: an error of their clocks is in its favour.
+        # The harness counts from when it knew of them all: what a message takes is in its favour.
         begun = [events[0] for events in by_rank(case.history, "step.begin", act.attempt or "").values()]
-        firsts = [one.mono - one.error for one in begun]
+        firsts = [one.mono - min(one.error, TELLS_NS) for one in begun]
         if len(firsts) < case.plan.ranks:
             case.unproven("the start of elapsed time is not known: not every rank has a first step", act.source)
         elif act.mono - max(firsts) < seconds * 1e9:
             case.unproven(f"injected {(act.mono - max(firsts)) / 1e9:.3f} s after the first step", act.source)
     for other in wanted.after:
         before = case.history.select("fault.landed", fault=other)
-        if not before or act.surely_before(before[0]):
+        if not before or out_of_order(before[0], act) is not None:
             case.unproven(f"injected before fault {other} had landed", act.source)
     for other in wanted.healed:
         over = case.history.select("fault.healed", fault=other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from chaos.checks.facts import exit_status
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -48,8 +49,8 @@ def device_doubts(
         for one in own:
             if one.data.get("signal") is None and one.data.get("code") in (0, None):
                 yield f"rank {rank} {exit_status(one)}, as if its chip had not been reset", (one.source,)
-            elif one.surely_before(injection):
-                yield f"rank {rank} had ended before the reset", (one.source, injection.source)
+            elif (told := out_of_order(injection, one)) is not None:
+                yield f"rank {rank} had ended before the reset{told}", (one.source, injection.source)
     else:
         boot = evidence.get("boot")
         known = isinstance(boot, dict) and boot.get("before") and boot.get("after")

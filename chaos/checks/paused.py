@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chaos.checks.facts import TRAIN
+from chaos.checks.in_order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -74,7 +75,7 @@ def paused_doubts(
         yield f"rank {rank} was paused after step {first.step}; the evidence says {told}", (first.enter.source,)
     if first.enter.pid != injection.pid:
         yield f"process {first.enter.pid} was paused, not process {injection.pid}", (first.enter.source,)
-    if landing.surely_before(first.noticed):
-        yield f"the landing is recorded before rank {rank} was paused", (landing.source, first.noticed.source)
-    if first.exit is not None and first.exit.surely_before(landing):
-        yield f"rank {rank} went on before the landing", (landing.source, first.exit.source)
+    if (order := out_of_order(first.noticed, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} was paused{order}", (landing.source, first.noticed.source)
+    if first.exit is not None and (order := out_of_order(landing, first.exit)) is not None:
+        yield f"rank {rank} went on before the landing{order}", (landing.source, first.exit.source)

@@ -11,6 +11,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
 from chaos.checks.measured import Phase, Recovery
+from chaos.checks.moment import Moment, earliest, latest
 from chaos.checks.on_node import ENDS_LATER, SILENCED, ended_at
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
@@ -34,24 +35,6 @@ class MarkerError(Exception):
     """The end of a phase cannot be told. The text says what is missing."""
 
 
-@dataclass(frozen=True)
-class _Moment:
-    """A moment, and how wrong its time may be against those of another host's clock, as in an event."""
-
-    mono: int
-    where: str
-    clock: str = ""
-    error: int = 0
-
-    @classmethod
-    def of(cls, event: Event) -> _Moment:
-        return cls(event.mono, event.source, event.clock, event.error)
-
-    def may_be_off(self, other: _Moment) -> int:
-        """Nanoseconds by which the time between both may be wrong."""
-        return 0 if self.clock == other.clock else self.error + other.error
-
-
 @dataclass
 class _Run:
     plan: Plan
@@ -69,11 +52,11 @@ class _Run:
             raise MarkerError(str(self._clock))
         return self._clock
 
-    def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> _Moment:
+    def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> Moment:
         """The first log line of a kind that is not from before ``after``."""
         clock = self.clock()
         try:
-            times = [_Moment.of(clock.placed(one)) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
+            times = [Moment.of(clock.placed(one)) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
         except ClockError as error:
             raise MarkerError(str(error)) from error
         later = [moment for moment in times if moment.mono >= after - SLACK_NS - moment.error]
@@ -81,7 +64,7 @@ class _Run:
             raise MarkerError(f"{what} is logged before the fault: {times[0].where}")
         if not later:
             raise MarkerError(f"{what} is not in the SDK's logs")
-        return min(later, key=lambda one: (one.mono, one.where))
+        return earliest(sorted(later, key=lambda one: one.where))
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
@@ -118,15 +101,15 @@ def _begin(history: History, span: Span) -> int:
     return min(acts, default=span.begin)
 
 
-def _hit(history: History, act: Event) -> _Moment:
+def _hit(history: History, act: Event) -> Moment:
     """When the act hit its ranks: at once, but for one that gives them a grace time."""
     if act.data.get("kind") not in ENDS_LATER:
-        return _Moment.of(act)
+        return Moment.of(act)
     landings = history.select("fault.landed", fault=act.data.get("fault"))
     end = ended_at(landings[0]) if landings else None
     if end is None or not act.mono <= end <= landings[0].mono:
         raise NotTold(f"nothing tells when the node ended that fault {act.data.get('fault')} has stopped")
-    return _Moment(end, landings[0].source)
+    return Moment(end, landings[0].source)
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
@@ -147,13 +130,13 @@ def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
     return tuple(Phase(name, None, reason) for name in phase_names(plan))
 
 
-def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
+def _ends(run: _Run, begin: Moment) -> Iterator[tuple[str, Moment | str]]:
     """The end of each phase, or why it is not known."""
     if run.plan.mechanism == RSC:
         for name, end in restart_ends(run.plan, run.history, begin.mono):
-            yield name, end if isinstance(end, str) else _Moment.of(end)
+            yield name, end
         return
-    markers: dict[str, Callable[[_Run, int], _Moment]] = {
+    markers: dict[str, Callable[[_Run, int], Moment]] = {
         "detection": _noticed,
         "stop": _save_began,
         "save": _renamed,
@@ -166,7 +149,7 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
     }
     if run.plan.mechanism == TRE:
         for name, end in phase_ends(run.plan, run.history, begin.mono):
-            yield name, end if isinstance(end, str) else _Moment.of(end)
+            yield name, end
         return
     if run.plan.mechanism == "TSP":
         markers |= {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
@@ -180,17 +163,17 @@ def _ends(run: _Run, begin: _Moment) -> Iterator[tuple[str, _Moment | str]]:
             yield name, str(error)
 
 
-def _assemble(mechanism: str | None, begin: _Moment, ends: list[tuple[str, _Moment | str]]) -> Recovery:
+def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment | str]]) -> Recovery:
     phases: list[Phase] = []
-    before: _Moment | str = begin
+    before: Moment | str = begin
     for name, end in ends:
-        if isinstance(end, _Moment) and isinstance(before, _Moment):
+        if isinstance(end, Moment) and isinstance(before, Moment):
             if end.mono < before.mono - SLACK_NS - end.may_be_off(before):
                 early = (before.mono - end.mono) / 1e9
                 end = f"its end ({end.where}) is {early:.3f} s before its beginning ({before.where})"
             elif end.mono < before.mono:
                 end = replace(end, mono=before.mono)
-        if isinstance(end, _Moment) and isinstance(before, _Moment):
+        if isinstance(end, Moment) and isinstance(before, Moment):
             where = (before.where, end.where)
             phases.append(Phase(name, end.mono - before.mono, "", where, end.may_be_off(before)))
         else:
@@ -202,39 +185,38 @@ def _assemble(mechanism: str | None, begin: _Moment, ends: list[tuple[str, _Mome
     return Recovery(mechanism, tuple(phases), before.mono - begin.mono, error=before.may_be_off(begin))
 
 
-def _first_of(events: list[Event], after: int, what: str) -> _Moment:
+def _first_of(events: list[Event], after: int, what: str) -> Moment:
     later = [one for one in events if one.mono >= after]
     if not later:
         raise MarkerError(f"{what} is not in the history")
-    return _Moment.of(later[0])
+    return earliest(map(Moment.of, later))
 
 
-def _last_of_ranks(run: _Run, events: list[Event], what: str, ranks: int) -> _Moment:
+def _last_of_ranks(run: _Run, events: list[Event], what: str, ranks: int) -> Moment:
     """The moment by which every rank has its first such event."""
     firsts: dict[int | None, Event] = {}
     for one in events:
         firsts.setdefault(one.rank, one)
     if len(firsts) < ranks:
         raise MarkerError(f"{what} is recorded for {len(firsts)} of {ranks} ranks")
-    last = max(firsts.values(), key=lambda one: one.mono)
-    return _Moment.of(last)
+    return latest(map(Moment.of, firsts.values()))
 
 
-def _noticed(run: _Run, after: int) -> _Moment:
+def _noticed(run: _Run, after: int) -> Moment:
     def abnormal(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == "ABNORMAL"
 
     return run.logged(abnormal, "the controller's change to ABNORMAL", after)
 
 
-def _state(run: _Run, state: str, after: int) -> _Moment:
+def _state(run: _Run, state: str, after: int) -> Moment:
     def reached(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == state
 
     return run.logged(reached, f"the controller's change to {state}", after)
 
 
-def _cleaned(run: _Run, after: int) -> _Moment:
+def _cleaned(run: _Run, after: int) -> Moment:
     """All ranks are stopped and clean: the controller goes on to the repair."""
     noticed = _noticed(run, after).mono
     try:
@@ -244,16 +226,16 @@ def _cleaned(run: _Run, after: int) -> _Moment:
         return run.logged(lambda event: event.kind == "ttp.env_cleared", end, noticed)
 
 
-def _repaired(run: _Run, after: int) -> _Moment:
+def _repaired(run: _Run, after: int) -> Moment:
     return _state(run, "NORMAL", _cleaned(run, after).mono)
 
 
-def _called(name: str, run: _Run, after: int) -> _Moment:
+def _called(name: str, run: _Run, after: int) -> Moment:
     calls = run.history.select("handler.enter", attempt=TRAIN, name=name)
     return _first_of(calls, after, f"a call of handler {name} after the fault")
 
 
-def _first_replayed(run: _Run, after: int) -> _Moment:
+def _first_replayed(run: _Run, after: int) -> Moment:
     """Every rank has ended a step that it began after the repair."""
     normal = _repaired(run, after)
     ends: list[Event] = []
@@ -263,7 +245,7 @@ def _first_replayed(run: _Run, after: int) -> _Moment:
         ends.extend([one for one in ended.get(rank, []) if again is not None and one.mono > again][:1])
     last = _last_of_ranks(run, ends, "the end of a step after the repair", run.plan.ranks)
     # A rank may have been told, and be quick, before the controller writes its own line.
-    return last if last.mono > normal.mono else _Moment(normal.mono, last.where)
+    return last if last.mono > normal.mono else replace(latest((last, normal)), where=last.where)
 
 
 def _stops(run: _Run, after: int) -> list[Halt]:
@@ -274,24 +256,23 @@ def _stops(run: _Run, after: int) -> list[Halt]:
     return [stops[0] for stops in own]
 
 
-def _paused(run: _Run, after: int) -> _Moment:
-    last = max((one.noticed for one in _stops(run, after)), key=lambda one: one.mono)
-    return _Moment.of(last)
+def _paused(run: _Run, after: int) -> Moment:
+    return latest(Moment.of(one.noticed) for one in _stops(run, after))
 
 
-def _told_to_go_on(run: _Run, after: int) -> _Moment:
+def _told_to_go_on(run: _Run, after: int) -> Moment:
     orders = run.history.select("fault.ending")
     return _first_of(orders, _paused(run, after).mono, "the order to go on")
 
 
-def _first_after_pause(run: _Run, after: int) -> _Moment:
+def _first_after_pause(run: _Run, after: int) -> Moment:
     order = _told_to_go_on(run, after).mono
     ended = by_rank(run.history, "step.end", TRAIN)
     ends = [one for own in ended.values() for one in [later for later in own if later.mono >= order][:1]]
     return _last_of_ranks(run, ends, "the end of a step after the pause", run.plan.ranks)
 
 
-def _save_began(run: _Run, after: int) -> _Moment:
+def _save_began(run: _Run, after: int) -> Moment:
     saves = run.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     saves += run.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if saves:
@@ -299,24 +280,24 @@ def _save_began(run: _Run, after: int) -> _Moment:
     return run.logged(lambda event: event.kind == "ttp.dump_begin", "the beginning of a save", after)
 
 
-def _renamed(run: _Run, after: int) -> _Moment:
+def _renamed(run: _Run, after: int) -> Moment:
     renames = run.history.select("handler.exit", attempt=TRAIN, name="rename")
     if renames:
         return _first_of(renames, after, "the end of the rename after the fault")
     return run.logged(lambda event: event.kind == "ttp.renamed", "the end of the rename", after)
 
 
-def _exited(run: _Run, after: int) -> _Moment:
+def _exited(run: _Run, after: int) -> Moment:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
     suspended = {rank for fault in run.plan.faults if fault.kind in SILENCED for rank in fault.ranks}
     exits = [one for one in run.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
     seen, wanted = {one.rank for one in exits}, set(range(run.plan.ranks)) - suspended
     if not exits or not wanted <= seen:
         raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
-    return _Moment.of(exits[-1])
+    return latest(map(Moment.of, exits))
 
 
-def _relaunched(run: _Run, after: int) -> _Moment:
+def _relaunched(run: _Run, after: int) -> Moment:
     """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
     starts = run.history.select("agent.start", attempt=RESUME)
     started = _last_of_ranks(run, starts, "the start in attempt resume", run.plan.ranks)
@@ -326,15 +307,15 @@ def _relaunched(run: _Run, after: int) -> _Moment:
     return _last_of_ranks(run, loads, "the beginning of the load", run.plan.ranks)
 
 
-def _loaded(run: _Run, after: int) -> _Moment:
+def _loaded(run: _Run, after: int) -> Moment:
     ends = run.history.select("load.end", attempt=RESUME)
     last: dict[int | None, Event] = {one.rank: one for one in ends}
     if len(last) < run.plan.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {run.plan.ranks} ranks")
-    return _Moment.of(ends[-1])
+    return latest(map(Moment.of, ends))
 
 
-def _first_begun(run: _Run, after: int) -> _Moment:
+def _first_begun(run: _Run, after: int) -> Moment:
     """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = run.history.select("step.begin", attempt=RESUME)
     begun = _last_of_ranks(run, begins, "the first step after the resume", run.plan.ranks)
@@ -345,16 +326,15 @@ def _first_begun(run: _Run, after: int) -> _Moment:
         for one in events
         if one.mono <= ends.get(rank, 0)
     ]
-    last = max(ready, key=lambda one: one.mono, default=None)
-    return begun if last is None or last.mono <= begun.mono else _Moment.of(last)
+    return latest((begun, *map(Moment.of, ready)))
 
 
-def _first_ended(run: _Run, after: int) -> _Moment:
+def _first_ended(run: _Run, after: int) -> Moment:
     ends = run.history.select("step.end", attempt=RESUME)
     return _last_of_ranks(run, ends, "the end of the first step after the resume", run.plan.ranks)
 
 
-def _caught_up(run: _Run, after: int) -> _Moment:
+def _caught_up(run: _Run, after: int) -> Moment:
     """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [max(own) for own in steps(run.history, "step.begin", TRAIN).values() if own]
     if not begun:
@@ -363,4 +343,4 @@ def _caught_up(run: _Run, after: int) -> _Moment:
     first = _first_ended(run, after)
     ends = [one for one in run.history.select("step.end", attempt=RESUME) if step_of(one) >= goal]
     reached = _last_of_ranks(run, ends, f"step {goal}, which the fault interrupted,", run.plan.ranks)
-    return reached if reached.mono > first.mono else first
+    return latest((first, reached))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.checks.facts import exit_status, places, signal_name, signal_number
+from chaos.checks.in_order import out_of_order
 from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -65,10 +66,10 @@ def raised_doubts(
         if asked is not None and raised.data.get(name) != asked:
             yield f"rank {rank} raised the {name} {raised.data.get(name)!r}, not {asked!r}", (raised.source,)
     yield from _not_lost(fault, raised)
-    if raised.surely_before(injection):
-        yield f"rank {rank} raised it before it was injected", (raised.source, injection.source)
-    if landing.surely_before(raised):
-        yield f"the landing is recorded before rank {rank} raised it", (landing.source, raised.source)
+    if (order := out_of_order(injection, raised)) is not None:
+        yield f"rank {rank} raised it before it was injected{order}", (raised.source, injection.source)
+    if (order := out_of_order(raised, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} raised it{order}", (landing.source, raised.source)
     yield from _not_alive(history, raised)
 
 
@@ -86,7 +87,7 @@ def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
     own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
     said_more = any(one.seq > raised.seq for one in own)
     for one in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
-        if one.surely_before(raised):
-            yield f"rank {raised.rank} had ended before it raised it", places([one, raised])
+        if (order := out_of_order(raised, one)) is not None:
+            yield f"rank {raised.rank} had ended before it raised it{order}", places([one, raised])
         elif signal_number(one.data.get("signal")) is not None and not said_more:
             yield f"rank {raised.rank} {exit_status(one)} at the moment of the error", places([one, raised])

@@ -16,6 +16,9 @@ from chaos.plan.model import Plan
 
 NAME = "history"
 
+MOST_WRONG_NS = 1_000_000_000
+"""Half of a round trip of two seconds, or the drift of half an hour: more is no measurement."""
+
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the files of the history, and of the baseline's, for damage and for missing writers."""
@@ -116,7 +119,22 @@ def _judge_boots(history: History, found: Collector) -> None:
     elif len(unmeasured) > 1:
         seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
         found.unknown(expected, seen, *(one.source for one in unmeasured.values()))
+    _judge_errors(history, found)
     found.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
+
+
+def _judge_errors(history: History, found: Collector) -> None:
+    """A clock that is hardly known covers any order: nothing can be told by its times."""
+    worst: dict[str, Event] = {}
+    for one in history.events:
+        if one.error > max(MOST_WRONG_NS, worst[one.clock].error if one.clock in worst else 0):
+            worst[one.clock] = one
+    expected = f"no time of another host may be wrong by more than {MOST_WRONG_NS / 1e9:g} s"
+    for clock, one in sorted(worst.items()):
+        host = clock.rpartition("/")[0]
+        found.unknown(expected, f"times of {host} may be wrong by {one.error / 1e9:.3f} s", one.source)
+    if any(not clock.same for clock in history.clocks.values()):
+        found.settle(expected, "none may", "history")
 
 
 def _clock_texts(history: History) -> list[str]:

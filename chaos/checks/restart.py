@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from chaos.checks.facts import TRAIN, processes, step_of
+from chaos.checks.moment import Moment, earliest, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -16,12 +17,13 @@ def started_again(history: History) -> bool:
     return bool(own) and all(len(pids) > 1 for pids in own.values())
 
 
-def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Event | str]]:
+def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Moment | str]]:
     """The end of each phase after the fault at ``begin``, or why it is not known."""
     hit = {one.rank for one in history.select("fault.injecting", attempt=TRAIN) if one.mono >= begin}
     ends = [one for one in history.select("child.exit", attempt=TRAIN) if one.mono >= begin]
     healthy = [one for one in ends if one.data.get("child_rank") not in hit]
-    yield "detection", healthy[0] if healthy else "no end of a rank that no fault hit is recorded"
+    first = earliest(map(Moment.of, healthy)) if healthy else "no end of a rank that no fault hit is recorded"
+    yield "detection", first
     yield "stop", _last_of_ranks(plan, ends, "the end", key="child_rank")
     for name, event, what in (
         ("relaunch", "agent.start", "the start of the new process"),
@@ -39,17 +41,17 @@ def _of_new(history: History, event: str, begin: int) -> list[Event]:
     return [one for one in history.select(event, attempt=TRAIN) if one.mono >= begin and one.pid in new]
 
 
-def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Event | str:
-    """The event by which every rank has its first such one."""
+def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Moment | str:
+    """The moment by which every rank has its first such one."""
     firsts: dict[object, Event] = {}
     for one in events:
         firsts.setdefault(one.data.get(key) if key else one.rank, one)
     if len(firsts) < plan.ranks:
         return f"{what} is recorded for {len(firsts)} of {plan.ranks} ranks"
-    return max(firsts.values(), key=lambda one: one.mono)
+    return latest(map(Moment.of, firsts.values()))
 
 
-def _caught_up(plan: Plan, history: History, begin: int) -> Event | str:
+def _caught_up(plan: Plan, history: History, begin: int) -> Moment | str:
     """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [step_of(one) for one in history.select("step.begin", attempt=TRAIN) if one.mono < begin]
     if not begun:

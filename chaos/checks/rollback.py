@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.checks.facts import TRAIN, by_rank, step_of
+from chaos.checks.moment import Moment, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 
-def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Event | str]]:
+def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Moment | str]]:
     """Each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
 
     ``after`` is the act of the fault, in nanoseconds of the monotonic clock.
@@ -44,8 +45,8 @@ def _first(events: list[Event], after: int) -> Event | None:
     return next((one for one in events if one.mono >= after), None)
 
 
-def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Event | str:
+def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Moment | str:
     found = {rank: one for rank, events in by_rank(history, name, TRAIN).items() if (one := find(rank, events))}
     if len(found) < plan.ranks:
         return f"{name} in the rollback is recorded for {len(found)} of {plan.ranks} ranks"
-    return max(found.values(), key=lambda one: one.mono)
+    return latest(map(Moment.of, found.values()))

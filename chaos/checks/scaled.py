@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.checks.facts import TRAIN, exit_status, places, signal_name, signal_number
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import Demands, barrier
 from chaos.history.event import Event
@@ -50,15 +51,18 @@ def scaled_doubts(
             yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (one.source,)
         if (point := barrier(one.data.get("step"), one.data.get("phase"))) not in wanted.barriers:
             yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (one.source,)
-        if one.surely_before(injection):
-            yield f"rank {rank} scaled them before it was told to", (one.source, injection.source)
+        if (told := out_of_order(injection, one)) is not None:
+            yield f"rank {rank} scaled them before it was told to{told}", (one.source, injection.source)
         yield from _norm_doubts(plan, history, fault, one)
-    if landing.surely_before(records[0]):
-        yield f"the landing is recorded before rank {rank} scaled them", (landing.source, records[0].source)
+    if (told := out_of_order(records[0], landing)) is not None:
+        yield f"the landing is recorded before rank {rank} scaled them{told}", (landing.source, records[0].source)
     for gone in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
         number = signal_number(gone.data.get("signal"))
-        if gone.surely_before(records[0]):
-            yield f"rank {rank} had {exit_status(gone)} before it scaled them ({signal_name(number)})", (gone.source,)
+        if (told := out_of_order(records[0], gone)) is not None:
+            yield (
+                f"rank {rank} had {exit_status(gone)} before it scaled them ({signal_name(number)}){told}",
+                (gone.source,),
+            )
 
 
 def _repeat(fault: PlannedFault) -> int:

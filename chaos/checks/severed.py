@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
@@ -37,10 +38,10 @@ def severed_doubts(
     if wanted.barriers and point not in wanted.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank}'s link went down at {where}: the fault that was planned was not made", (severed.source,)
-    if severed.surely_before(injection):
-        yield f"rank {rank}'s link was down before the injection", (severed.source, injection.source)
-    if landing.surely_before(severed):
-        yield f"the landing is recorded before rank {rank}'s link was down", (landing.source, severed.source)
+    if (told := out_of_order(injection, severed)) is not None:
+        yield f"rank {rank}'s link was down before the injection{told}", (severed.source, injection.source)
+    if (told := out_of_order(severed, landing)) is not None:
+        yield f"the landing is recorded before rank {rank}'s link was down{told}", (landing.source, severed.source)
     ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
     if any(one.mono > severed.mono for one in ended):
         yield f"rank {rank} ended a step behind its broken link", (severed.source,)

@@ -12,6 +12,7 @@ import pytest
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
+from chaos.checks.moment import Moment
 from chaos.checks.restart import phase_ends
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.processes import judge_processes
@@ -238,7 +239,7 @@ def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
 
 def test_the_phases_follow_one_another(tmp_path: Path) -> None:
     ends = dict(phase_ends(PLAN, good().history(), int(AT * 1e9)))
-    times = {name: end.mono / 1e9 - AT for name, end in ends.items() if isinstance(end, Event)}
+    times = {name: end.mono / 1e9 - AT for name, end in ends.items() if isinstance(end, Moment)}
     assert times == pytest.approx(
         {
             "detection": 0.5,

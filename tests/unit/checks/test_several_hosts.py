@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chaos.checks.moment import Moment, earliest, latest
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun, record, written
 from tests.unit.repaired_run import uce_run
@@ -167,3 +168,51 @@ def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_th
     judgement = judged(run)
     assert said(judgement, "hygiene", "unknown", "nobody can say how")
     assert not said(judgement, "hygiene", "fail", "rank 3")
+
+
+def test_a_large_error_covers_no_order_that_is_wrong(run: GoodRun, judged: Judge) -> None:
+    """The barrier seems to be 3 s behind the injection, and the clocks may be wrong by more: that proves nothing."""
+    on_hosts(run, replace(SECOND, error=900_000_000))
+    for one in run.events("clock"):
+        one["offset"] -= 500_000_000
+    (found,) = said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
+    assert "for all that the clocks of their hosts tell: they may be wrong by 900." in found.seen
+
+
+def test_an_order_that_is_beyond_a_large_error_is_told(run: GoodRun, judged: Judge) -> None:
+    """Ranks of which no order is asked may be on a clock that is known badly."""
+    on_hosts(run, Host("h2", (0, 1, 3), error=900_000_000))
+    assert not said(judged(run), "injection", "unknown", "")
+
+
+def test_a_clock_that_is_hardly_known_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
+    on_hosts(run, replace(SECOND, error=1_100_000_000))
+    (found,) = said(judged(run), "history", "unknown", "no time of another host may be wrong by more than 1 s")
+    assert "times of h2 may be wrong by 1.100 s" in found.seen
+
+
+def test_a_large_error_does_not_make_a_trigger_wait_less(run: GoodRun, judged: Judge) -> None:
+    """A fault that came too early is not excused by a clock that may be wrong by as much."""
+    elapsed = {"all": [dict(run.plan.faults[0].trigger), {"elapsed": 0.6}]}
+    run.replan(faults=(replace(run.plan.faults[0], trigger=elapsed),))
+    assert said(judged(run), "injection", "unknown", "s after the first step")
+    assert said(judged(on_hosts(run, replace(SECOND, error=900_000_000))), "injection", "unknown", "s after the first")
+
+
+def test_the_last_of_several_hosts_ranks_is_known_as_badly_as_the_worst_of_them() -> None:
+    """The last one's own clock may be the harness's: whether it was the last is told by the others' clocks."""
+    own, far = Moment(1000, "a", "", 0), Moment(990, "b", "h2/b", 50)
+    last = latest((own, far))
+    assert (last.mono, last.where, last.error) == (1000, "a", 60)
+    assert last.may_be_off(Moment(0, "x", "", 0)) == 60
+    assert latest((own, Moment(940, "b", "h2/b", 50))) == own  # that one was not the last
+    assert latest((own, Moment(1001, "c", "", 0))).error == 0
+    first = earliest((own, Moment(1010, "b", "h2/b", 50)))
+    assert (first.mono, first.may_be_off(last)) == (1000, 120)
+    assert earliest((own, Moment(1060, "b", "h2/b", 50))) == own
+
+
+def test_two_moments_that_were_picked_of_several_clocks_have_none_in_common() -> None:
+    one = latest((Moment(1000, "a", "h1/b", 5), Moment(1000, "b", "h2/b", 7)))
+    other = latest((Moment(2000, "a", "h1/b", 5), Moment(2000, "b", "h2/b", 7)))
+    assert one.may_be_off(other) == 14

@@ -1,0 +1,54 @@
+"""A moment of a recovery, and how wrong it may be: that of one event, or the first or last of several hosts' events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chaos.history.event import Event
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment, and how wrong its time may be against those of another host's clock, as in an event.
+
+    ``clock`` is None where it was picked from times of several clocks: then its error counts against every clock.
+    """
+
+    mono: int
+    where: str
+    clock: str | None = ""
+    error: int = 0
+
+    @classmethod
+    def of(cls, event: Event) -> Moment:
+        """The moment of one event."""
+        return cls(event.mono, event.source, event.clock, event.error)
+
+    def may_be_off(self, other: Moment) -> int:
+        """Nanoseconds by which the time between both may be wrong."""
+        return 0 if self.clock is not None and self.clock == other.clock else self.error + other.error
+
+
+def latest(moments: Iterable[Moment]) -> Moment:
+    """The last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
+    found = list(moments)
+    last = max(found, key=lambda one: one.mono)
+    surely = max(one.mono - one.error for one in found)
+    return _picked(last, [one for one in found if one.mono + one.error >= surely])
+
+
+def earliest(moments: Iterable[Moment]) -> Moment:
+    """The first of the moments, at least one."""
+    found = list(moments)
+    first = min(found, key=lambda one: one.mono)
+    surely = min(one.mono + one.error for one in found)
+    return _picked(first, [one for one in found if one.mono - one.error <= surely])
+
+
+def _picked(one: Moment, candidates: list[Moment]) -> Moment:
+    """The moment with the error of all that it may be: their least and greatest times bound it."""
+    if len({other.clock for other in candidates}) == 1:
+        return one
+    error = max(abs(other.mono - one.mono) + other.error for other in candidates)
+    return Moment(one.mono, one.where, None, error)
