@@ -60,12 +60,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Set a variable in every scenario that has it; repeat it for more.",
     )
     group.addoption("--chaos-platform", metavar="NAME", help="Where the jobs live, whatever the files say.")
+    group.addoption("--chaos-inventory", metavar="FILE", help="The hosts of --chaos-platform ssh.")
     parser.addini("chaos_command", "Command that is `chaos`. Default: this Python with -m chaos.", type="args")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     config.stash[_UNUSED] = set(_settings(config))
+    if config.getoption("--chaos-inventory") and config.getoption("--chaos-platform") != "ssh":
+        raise pytest.UsageError("--chaos-inventory: is for --chaos-platform ssh")
 
 
 def _settings(config: pytest.Config) -> dict[str, str]:
@@ -122,7 +125,7 @@ class ScenarioFile(pytest.File):
         self.config.stash[_UNUSED] -= set(settings)
         if settings:
             loaded = load_scenario(self.path, settings=settings, names=names)
-        loaded = on_platform(loaded, self._platform(names))
+        loaded = on_platform(loaded, self._platform(names), _inventory(self.config))
         return tuple(loaded.cells), settings
 
     def _platform(self, names: KnownNames) -> str | None:
@@ -132,6 +135,12 @@ class ScenarioFile(pytest.File):
             known = ", ".join(sorted(names.platforms))
             raise pytest.UsageError(f"--chaos-platform: no platform {name!r}; there are {known}")
         return name
+
+
+def _inventory(config: pytest.Config) -> Path | None:
+    """The inventory that the command line names, from where pytest was called."""
+    given = config.getoption("--chaos-inventory")
+    return config.invocation_params.dir / given if given else None
 
 
 def _item_name(cells: tuple[Cell, ...]) -> str:
@@ -212,6 +221,8 @@ class ScenarioItem(pytest.Item):
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]
         if platform := self.config.getoption("--chaos-platform"):
             command += ["--platform", platform]
+        if (inventory := _inventory(self.config)) is not None:
+            command += ["--inventory", str(inventory)]
         for cell in self.cells:
             command += ["--cell", cell.name] if cell.name else []
         for name, value in self.settings.items():

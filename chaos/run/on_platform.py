@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chaos.faults.kind import means_of
 from chaos.faults.on_network import MEANS
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
 
 
-SSH = "ssh"
+@runtime_checkable
+class Examines(Protocol):
+    """A platform that finds what of a scenario does not do on it."""
+
+    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """Each problem: a path in the scenario, a message and a hint. Starts nothing."""
 
 
 def on_platform(loaded: LoadedScenario, platform: str | None, inventory: Path | None = None) -> LoadedScenario:
@@ -70,8 +75,15 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         line, column = cell.lines.nearest(path)
         return Problem(printable(str(loaded.path)), line, column, message, hint=hint)
 
-    for key, message, hint in platform().problems(scenario, loaded.path.parent) if name == SSH else ():
-        yield problem(key, message, hint)
+    if isinstance(own := platform(), Examines):
+        for key, message, hint in own.problems(scenario, loaded.path.parent):
+            yield problem(key, message, hint)
+    if scenario.job.storage.memory and getattr(platform, "own_memory", False):
+        yield problem(
+            "job.storage.memory",
+            f"on the platform {name} each node has memory of its own: what one keeps in memory no other could load",
+            "leave memory out, or use a platform of one machine, such as local or docker",
+        )
     if getattr(platform, "must_be_told", False) and settings_of(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
     carries: frozenset[str] = getattr(platform, "carries", _ON_THIS_HOST)

@@ -23,3 +23,8 @@ class Docker(Model):
     readable: tuple[str, ...] = Field(
         (), strict=False, description="Directories of this host that the job reads besides its scenario's."
     )
+    subnets: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Subnets such as 10.99.1.0/24, of which the run takes the first free one. Default: the engine's.",
+    )

@@ -14,9 +14,10 @@ import pytest
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
-from chaos.platforms.base import LaunchSpec
+from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import _KEEPER, DockerNodes, DockerPlatform
+from chaos.platforms.docker.subnets import make_network
 from chaos.platforms.nodes import NodesJob, Site
 from chaos.registry import registry
 from chaos.run.channel import Channel
@@ -229,6 +230,25 @@ def test_a_launcher_has_its_containers_own_environment(made: Made, monkeypatch: 
     assert found["HOME"] != "/of/the/harness"
     assert "TOKEN" not in found
     assert (found["SAME"], found["PATH"].split(":")[0]) == ("both", "/first")
+
+
+def test_a_run_takes_the_first_free_subnet_and_is_refused_when_there_is_none(engine: str) -> None:
+    listed = ("10.199.1.0/29", "10.199.2.0/29")
+    with closing(connect(engine)) as client:
+        made = []
+        try:
+            for token in ("one", "two"):
+                made.append(make_network(client, f"chaos-{token}", token, listed))
+            with pytest.raises(PlatformError, match=r"have all of 10\.199\.1\.0/29, 10\.199\.2\.0/29"):
+                make_network(client, "chaos-three", "three", listed)
+            taken = [one.attrs["IPAM"]["Config"][0]["Subnet"] for one in made]
+            assert tuple(taken) == listed
+            assert [one.name for one in client.networks.list(filters={"label": f"{RUN_LABEL}=two"})] == ["chaos-two"]
+            with pytest.raises(PlatformError, match="cannot be made"):
+                make_network(client, "chaos-none", "none", ("10.199.3.0/99",))
+        finally:
+            for one in made:
+                one.remove()
 
 
 def test_how_to_take_them_away_is_on_disk_and_every_object_carries_the_label(made: Made) -> None:

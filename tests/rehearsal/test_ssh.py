@@ -66,6 +66,17 @@ def test_a_mindspore_job_passes_on_two_hosts(on_hosts: Chaos, hosts: TestHosts, 
     assert left_on(hosts) == []
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("scenario", ["pause.yaml", "straggler.yaml"])
+def test_conditions_of_ranks_pass_on_two_hosts_from_the_same_file(
+    on_hosts: Chaos, hosts: TestHosts, scenario: str
+) -> None:
+    done = on_hosts.run(scenario, *arguments(hosts))
+    assert done.code == 0, done.errors + done.output
+    assert left_on(hosts) == []
+    assert done.run.left() == []
+
+
 def in_training(chaos: Chaos, hosts: TestHosts) -> tuple[Harness, Run]:
     """A harness whose ranks all train, on both hosts, and will for a while."""
     harness = chaos.start_run(STALLED, *arguments(hosts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from chaos.platforms.docker.engine import (
 from chaos.platforms.docker.image import borrowed, outermost
 from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
+from chaos.platforms.docker.subnets import complaint, make_network
 from chaos.platforms.docker.transport import ExecTransport
 from chaos.platforms.hand.bundle import BUNDLE, write_bundle
 from chaos.platforms.hand.client import HandClient
@@ -56,6 +57,14 @@ class DockerPlatform:
         """Probes that must succeed: an engine where DOCKER_HOST says, unless the scenario names another one."""
         told = scenario.cluster.docker
         return () if told is not None and told.engine is not None else self.needs
+
+    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """What of ``cluster.docker`` does not do: a path in it, a message and a hint. The engine is not asked."""
+        del directory
+        told = scenario.cluster.docker
+        for number, subnet in enumerate(() if told is None else told.subnets):
+            if (why := complaint(subnet, scenario.cluster.nodes)) is not None:
+                yield f"cluster.docker.subnets.{number}", why, "name private subnets that nothing else here uses"
 
     def simulated(self, nodes: int) -> str | None:
         """They share the engine's host."""
@@ -170,10 +179,7 @@ class DockerNodes(HeldNodes[DockerNode]):
     def make_network(self) -> dict[str, Any]:
         """Make the network, and say how a container is created on it."""
         name = network_name(self._site.token)
-        with engine_errors("the run's network cannot be made"):
-            self._network = self._client.networks.create(
-                name, driver="bridge", internal=True, labels={RUN_LABEL: self._site.token}
-            )
+        self._network = make_network(self._client, name, self._site.token, self._settings.subnets)
         return {"network": name}
 
     def ready(self) -> Sequence[DockerNode]:

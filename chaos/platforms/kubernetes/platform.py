@@ -48,6 +48,7 @@ class KubernetesPlatform:
 
     name = "kubernetes"
     must_be_told = True
+    own_memory = True
     own_environment = True
     carries = frozenset({"process", "agent", "files", "pod", "cluster"})
     needs: tuple[str, ...] = ("kubernetes",)

@@ -37,6 +37,7 @@ class SshPlatform:
 
     name = "ssh"
     elsewhere = True
+    own_memory = True
     own_environment = True
     needs = ("ssh",)
     carries = frozenset({"process", "agent", "host"})

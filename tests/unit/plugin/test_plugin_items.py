@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +140,28 @@ def test_the_platform_reaches_every_run(project: Project) -> None:
     project.run("--chaos-platform", "docker").assert_outcomes(passed=1)
     (call,) = project.calls()
     assert call[call.index("--platform") + 1] == "docker"
+
+
+def test_the_inventory_reaches_every_run_with_its_platform(project: Project, tmp_path: Path) -> None:
+    host = "{name: first, address: 10.0.0.5}"
+    (tmp_path / "hosts.yaml").write_text(f"inventory: 1\nhosts: [{host}]\n", "utf-8")
+    project.scenario()
+    project.answer("pass", 0)
+    project.run("--chaos-platform", "ssh", "--chaos-inventory", str(tmp_path / "hosts.yaml")).assert_outcomes(passed=1)
+    (call,) = project.calls()
+    assert call[call.index("--platform") + 1] == "ssh"
+    assert call[call.index("--inventory") + 1] == str(tmp_path / "hosts.yaml")
+
+
+def test_an_inventory_without_its_platform_is_a_usage_error_and_one_that_is_not_there_is_told(project: Project) -> None:
+    project.scenario()
+    result = project.run("--chaos-inventory", "hosts.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--chaos-inventory: is for --chaos-platform ssh*"])
+    result = project.run("--chaos-platform", "ssh", "--chaos-inventory", "nowhere.yaml")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*nowhere.yaml*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
 
 
 def test_a_setting_that_no_scenario_has_is_a_usage_error(project: Project) -> None:

@@ -83,3 +83,36 @@ def test_no_kind_that_nodes_carry_takes_a_pid_of_a_node_for_one_of_this_host() -
         if means_of(kind) in DockerPlatform.carries and name not in asks_the_job:
             source = Path(inspect.getfile(type(kind))).read_text("utf-8")
             assert "identity.pid" not in source, name
+
+
+@pytest.mark.parametrize(("platform", "refused"), [("ssh", True), ("kubernetes", True), ("docker", False)])
+def test_a_store_in_memory_is_refused_by_name_where_nodes_have_memory_of_their_own(
+    tmp_path: Path, platform: str, refused: bool
+) -> None:
+    file = tmp_path / "nodes.yaml"
+    text = SCENARIO.replace("KIND", "kill").replace("TARGET", "{node: 1}")
+    file.write_text(text.replace("protection: [TTP]", "protection: [TTP], storage: {memory: true}"), "utf-8")
+    loaded = on_platform(load_scenario(file, names=known_names()), platform)
+    told = [one for one in platform_problems(loaded, loaded.cells[0]) if "memory of its own" in one.message]
+    assert [(one.line, f"the platform {platform}" in one.message) for one in told] == ([(4, True)] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("subnet", "why"),
+    [
+        ("10.99.1.7/24", "is no IPv4 subnet"),
+        ("nonsense", "is no IPv4 subnet"),
+        ("8.8.8.0/24", "has public addresses"),
+        ("10.99.1.0/30", "has no addresses for 2 nodes"),
+    ],
+)
+def test_a_subnet_that_does_not_do_is_told_at_its_place(tmp_path: Path, subnet: str, why: str) -> None:
+    file = tmp_path / "nodes.yaml"
+    text = SCENARIO.replace("KIND", "kill").replace("TARGET", "{node: 1}")
+    cluster = f"cluster: {{platform: docker, docker: {{subnets: [10.99.0.0/29, {subnet}]}}, nodes: 2,"
+    file.write_text(text.replace("cluster: {nodes: 2,", cluster), "utf-8")
+    loaded = load_scenario(file, names=known_names())
+    (told,) = platform_problems(loaded, loaded.cells[0])
+    assert (told.line, why in told.message) == (3, True)
+    with pytest.raises(ScenarioError, match=why):
+        plan_cell(loaded, loaded.cells[0], 1)
