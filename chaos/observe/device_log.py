@@ -10,12 +10,10 @@ hardware has been here: what is tested are single lines of that form, no whole f
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import tzinfo
 
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
-from chaos.observe.wall_time import WallTime
+from chaos.observe.prefixed import PrefixedReader
 
 # The parenthesis holds a process and its name: no second comma, no colon.
 _PREFIX = re.compile(
@@ -82,7 +80,7 @@ _TABLE = (
 )
 
 
-class DeviceLogReader:
+class DeviceLogReader(PrefixedReader):
     """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` where the line names one.
 
     ``device.notify_timeout`` (EI0002), ``device.socket_timeout`` (EI0006) and ``device.cqe_error`` (EI0013) have one
@@ -91,23 +89,13 @@ class DeviceLogReader:
     """
 
     name = "device"
+    prefix = _PREFIX
 
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
-
-    def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether a line has the prefix of these logs."""
-        return any(_PREFIX.match(line) for line in first_lines)
-
-    def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
-        prefix = _PREFIX.match(line)
-        if prefix is None:
-            return self._bare(line)
+    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+        """The event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
-        message = line[prefix.end() :]
         if match := _CODE.search(message):
             return _coded(match, wall_ns, pid, module)
         event = find_event(_TABLE, message, wall_ns, pid)
@@ -118,7 +106,7 @@ class DeviceLogReader:
             fields["meaning"] = ACL_ERRORS[fields["code"]]
         return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, fields)
 
-    def _bare(self, line: str) -> LogEvent | None:
+    def bare(self, line: str) -> LogEvent | None:
         """A line without the prefix: in the log of a worker stand error codes and the text of a memory error."""
         match = _BARE.match(line)
         if match is None:

@@ -8,12 +8,10 @@ the fraction. Facts: the source of MindCluster 7.3 and its documents; no such lo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import tzinfo
 
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
-from chaos.observe.wall_time import WallTime
+from chaos.observe.prefixed import PrefixedReader
 
 _PREFIX = re.compile(
     r"\[(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\] {1,8}(?P<date>\d{4}/\d\d/\d\d) (?P<time>\d\d:\d\d:\d\d)\."
@@ -44,24 +42,15 @@ _TABLE = (
 )
 
 
-class TaskdLogReader:
+class TaskdLogReader(PrefixedReader):
     """Lines of ``taskd``: kinds ``taskd.*``. ``tz`` is the zone of the times in the log, None the local one."""
 
     name = "taskd"
+    prefix = _PREFIX
 
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
-
-    def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether a line has the prefix of MindCluster's components."""
-        return any(_PREFIX.match(line) for line in first_lines)
-
-    def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
-        prefix = _PREFIX.match(line)
-        if prefix is None:
-            return None
+    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+        """The event of a message and the prefix before it."""
         python = prefix["language"] == "py"
         micro = int(prefix["fraction"]) * (1000 if python else 1)
         wall_ns = self._wall.ns(prefix["date"].replace("/", "-"), prefix["time"], micro)
-        return find_event(_TABLE, line[prefix.end() :], wall_ns, int(prefix["number"]) if python else None)
+        return find_event(_TABLE, message, wall_ns, int(prefix["number"]) if python else None)

@@ -9,13 +9,11 @@ the link layer. Facts: logs of four ranks with MindIO TFT, and its documents.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import tzinfo
 
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
-from chaos.observe.wall_time import WallTime
+from chaos.observe.prefixed import PrefixedReader
 
 _PREFIX = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d)\.(?P<micro>\d{6}) "
@@ -207,7 +205,7 @@ _LINK = (
 _TABLES = {"TTP": _CONTROLLER + _PROCESSOR + _AGENT, "PYH": _PYTHON, "ACC": _LINK}
 
 
-class TtpLogReader:
+class TtpLogReader(PrefixedReader):
     """Lines of MindIO TFT. ``tz`` is the zone of the times in the log, None the local one.
 
     The kinds are ``ttp.*`` and ``acc.*``. ``ttp.errors_selected`` has no step when the SDK wrote -1. The field
@@ -215,21 +213,12 @@ class TtpLogReader:
     """
 
     name = "ttp"
+    prefix = _PREFIX
 
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
-
-    def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether any of the lines has this log's prefix."""
-        return any(_PREFIX.match(line) for line in first_lines)
-
-    def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
-        prefix = _PREFIX.match(line)
-        if prefix is None:
-            return None
+    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+        """The event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["micro"]))
-        event = find_event(_TABLES[prefix["part"]], line[prefix.end() :], wall_ns, None)
+        event = find_event(_TABLES[prefix["part"]], message, wall_ns, None)
         if event is None:
             return None
         return replace(event, fields={**event.fields, "thread": int(prefix["thread"] or prefix["thread2"])})

@@ -10,7 +10,7 @@ from typing import Literal
 
 from chaos.history.clock import boot_id
 from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.procfs import PROC, Stat, all_pids, command_line, environment, read_stat
+from chaos.platforms.procfs import PROC, Stat, command_line, living, read_stat
 
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
@@ -81,17 +81,7 @@ def runs_alive(*, proc_root: Path = PROC) -> set[str]:
 
 
 def _snapshot(proc_root: Path) -> dict[int, _Seen]:
-    found = {}
-    for pid in all_pids(proc_root):
-        before = read_stat(pid, proc_root)
-        if before is None or before.ended:
-            continue
-        variables = environment(pid, proc_root)
-        after = read_stat(pid, proc_root)
-        # The environment is that of this process only if the PID still meant it afterwards.
-        if after is not None and after.start_time == before.start_time and not after.ended:
-            found[pid] = _Seen(after, variables, claim_of(variables or {}))
-    return found
+    return {stat.pid: _Seen(stat, variables, claim_of(variables or {})) for stat, variables in living(proc_root)}
 
 
 def _run_of(seen: _Seen) -> str | None:

@@ -119,6 +119,21 @@ def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:
     return found
 
 
+def living(proc_root: Path = PROC) -> Iterator[tuple[Stat, dict[str, str] | None]]:
+    """Every process that has not ended, with the environment that it was started with as :func:`environment` has it.
+
+    The environment is that of this very process: one whose PID meant another process by then is left out.
+    """
+    for pid in all_pids(proc_root):
+        before = read_stat(pid, proc_root)
+        if before is None or before.ended:
+            continue
+        variables = environment(pid, proc_root)
+        after = read_stat(pid, proc_root)
+        if after is not None and after.start_time == before.start_time and not after.ended:
+            yield after, variables
+
+
 def command_line(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
     """The arguments of ``pid``, secrets masked, since they go into reports; empty if they cannot be read."""
     text = _read(pid, "cmdline", proc_root) or b""

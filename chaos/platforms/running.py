@@ -17,7 +17,7 @@ from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, claim_of
 from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.procfs import PROC, Stat, all_pids, command_line, environment, read_stat
+from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
 
@@ -109,19 +109,12 @@ def survey(proc_root: Path = PROC) -> Survey:
     stats: dict[int, Stat] = {}
     claimed: dict[int, _Seen] = {}
     hidden: list[Hidden] = []
-    for pid in all_pids(proc_root):
-        before = read_stat(pid, proc_root)
-        if before is None or before.ended:
-            continue
-        variables = environment(pid, proc_root)
-        after = read_stat(pid, proc_root)
-        if after is None or after.start_time != before.start_time or after.ended:
-            continue  # the environment may have been that of another process
-        stats[pid] = after
+    for stat, variables in living(proc_root):
+        stats[stat.pid] = stat
         if variables is None:
-            hidden += _hidden(after, proc_root)
-        elif (claim := _claim(variables))[0] in ("rank", "scheduler") and pid != os.getpid():
-            claimed[pid] = _Seen(after, variables, claim)
+            hidden += _hidden(stat, proc_root)
+        elif (claim := _claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
+            claimed[stat.pid] = _Seen(stat, variables, claim)
     launches: dict[_Key, dict[int, _Seen]] = {}
     for pid, seen in claimed.items():
         launches.setdefault(_key(pid, claimed, stats, proc_root), {})[pid] = seen

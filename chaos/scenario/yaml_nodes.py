@@ -6,6 +6,7 @@ anything recurses, and no constructor ever runs. Only one document of mappings, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -87,24 +88,34 @@ def parse(source: Source, problems: Problems) -> Mapping:
     no or several documents, or is not a mapping.
     """
     builder = _Builder(source, problems)
-    loader = None
-    try:
-        loader = _Loader(source.text)
-        builder.read(loader)
-    except yaml.MarkedYAMLError as error:
-        raise builder.fatal(*explain(error, source)) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # A reader error has no mark; a bad escape is a bare ValueError in the loader that is written in Python.
-        raise builder.fatal(1, 1, f"not YAML: {str(error).partition(chr(10))[0]}") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
+    read_events(source, _Loader, builder.read, builder.fatal)
     root = builder.root
     if root is None or (isinstance(root, Scalar) and root.value is None and not root.broken):
         raise builder.fatal(1, 1, "the file is empty", "a scenario begins with the line 'chaos: 1'")
     if not isinstance(root, Mapping):
         raise builder.fatal(root.line, root.column, "a scenario is a mapping of keys to values")
     return root
+
+
+def read_events(
+    source: Source, make: Callable[[str], Any], read: Callable[[Any], None], fatal: Callable[..., ScenarioError]
+) -> None:
+    """Let ``read`` take the events of the loader that ``make`` makes of the text.
+
+    Raises what ``fatal`` makes of a line, a column and a message where the text is not YAML, and what ``read`` raises.
+    """
+    loader = None
+    try:
+        loader = make(source.text)
+        read(loader)
+    except yaml.MarkedYAMLError as error:
+        raise fatal(*explain(error, source)) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        # A reader error has no mark; a bad escape is a bare ValueError in the loader that is written in Python.
+        raise fatal(1, 1, f"not YAML: {str(error).partition(chr(10))[0]}") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
 
 
 def parse_scalar(text: str) -> str | int | float | bool | None:

@@ -18,7 +18,7 @@ import yaml
 
 from chaos.scenario.errors import Problem, ScenarioError, quote
 from chaos.scenario.source import Source, read_source
-from chaos.scenario.yaml_nodes import MAX_DEPTH, explain
+from chaos.scenario.yaml_nodes import MAX_DEPTH, read_events
 
 MAX_VALUES = 100_000
 """Most values of one file, each alias counted with everything that it stands for."""
@@ -103,17 +103,7 @@ def _parsed(source: Source) -> Value | tuple[Problem, ...]:
 
 def _parse(source: Source) -> Value:
     builder = _Builder(source)
-    loader = None
-    try:
-        loader = _Loader(source.text)
-        builder.read(loader)
-    except yaml.MarkedYAMLError as error:
-        raise builder.error(*explain(error, source)) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise builder.error(1, 1, f"not YAML: {str(error).partition(chr(10))[0]}") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
+    read_events(source, _Loader, builder.read, builder.error)
     root = builder.root
     if root is None or root.data is None:
         raise builder.error(1, 1, "the file is empty: a configuration is a mapping of keys to values")
