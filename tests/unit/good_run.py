@@ -293,11 +293,29 @@ def record(
     }
 
 
-def _start(writer: str, at: float, run: str = "r1", **place: Any) -> Record:
+UNDO: Record = {
+    "record": "step",
+    "id": "job",
+    "fault": None,
+    "action": "end",
+    "arguments": {},
+    "note": "end the job",
+}
+"""The step of the undo ledger that every run has."""
+
+UNDONE: Record = {"record": "close", "id": "job", "outcome": "done"}
+
+
+def ledger(*records: Record) -> bytes:
+    """An undo ledger."""
+    return "".join(json.dumps(one) + "\n" for one in records).encode()
+
+
+def start_of(writer: str, at: float, run: str = "r1", **place: Any) -> Record:
     return record(at, "writer.start", writer=writer, run=run, host="h1", boot="b1", **place)
 
 
-def _step(at: float, who: int, step: int, **place: Any) -> Iterator[Record]:
+def step_of(at: float, who: int, step: int, **place: Any) -> Iterator[Record]:
     yield record(at, "step.begin", step=step, **place)
     yield record(at + 0.04, "step.end", step=step, **place)
     yield record(
@@ -313,7 +331,7 @@ def _step(at: float, who: int, step: int, **place: Any) -> Iterator[Record]:
     )
 
 
-def _began(at: float, who: int, after: int, **place: Any) -> Iterator[Record]:
+def began(at: float, who: int, after: int, **place: Any) -> Iterator[Record]:
     yield record(at, "train.begin", initial_step=after, **place)
     yield record(at + 0.01, "initial", parameters=digests_of(state_after(who, after)), **place)
 
@@ -321,12 +339,12 @@ def _began(at: float, who: int, after: int, **place: Any) -> Iterator[Record]:
 def _train(rank: int) -> list[Record]:
     place: Record = {"attempt": "train", "rank": rank, "pid": pid_of("train", rank)}
     records = [
-        _start("agent", 2.0, **place),
+        start_of("agent", 2.0, **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
-        *_began(9.0, rank, 0, **place),
+        *began(9.0, rank, 0, **place),
     ]
     for step in range(1, SAVED + 1):
-        records.extend(_step(10 + 0.1 * (step - 1), rank, step, **place))
+        records.extend(step_of(10 + 0.1 * (step - 1), rank, step, **place))
     if rank == VICTIM:
         records.append(record(10.46, "barrier.reached", fault=FAULT, step=SAVED, phase="step.end", **place))
         return records
@@ -354,15 +372,15 @@ def _resume(rank: int) -> list[Record]:
     source = rank if rank in (0, 1) else {2: 0, 3: 1}[rank]
     path = f"checkpoints/ttp_saved_checkpoints-step_{SAVED}/rank_{source}/ttp_rank_{source}-1_{SAVED}.ckpt"
     records = [
-        _start("agent", 13.8, **place),
+        start_of("agent", 13.8, **place),
         record(13.9 + 0.01 * rank, "agent.start", python="3.11", argv=["train.py"], **place),
         record(20.0, "load.begin", path=path, **place),
         record(20.4 + 0.01 * rank, "load.end", path=path, parameters=9, **place),
-        *_began(21.0, rank, SAVED, **place),
+        *began(21.0, rank, SAVED, **place),
     ]
     for step in range(SAVED + 1, LAST + 1):
         at = 21.9 + 0.01 * rank + 0.1 * (step - SAVED - 1) + (0.36 if step > SAVED + 1 else 0)
-        own = list(_step(at, rank, step, **place))
+        own = list(step_of(at, rank, step, **place))
         if step == SAVED + 1:
             own = [
                 {**one, "mono": one["mono"] + late, "wall": one["wall"] + late}
@@ -378,7 +396,7 @@ def _resume(rank: int) -> list[Record]:
 
 def _harness() -> list[Record]:
     records = [
-        _start("harness", 0.0),
+        start_of("harness", 0.0),
         record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
@@ -433,7 +451,7 @@ def _harness() -> list[Record]:
 def _baseline() -> dict[str, list[Record]]:
     files = {
         "harness.jsonl": [
-            _start("harness", 0.0, run="b1"),
+            start_of("harness", 0.0, run="b1"),
             record(0.1, "run.start", run="b1", scenario="kill-rank", cell="", seed=1),
             record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
             *(
@@ -445,10 +463,13 @@ def _baseline() -> dict[str, list[Record]]:
     }
     for rank in range(RANKS):
         place: Record = {"attempt": "train", "rank": rank, "pid": 500 + rank}
-        records = [_start("agent", 2.0, run="b1", **place), record(2.1, "agent.start", python="3.11", argv=[], **place)]
-        records.extend(_began(9.0, rank, 0, **place))
+        records = [
+            start_of("agent", 2.0, run="b1", **place),
+            record(2.1, "agent.start", python="3.11", argv=[], **place),
+        ]
+        records.extend(began(9.0, rank, 0, **place))
         for step in range(1, LAST + 1):
-            records.extend(_step(10 + 0.1 * step, rank, step, **place))
+            records.extend(step_of(10 + 0.1 * step, rank, step, **place))
         files[f"train-rank_{rank}-{500 + rank}.jsonl"] = records
     return files
 
@@ -472,16 +493,7 @@ def good_run() -> GoodRun:
         (11.57, "DumpCallback return TTP_OK"),
         (11.6, "nextState: STATE_OP_EXIT"),
     ]
-    step: dict[str, object] = {
-        "record": "step",
-        "id": "job",
-        "fault": None,
-        "action": "end",
-        "arguments": {},
-        "note": "end the job",
-    }
-    close = {"record": "close", "id": "job", "outcome": "done"}
-    run.others["undo.jsonl"] = "".join(json.dumps(one) + "\n" for one in (step, close)).encode()
+    run.others["undo.jsonl"] = ledger(UNDO, UNDONE)
     return copy.deepcopy(run)
 
 

@@ -6,7 +6,6 @@ before is the common one, and all ranks train on from there in the same processe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,16 +15,17 @@ from tests.unit.good_run import (
     GROUPS,
     LAST,
     RANKS,
+    UNDO,
+    UNDONE,
     GoodRun,
     Record,
     a_plan,
-    digests_of,
+    began,
     good_run,
-    hex_of,
-    loss_after,
+    ledger,
     pid_of,
     record,
-    state_after,
+    step_of,
 )
 
 STRUCK = 6
@@ -104,28 +104,6 @@ def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
     )
 
 
-def _step(at: float, rank: int, step: int) -> Iterator[Record]:
-    place = place_of(rank)
-    yield record(at, "step.begin", step=step, **place)
-    yield record(at + 0.04, "step.end", step=step, **place)
-    yield record(
-        at + 0.05,
-        "digest",
-        step=step,
-        loss=loss_after(rank, step).hex(),
-        batch=hex_of("batch", rank, step),
-        gradients={"norm": (1.5 / step).hex(), "digest": hex_of("gradients", step)},
-        parameters=digests_of(state_after(rank, step)),
-        cost_us=100.0,
-        **place,
-    )
-
-
-def _began(at: float, rank: int, after: int) -> Iterator[Record]:
-    yield record(at, "train.begin", initial_step=after, **place_of(rank))
-    yield record(at + 0.01, "initial", parameters=digests_of(state_after(rank, after)), **place_of(rank))
-
-
 def _handler(at: float, rank: int, name: str, **fields: Any) -> Iterator[Record]:
     yield record(at, "handler.enter", name=name, **fields, **place_of(rank))
     yield record(at + 0.02, "handler.exit", name=name, ok=True, **place_of(rank))
@@ -142,7 +120,7 @@ def _repair(at: float, rank: int, strike: Strike) -> Iterator[Record]:
     yield from _handler(at + 0.35, rank, "clean")
     if rank in strike.repairing:
         yield from _handler(at + 0.5, rank, "repair", step=strike.held)
-    yield from _began(at + 0.6, rank, strike.held)
+    yield from began(at + 0.6, rank, strike.held, **place_of(rank))
 
 
 def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
@@ -150,7 +128,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
     records = [
         record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
-        *_began(9.0, rank, 0),
+        *began(9.0, rank, 0, **place_of(rank)),
     ]
     late = 0.0
     struck = {one.step: one for one in strikes}
@@ -160,7 +138,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
             records.extend(_repair(at, rank, struck[step]))
             late += REPAIR_S
             at += REPAIR_S
-        records.extend(_step(at, rank, step))
+        records.extend(step_of(at, rank, step, **place))
     end = 11.5 + late
     records += [
         record(end, "train.end", **place),
@@ -242,16 +220,7 @@ def repaired_run(*strikes: Strike) -> GoodRun:
     for rank in range(RANKS):
         run.files[f"train-rank_{rank}-{pid_of('train', rank)}.jsonl"] = _rank(rank, strikes)
     run.log = list(_log(strikes))
-    step: dict[str, Any] = {
-        "record": "step",
-        "id": "job",
-        "fault": None,
-        "action": "end",
-        "arguments": {},
-        "note": "end the job",
-    }
-    close = {"record": "close", "id": "job", "outcome": "done"}
-    run.others["undo.jsonl"] = "".join(json.dumps(one) + "\n" for one in (step, close)).encode()
+    run.others["undo.jsonl"] = ledger(UNDO, UNDONE)
     return run
 
 

@@ -6,13 +6,27 @@ process gets the state of rank 0, and all train on from the step before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
-from tests.unit.good_run import LAST, RANKS, GoodRun, Record, _began, _start, _step, a_plan, good_run, pid_of, record
+from tests.unit.good_run import (
+    LAST,
+    RANKS,
+    UNDO,
+    UNDONE,
+    GoodRun,
+    Record,
+    a_plan,
+    began,
+    good_run,
+    ledger,
+    pid_of,
+    record,
+    start_of,
+    step_of,
+)
 
 STRUCK = 6
 HELD = STRUCK - 1
@@ -57,18 +71,18 @@ def _handler(at: float, name: str, place: Record, **fields: Any) -> Iterator[Rec
 
 def _first_steps(rank: int) -> Iterator[Record]:
     place = place_of(rank)
-    yield _start("agent", 2.0, **place)
+    yield start_of("agent", 2.0, **place)
     yield record(2.1, "agent.start", python="3.11", argv=["train.py"], **place)
-    yield from _began(9.0, rank, 0, **place)
+    yield from began(9.0, rank, 0, **place)
     for step in range(1, STRUCK):
-        yield from _step(10 + 0.1 * (step - 1), rank, step, **place)
+        yield from step_of(10 + 0.1 * (step - 1), rank, step, **place)
     yield record(AT, "step.begin", step=STRUCK, **place)
 
 
 def _last_steps(rank: int, place: Record) -> Iterator[Record]:
-    yield from _began(AT + LATE - 0.5, rank, HELD, **place)
+    yield from began(AT + LATE - 0.5, rank, HELD, **place)
     for step in range(STRUCK, LAST + 1):
-        yield from _step(10 + 0.1 * (step - 1) + LATE, rank, step, **place)
+        yield from step_of(10 + 0.1 * (step - 1) + LATE, rank, step, **place)
     yield record(20.0, "train.end", **place)
     yield record(20.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place)
 
@@ -89,7 +103,7 @@ def _survivor(rank: int) -> list[Record]:
 def _new() -> list[Record]:
     place = place_of(VICTIM, new=True)
     return [
-        _start("agent", AT + 1.5, **place),
+        start_of("agent", AT + 1.5, **place),
         record(AT + 1.6, "agent.start", python="3.11", argv=["train.py"], **place),
         record(AT + 4.5, "train.joins", **place),
         *_handler(AT + 5.0, "repair", place, step=HELD),
@@ -105,7 +119,7 @@ def _harness() -> list[Record]:
     act: Record = {"fault": "kill", "kind": "kill", "signal": 9, "target_rank": VICTIM, "start_time": 102}
     ended = [place_of(rank, new=rank == VICTIM) for rank in range(RANKS)]
     return [
-        _start("harness", 0.0),
+        start_of("harness", 0.0),
         record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
@@ -148,14 +162,5 @@ def replaced_run() -> GoodRun:
         (AT + 5.2, "Controller:0 rollback success"),
         (AT + 5.4, "nextState: STATE_OP_NORMAL"),
     ]
-    step: dict[str, Any] = {
-        "record": "step",
-        "id": "job",
-        "fault": None,
-        "action": "end",
-        "arguments": {},
-        "note": "end the job",
-    }
-    close = {"record": "close", "id": "job", "outcome": "done"}
-    run.others["undo.jsonl"] = "".join(json.dumps(one) + "\n" for one in (step, close)).encode()
+    run.others["undo.jsonl"] = ledger(UNDO, UNDONE)
     return run

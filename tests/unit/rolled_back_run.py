@@ -18,6 +18,7 @@ from tests.unit.good_run import (
     GoodRun,
     Record,
     a_plan,
+    began,
     digests_of,
     good_run,
     hex_of,
@@ -100,17 +101,12 @@ def _step(at: float, rank: int, step: int, *, abnormal: bool = False, moved: boo
         yield record(at + 0.09, "checkpoint.end", **saved, **place)
 
 
-def _began(at: float, rank: int, after: int) -> Iterator[Record]:
-    yield record(at, "train.begin", initial_step=after, **place_of(rank))
-    yield record(at + 0.01, "initial", parameters=digests_of(state_after(rank, after)), **place_of(rank))
-
-
 def _rank(rank: int, repeat: int) -> list[Record]:
     place = place_of(rank)
     records = [
         record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
-        *_began(9.0, rank, 0),
+        *began(9.0, rank, 0, **place_of(rank)),
     ]
     for step in range(1, SPIKE + 1):
         records += _step(10 + 0.1 * (step - 1), rank, step, abnormal=step == SPIKE)
@@ -118,7 +114,7 @@ def _rank(rank: int, repeat: int) -> list[Record]:
     records += [
         record(AT + 0.2, "load.begin", path=path, **place),
         record(AT + 0.3, "load.end", path=path, parameters=6, **place),
-        *_began(AT + 0.4, rank, HELD),
+        *began(AT + 0.4, rank, HELD, **place_of(rank)),
     ]
     for step in range(HELD + 1, LAST + 1):
         again = bool(repeat) and step == SPIKE

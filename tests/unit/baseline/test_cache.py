@@ -17,34 +17,13 @@ from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_inc
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
 from chaos.plan import io
-from chaos.plan.model import Budget, Plan, PlannedFault
+from chaos.plan.model import Plan, PlannedFault
 from chaos.run.directory import create_run
 from chaos.run.wait import DeadlineExpired, Patience
+from tests.unit.plans import plan_named
 
 WAIT = Patience(20)
-PLAN = Plan(
-    scenario="n",
-    source="n.yaml",
-    cell="",
-    seed=1,
-    ranks=2,
-    nodes=1,
-    replica_groups=((0, 1),),
-    faults=(),
-    mechanism=None,
-    checkpoint=None,
-    resumes=False,
-    resume_step=None,
-    last_step=3,
-    steps_per_epoch=3,
-    checkpoint_interval=None,
-    protection=(),
-    loss_tolerance=0.0,
-    baseline="none",
-    budget=Budget(None, {}),
-    timings="fast",
-    finding=None,
-)
+PLAN = plan_named("n", last_step=3, steps_per_epoch=3, baseline="none")
 
 
 @pytest.fixture

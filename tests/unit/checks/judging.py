@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
 
 from chaos.checks.finding import Finding
 from chaos.checks.judge import Judgement
-from tests.unit.good_run import GoodRun
+from tests.unit.good_run import GoodRun, Spoil
 
 Judge = Callable[[GoodRun], Judgement]
 
@@ -17,4 +20,22 @@ def said(judgement: Judgement, check: str, verdict: str, text: str) -> list[Find
         one
         for one in judgement.findings
         if one.check == check and one.verdict == verdict and text in f"{one.expected} | {one.seen}"
+    ]
+
+
+def not_passed(judgement: Judgement) -> list[tuple[str, str, str, str]]:
+    """Verdict, check, what was expected and what was seen, of each finding that is no pass; for messages of tests."""
+    return [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+
+
+def cases_of(spoilt: Mapping[str, Sequence[tuple[Spoil, str]]]) -> list[Any]:
+    """A test's parameters ``check, spoil, reason`` for what spoils a run and what each check says of it then."""
+
+    def named(check: str, spoil: Spoil, number: int) -> str:
+        return f"{check}-{getattr(spoil, '__name__', '')}-{number}".replace("<lambda>", "")
+
+    return [
+        pytest.param(check, spoil, reason, id=named(check, spoil, number))
+        for check, cases in spoilt.items()
+        for number, (spoil, reason) in enumerate(cases, 1)
     ]

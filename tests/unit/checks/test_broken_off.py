@@ -12,31 +12,16 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.broken_off import broken_off
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan, PlannedFault, Recovery
+from tests.unit.plans import plan_named
 
 FAULT = PlannedFault("death", "kill", (0,), {"step": 4}, {}, None, 3, "death")
-PLAN = Plan(
-    scenario="half",
-    source="half.yaml",
-    cell="",
-    seed=1,
-    ranks=2,
-    nodes=1,
-    replica_groups=((0, 1),),
+PLAN = plan_named(
+    "half",
     faults=(FAULT,),
     mechanism="ARF",
-    checkpoint=None,
-    resumes=False,
-    resume_step=None,
-    last_step=12,
-    steps_per_epoch=12,
     checkpoint_interval=4,
     protection=("ARF",),
-    loss_tolerance=0.0,
-    baseline="auto",
-    budget=Budget(None, {}),
-    timings="fast",
-    finding=None,
     recoveries=(Recovery("ARF", ("death",), 4, restarted=(0,), copied=(0,)),),
 )
 OLD, NEW, OTHER = 100, 200, 101

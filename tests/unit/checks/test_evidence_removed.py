@@ -11,7 +11,7 @@ import pytest
 from chaos.checks.finding import Finding
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.plan.model import Recovery
-from tests.unit.checks.judging import Judge, said
+from tests.unit.checks.judging import Judge, cases_of, not_passed, said
 from tests.unit.good_run import (
     FAULT,
     RANKS,
@@ -586,9 +586,8 @@ HYGIENE: list[tuple[Spoil, str]] = [
     (lambda run: run.one("hygiene").update(orphans=None), "it was not looked for orphans"),
 ]
 
-REMOVED = [
-    pytest.param(check, spoil, reason, id=f"{check}-{getattr(spoil, '__name__', '')}-{number}".replace("<lambda>", ""))
-    for check, cases in {
+REMOVED = cases_of(
+    {
         "injection": INJECTION,
         "history": HISTORY,
         "run": RUN,
@@ -599,17 +598,15 @@ REMOVED = [
         "mechanism": MECHANISM,
         "recovery": RECOVERY,
         "hygiene": HYGIENE,
-    }.items()
-    for number, (spoil, reason) in enumerate(cases, 1)
-]
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), REMOVED)
 def test_missing_evidence_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
     spoil(run)
     judgement = judged(run)
-    shown = [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
-    assert said(judgement, check, "unknown", reason), shown
+    assert said(judgement, check, "unknown", reason), not_passed(judgement)
     assert judgement.verdict != "pass"
 
 

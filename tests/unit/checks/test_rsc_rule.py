@@ -20,7 +20,8 @@ from chaos.checks.rules.rsc import judge
 from chaos.checks.spans import spans
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan, PlannedFault, Recovery
+from tests.unit.plans import plan_named
 
 RANKS = 4
 KILLED = 2
@@ -28,28 +29,14 @@ LAUNCHER = 50
 AT = 10.0
 """When rank 2 is killed, in seconds, at the end of step 7; the checkpoint of step 4 is the last one."""
 
-PLAN = Plan(
-    scenario="rsc",
-    source="rsc.yaml",
-    cell="",
-    seed=1,
+PLAN = plan_named(
+    "rsc",
     ranks=RANKS,
-    nodes=1,
     replica_groups=((0, 1, 2, 3),),
     faults=(PlannedFault("death", "kill", (KILLED,), {"step": 7}, {}, None, 3, "death"),),
     mechanism="RSC",
-    checkpoint=None,
-    resumes=False,
-    resume_step=None,
-    last_step=12,
-    steps_per_epoch=12,
     checkpoint_interval=4,
     protection=("RSC",),
-    loss_tolerance=0.0,
-    baseline="auto",
-    budget=Budget(None, {}),
-    timings="fast",
-    finding=None,
     recoveries=(Recovery("RSC", ("death",), 4, restarted=(0, 1, 2, 3), reads_checkpoint=True, trained_again=3),),
 )
 

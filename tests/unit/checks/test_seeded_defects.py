@@ -5,16 +5,16 @@ One thing is changed in a good run at a time.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.unit.checks.judging import Judge, said
+from tests.unit.checks.judging import Judge, cases_of, not_passed, said
 from tests.unit.good_run import (
     LAST,
     SAVED,
+    UNDO,
     GoodRun,
     Record,
     Saved,
@@ -22,6 +22,7 @@ from tests.unit.good_run import (
     digests_of,
     float_hex_next,
     hex_of,
+    ledger,
     loss_after,
     pid_of,
     record,
@@ -529,15 +530,7 @@ def left_behind(run: GoodRun) -> None:
 
 
 def open_undo(run: GoodRun) -> None:
-    step: Record = {
-        "record": "step",
-        "id": "job",
-        "fault": None,
-        "action": "end",
-        "arguments": {},
-        "note": "end the job",
-    }
-    run.others["undo.jsonl"] = (json.dumps(step) + "\n").encode()
+    run.others["undo.jsonl"] = ledger(UNDO)
 
 
 HYGIENE: list[tuple[Spoil, str]] = [
@@ -591,9 +584,8 @@ RUN: list[tuple[Spoil, str]] = [
     (expired("start", 20.0, "resume"), "deadline start (300 s) is kept"),
 ]
 
-SEEDED = [
-    pytest.param(check, spoil, reason, id=f"{check}-{getattr(spoil, '__name__', '')}-{number}".replace("<lambda>", ""))
-    for check, defects in {
+SEEDED = cases_of(
+    {
         "checkpoint": CHECKPOINT,
         "resume": RESUME,
         "loss": LOSS,
@@ -603,17 +595,15 @@ SEEDED = [
         "hygiene": HYGIENE,
         "injection": INJECTION,
         "run": RUN,
-    }.items()
-    for number, (spoil, reason) in enumerate(defects, 1)
-]
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), SEEDED)
 def test_defect_is_caught_for_its_reason(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
     spoil(run)
     judgement = judged(run)
-    shown = [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
-    assert said(judgement, check, "fail", reason), shown
+    assert said(judgement, check, "fail", reason), not_passed(judgement)
     assert judgement.verdict == "fail"
 
 
