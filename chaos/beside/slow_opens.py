@@ -7,7 +7,9 @@ answer, which is always yes. When this process ends, the kernel lets all of them
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import re
 import select
 import struct
 import time
@@ -19,7 +21,6 @@ _FAN_CLASS_CONTENT, _FAN_CLOEXEC = 0x4, 0x1
 _FAN_MARK_ADD, _FAN_MARK_MOUNT = 0x1, 0x10
 _FAN_OPEN_PERM = 0x10000
 _FAN_ALLOW = 1
-_AT_FDCWD = -100
 _EVENT = struct.Struct("=IBBHQii")
 _ANSWER = struct.Struct("=iI")
 
@@ -44,21 +45,40 @@ def main() -> None:
             allow(group, waiting.popleft()[1])
 
 
-def watch_opens(directory: str) -> int:
-    """Ask the kernel to ask before any open in the mount at that directory. Raises OSError."""
+def watch_opens(directory: str, *, alone: bool = False) -> int:
+    """Ask the kernel to ask before any open in the mount at that directory, or ``alone`` before one of it itself.
+
+    Raises OSError. A directory at which nothing is mounted is refused unless ``alone``: its mount is one that the whole
+    machine opens its files in.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
-    group = libc.fanotify_init(_FAN_CLASS_CONTENT | _FAN_CLOEXEC, os.O_RDONLY | os.O_CLOEXEC)
-    marked = group < 0 or libc.fanotify_mark(
-        group,
-        ctypes.c_uint(_FAN_MARK_ADD | _FAN_MARK_MOUNT),
-        ctypes.c_uint64(_FAN_OPEN_PERM),
-        ctypes.c_int(_AT_FDCWD),
-        ctypes.c_char_p(os.fsencode(directory)),
-    )
-    if marked:
-        code = ctypes.get_errno()
-        raise OSError(code, f"opens cannot be watched: {os.strerror(code)}")
+    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not alone and _mount_point(place) != os.path.realpath(directory):
+            raise OSError(errno.EINVAL, f"nothing is mounted at {directory}")
+        group = libc.fanotify_init(_FAN_CLASS_CONTENT | _FAN_CLOEXEC, os.O_RDONLY | os.O_CLOEXEC)
+        marked = group < 0 or libc.fanotify_mark(
+            group,
+            ctypes.c_uint(_FAN_MARK_ADD | (0 if alone else _FAN_MARK_MOUNT)),
+            ctypes.c_uint64(_FAN_OPEN_PERM),
+            ctypes.c_int(place),
+            None,  # what the descriptor stands for, whatever its path leads to by now
+        )
+        if marked:
+            code = ctypes.get_errno()
+            raise OSError(code, f"opens cannot be watched: {os.strerror(code)}")
+    finally:
+        os.close(place)
     return int(group)
+
+
+def _mount_point(descriptor: int) -> str:
+    """Where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo)."""
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as lines:  # noqa: PTH123
+        number = next(line.split()[1] for line in lines if line.startswith("mnt_id:"))
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:  # noqa: PTH123
+        point = next(fields[4] for fields in map(str.split, lines) if fields[0] == number)
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point)
 
 
 def allow(group: int, descriptor: int) -> None:

@@ -17,13 +17,15 @@ from pathlib import Path
 
 from chaos.platforms.commands import Commands
 from chaos.platforms.loop import attach
-from chaos.platforms.mounts import mount_device
+from chaos.platforms.mounts import mount_device, mounts_at
 
 FIFREEZE = 0xC0045877
 FITHAW = 0xC0045878
 SHUT_DOWN = 0x8004587D
 _FLUSH_FIRST = struct.pack("I", 0)
 """What was written until then is on the disk; what comes later fails."""
+
+_LOOP = "/dev/loop"
 
 _OPTIONS = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard")
 
@@ -98,8 +100,14 @@ def is_frozen(point: Path) -> bool:
 
 @contextmanager
 def _directory(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """A descriptor of a directory on such a file system. Raises OSError for any other: that is the machine's."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
+        # Where nothing is mounted any more, the path leads to the file system that the whole machine may live on.
+        mounts = mounts_at(path)
+        device = mounts[-1].source if mounts else ""
+        if not device.startswith(_LOOP) or os.stat(device).st_rdev != os.fstat(descriptor).st_dev:  # noqa: PTH116
+            raise OSError(errno.ENOTBLK, f"{path} is on no disk of the run's own; it was left alone")
         yield descriptor
     finally:
         os.close(descriptor)

@@ -7,10 +7,8 @@ processes and clock, and say so.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +18,7 @@ from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.hand.bundle import BUNDLE, bundle, write_bundle
+from chaos.platforms.hand.bundle import BUNDLE, bundle, hand_argv, write_bundle
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.platforms.held import HeldNodes
@@ -62,13 +60,13 @@ class LocalNodesPlatform:
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """A new hand on this host."""
         del arguments
-        path = Path(tempfile.mkdtemp(prefix="chaos-hand-")) / BUNDLE
+        transport = SubprocessTransport(hand_argv(sys.executable), dict(os.environ))
         try:
-            path.write_bytes(bundle())
-            transport = SubprocessTransport((sys.executable, "-I", str(path)), dict(os.environ))
-            return HandClient(transport, node, token)
-        finally:
-            shutil.rmtree(path.parent)  # it has said hello, so it is loaded
+            transport.write(bundle())
+        except OSError as error:
+            transport.close()
+            raise PlatformError(f"no hand can be started for node {node}: {error}") from error
+        return HandClient(transport, node, token)
 
 
 @dataclass

@@ -28,6 +28,8 @@ def thaw_storage(step: UndoStep, context: UndoContext) -> str:
     path = _own_path(step, context)
     if not mounts_at(path):
         return f"nothing is mounted at {path}"  # and the file system of the machine is nobody's to thaw
+    if not any(is_own(mount, path) for mount in mounts_at(path)):
+        return f"no disk of the run's own is mounted at {path}"
     return f"thawed {path}" if thaw(path) else f"{path} was not frozen"
 
 

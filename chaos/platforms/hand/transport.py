@@ -13,7 +13,7 @@ from typing import Any, Protocol
 _READ = 1 << 16
 _END_SECONDS = 5.0
 _KEPT_WORDS = 4000
-_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
+OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
 """Ctrl-C is the harness's. Its session stays the harness's too: children in another one are taken for the job's."""
 
 
@@ -45,7 +45,7 @@ class SubprocessTransport:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            **_OWN_GROUP,
+            **OWN_GROUP,
         )
         self._words = bytearray()
         self._listener = threading.Thread(target=self._keep_words, name="hand-words", daemon=True)

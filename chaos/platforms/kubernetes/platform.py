@@ -14,6 +14,7 @@ from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.hand.bundle import hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
@@ -23,7 +24,7 @@ from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
-from chaos.platforms.kubernetes.transport import ExecTransport, hand_argv
+from chaos.platforms.kubernetes.transport import ExecTransport
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 from chaos.scenario.kubernetes import Kubernetes

@@ -15,27 +15,6 @@ _PIECE = 1 << 15
 _LOOK_SECONDS = 0.5
 _KEPT_WORDS = 4000
 
-_LOADER = (
-    "import os,runpy,sys\n"
-    "n=int(sys.argv[1]);d=b''\n"
-    "while len(d)<n:\n"
-    " c=os.read(0,n-len(d))\n"
-    " if not c: sys.exit('the hand came in half')\n"
-    " d+=c\n"
-    "f=os.memfd_create('hand.pyz')\n"
-    "while d: d=d[os.write(f,d):]\n"
-    "runpy.run_path('/proc/self/fd/%d'%f,run_name='__main__')\n"
-)
-"""Takes the hand from its input and becomes it: nothing has to be in the image but Python.
-
-It is kept in memory that no name leads to, so that nothing is left of it in a pod, however it ends.
-"""
-
-
-def hand_argv(python: str) -> tuple[str, ...]:
-    """The command line of a hand that is sent to it afterwards."""
-    return (python, "-I", "-c", _LOADER, str(len(bundle())))
-
 
 class ExecTransport:
     """The streams of a program in a pod. ``stream`` is the ``WSClient`` of the kubernetes package, in bytes."""

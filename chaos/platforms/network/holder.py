@@ -8,6 +8,7 @@ from pathlib import Path
 
 from chaos.history.clock import Clock
 from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.transport import OWN_GROUP
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.router import RECORD, Router
 from chaos.platforms.process import identify
@@ -26,7 +27,8 @@ class HeldRouter:
         """Make it. Raises PlatformError."""
         self._run_dir = run_dir
         try:
-            self._holder = subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            # Ctrl-C is the harness's: the network has to be there until its faults have been put back.
+            self._holder = subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **OWN_GROUP)
         except OSError as error:
             raise PlatformError(f"no network namespace can be made: {error}") from error
         try:

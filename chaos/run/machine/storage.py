@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from chaos.beside.slow_opens import watch_opens
@@ -32,10 +33,11 @@ def loop(machine: Machine) -> Probe:
     return Probe("loop", True, "loop devices and mkfs.ext4")
 
 
-def fanotify(machine: Machine) -> Probe:
-    """Whether opens of files can be held."""
+def fanotify(_: Machine) -> Probe:
+    """Whether opens of files can be held: tried with a directory that nobody else opens."""
     try:
-        os.close(watch_opens(str(machine.shared_memory)))
+        with tempfile.TemporaryDirectory() as own:
+            os.close(watch_opens(own, alone=True))
     except OSError as error:
         advice = "slow storage is made by the kernel's fanotify: root and CONFIG_FANOTIFY_ACCESS_PERMISSIONS are needed"
         return Probe("fanotify", False, str(error), advice)

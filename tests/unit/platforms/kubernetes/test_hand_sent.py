@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from chaos.history.clock import SYSTEM_CLOCK
-from chaos.platforms.hand.bundle import bundle
+from chaos.platforms.hand.bundle import bundle, hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
-from chaos.platforms.kubernetes.transport import hand_argv
 from chaos.run.wait import wait_for
 
 
