@@ -21,6 +21,9 @@ _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback
 _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
 """What MindSpore writes one parameter of a .ckpt file with."""
 
+_FILE_WRITER = "_exec_save"
+"""What MindSpore writes a whole checkpoint file with, and renames it."""
+
 _CLEAN = (None, 0, 2)
 """What the handler ``clean`` answers when all is well: only this one's answer counts (MindIO TFT, clean handler)."""
 
@@ -143,6 +146,8 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
     for name in _WRITERS:
         if hasattr(module, name):
             setattr(module, name, _after_write(training, getattr(module, name)))
+    if hasattr(module, _FILE_WRITER):
+        setattr(module, _FILE_WRITER, _round_file(training, getattr(module, _FILE_WRITER)))
 
     @functools.wraps(save)
     def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
@@ -165,6 +170,17 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
 
     module.save_checkpoint = save_with_agent  # type: ignore[attr-defined]
     module.load_checkpoint = load_with_agent  # type: ignore[attr-defined]
+
+
+def _round_file(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that writes a whole file, which MindSpore calls in a thread where it saves in the background."""
+
+    @functools.wraps(write)
+    def write_with_agent(ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
+        with training.writing(str(ckpt_file_name)):
+            return write(ckpt_file_name, *args, **kwargs)
+
+    return write_with_agent
 
 
 def _after_write(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:

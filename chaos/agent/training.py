@@ -44,6 +44,7 @@ class Training:
         self._costs_us: list[float] = []
         self._parameters: list[tuple[str, Any]] = []
         self._end_of_life = False
+        self._background: dict[str, dict[str, Any]] = {}
 
     def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]]) -> None:
         """Training begins after ``initial_step``, counted over the whole job. ``parameters``: weights and all state of
@@ -102,6 +103,7 @@ class Training:
         }
         if asynchronous:
             fields["asynchronous"] = True
+            self._background[_name_of(path)] = fields
         before, self._end_of_life = self._end_of_life, end_of_life
         try:
             self._record.write("checkpoint.begin", **fields)
@@ -111,6 +113,19 @@ class Training:
             self._reach_in_save("checkpoint.end")
         finally:
             self._end_of_life = before
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[None]:
+        """Round the writing of one checkpoint file, wherever that is done. Recorded of a save in the background, whose
+        call has returned long before; a writer that fails there raises in a thread, and nobody else hears of it."""
+        ok = False
+        try:
+            yield
+            ok = True
+        finally:
+            fields = self._background.pop(_name_of(path), None)
+            if fields is not None:
+                self._record.write("checkpoint.written", **fields, ok=ok)
 
     def wrote(self) -> None:
         """A part of a checkpoint has been written: the point in the middle of a file."""
@@ -130,6 +145,12 @@ class Training:
             self._barriers.enter("save_ckpt", phase)
         else:
             self.reach(phase)
+
+
+def _name_of(path: str) -> str:
+    """A checkpoint file by whatever path: a writer may be given its real one, with its ending."""
+    real = os.path.realpath(path)
+    return next((real[: -len(end)] for end in (".ckpt", ".safetensors") if real.endswith(end)), real)
 
 
 def _median(values: list[float]) -> float | None:

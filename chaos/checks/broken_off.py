@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_background, written
 from chaos.checks.facts import TRAIN
 from chaos.checks.spans import trains_to_the_end
 from chaos.history.event import Event
@@ -57,8 +58,8 @@ def _under_way(history: History, rank: int, pid: int | None) -> str | None:
     last = begun[-1]
     after = [one for one in _of(history, "checkpoint.end", rank, pid) if one.seq > last.seq]
     later = [one for one in _of(history, "step.begin", rank, pid) if one.seq > last.seq]
-    # One in the background ends some time after the call that began it, and is recorded when that returns.
-    if (after or later) and last.data.get("asynchronous") is not True:
+    # One in the background goes on after the call that began it, until the rank records that its writing has ended.
+    if written(history, last) is not None if is_background(last) else after or later:
         return None
     return _temporary(last.data.get("path"))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from chaos.checks import in_cluster, on_device, on_node
 from chaos.checks.altered import altered_again, altered_doubts
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import WRITTEN, background_doubts
 from chaos.checks.beside_ranks import beside_doubts
 from chaos.checks.collect import Collector
 from chaos.checks.conditions import condition_doubts
@@ -117,6 +118,8 @@ def _judge(case: _Case) -> None:
         return
     landing = landings[0]
     _judge_landing(case, landing, injections)
+    for doubt, where in background_doubts(case.plan, case.history, case.fault):
+        case.unproven(doubt, *where)
     _judge_trigger(case, injections)
     own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
     own = {**own, **on_device.PROOFS, **on_node.PROOFS, **in_cluster.PROOFS}
@@ -284,8 +287,15 @@ def _own_events(history: History, like: Event) -> list[Event]:
 
 
 def _judge_silence(case: _Case, reached: Event) -> None:
-    """A process that was ended at the barrier has nothing to say after it, but that it is about to end itself."""
-    later = [one for one in _own_events(case.history, reached) if one.seq > reached.seq and one.event != ACTING]
+    """A process that was ended at the barrier has nothing to say after it, but that it is about to end itself.
+
+    A checkpoint may be written in the background while the training is held.
+    """
+    later = [
+        one
+        for one in _own_events(case.history, reached)
+        if one.seq > reached.seq and one.event not in (ACTING, WRITTEN)
+    ]
     if str(reached.data.get("phase")).startswith(HANDLER):
         # The handler runs in a thread of its own, and only this thread is held.
         later = [one for one in later if one.event == "handler.exit" and one.data.get("name") == _handler(reached)]

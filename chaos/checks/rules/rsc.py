@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.checks.background import is_finished
 from chaos.checks.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
@@ -111,7 +112,7 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     finished = [
         one
         for one in case.history.select("checkpoint.end", attempt=TRAIN, kind="periodic")
-        if one.mono < restart and isinstance(one.data.get("step"), int)
+        if isinstance(one.data.get("step"), int) and is_finished(case.history, one, restart)
     ]
     newest = max((step_of(one) for one in finished), default=0)
     if newest != step:

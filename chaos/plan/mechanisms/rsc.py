@@ -137,6 +137,7 @@ def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, inter
     elif at.phase <= _FORWARD and at.step - 1 > begin and (at.step - 1) % interval == 0 and others:
         saving, who = at.step - 1, "the ranks of other replica groups"
     if saving is None:
+        _check_background(context, strike, at, interval)
         return
     context.problems.add(
         f"{strike.first.path}.trigger",
@@ -145,6 +146,21 @@ def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, inter
         text=str(at),
         hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
         + ("" if others else ", or phase checkpoint.end"),
+    )
+
+
+def _check_background(context: Context, strike: Strike, at: Point, interval: int) -> None:
+    """Note a restart so near to a save in the background that it is hardly finished. Later, the run is asked."""
+    done = at.step if at.phase >= _SAVED else at.step - 1
+    saved = done - done % interval
+    if not context.scenario.job.storage.asynchronous_saving or not saved or at.step > saved + 1:
+        return
+    context.problems.add(
+        f"{strike.first.path}.trigger",
+        f"{are_lost(strike.hit)} at {at}, when the periodic checkpoint of step {saved} is just being written in the "
+        "background (job.storage.asynchronous_saving): whether it is finished is a matter of time",
+        text=str(at),
+        hint="use a later step, so that it has been written; that it was is asked of the run",
     )
 
 

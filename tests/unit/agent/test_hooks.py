@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -190,6 +191,29 @@ def test_digests_can_be_left_out(start: Start, events: Events) -> None:
     start(interval=0).Model().train(1, batches(3))
     assert events("digest") == events("initial") == []
     assert events("agent.cost")[0].data["digest_us_median"] is None
+
+
+class Slow:
+    """What is saved, once it may be."""
+
+    def __init__(self, go: threading.Event) -> None:
+        self._go = go
+
+    def get_parameters(self) -> list[Any]:
+        self._go.wait(30)
+        return []
+
+
+def test_a_file_that_a_thread_writes_is_recorded_when_it_is_whole(start: Start, events: Events, tmp_path: Path) -> None:
+    start()
+    serialization = importlib.import_module("mindspore.train.serialization")
+    go = threading.Event()
+    serialization.save_checkpoint(Slow(go), str(tmp_path / "mnist-1_2.ckpt"), async_save=True)
+    assert events("checkpoint.end") and not events("checkpoint.written")
+    go.set()
+    serialization.wait_for_background()
+    (written,) = events("checkpoint.written")
+    assert (written.data["ok"], written.data["path"]) == (True, str(tmp_path / "mnist-1_2.ckpt"))
 
 
 def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Events, tmp_path: Path) -> None:

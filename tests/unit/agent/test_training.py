@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -70,3 +71,27 @@ def test_a_step_costs_no_more_through_the_seam_than_its_share_of_the_budget(trai
         training.step_end(None, None)
         costs.append(time.perf_counter_ns() - began)
     assert sorted(costs)[len(costs) // 2] < 20_000
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_end_of_a_save_in_the_background_is_recorded_by_its_writer(
+    training: Training, events: Events, tmp_path: Path, fails: bool
+) -> None:
+    """The call has returned long before; the writer is given the file's real path, with its ending."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with training.saving(str(tmp_path / "link" / "net-1_4"), end_of_life=False, step=4, asynchronous=True):
+        pass
+    assert events("checkpoint.end") and not events("checkpoint.written")
+    with contextlib.suppress(OSError), training.writing(str(tmp_path / "real" / "net-1_4.ckpt")):
+        if fails:
+            raise OSError("no space")
+    (written,) = events("checkpoint.written")
+    assert written.data == {**events("checkpoint.begin")[0].data, "ok": not fails}
+
+
+def test_a_save_that_training_waits_for_needs_no_other_end(training: Training, events: Events, tmp_path: Path) -> None:
+    path = str(tmp_path / "net-1_4.ckpt")
+    with training.saving(path, end_of_life=False, step=4), training.writing(path):
+        pass
+    assert events("checkpoint.end") and not events("checkpoint.written")

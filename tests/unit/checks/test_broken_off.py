@@ -99,8 +99,24 @@ def test_where_the_launch_ends_every_rank_may_be_ended_in_a_save(
     assert len(half(*saves(OTHER, BEGIN), plan=plan, codes={OTHER: code})) == excused
 
 
+WRITTEN = "checkpoint.written"
+
+
 def test_a_save_in_the_background_ends_after_its_record() -> None:
     assert half(*saves(OLD, BEGIN, END, "step.begin", asynchronous=True)) == {"job/checkpoints/net-1_4.tmp"}
+    assert half(*saves(OLD, BEGIN, asynchronous=True)) == {"job/checkpoints/net-1_4.tmp"}
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_save_in_the_background_that_was_whole_or_has_failed_was_not_broken_off(ok: bool) -> None:
+    """What is left then is the writer's own: it has failed without a word, or it has left a file behind."""
+    assert half(*saves(OLD, BEGIN, END, WRITTEN, "step.begin", asynchronous=True, ok=ok)) == set()
+
+
+def test_the_end_of_another_save_in_the_background_is_not_its_end() -> None:
+    before = saves(OLD, BEGIN, END, WRITTEN, path="job/checkpoints/net-1_2.ckpt", asynchronous=True)
+    last = [replace(one, seq=one.seq + 3) for one in saves(OLD, BEGIN, END, asynchronous=True)]
+    assert half(*before, *last) == {"job/checkpoints/net-1_4.tmp"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import background_doubts
 from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
 from chaos.checks.moment import Moment
@@ -108,6 +109,35 @@ def judged(story: Story, tmp_path: Path, plan: Plan = PLAN) -> list[Finding]:
 def test_a_good_restart_passes(tmp_path: Path) -> None:
     found = judged(good(), tmp_path)
     assert [one.verdict for one in found] == ["pass"] * 4
+
+
+def in_background(story: Story, *, but: int | None = None, at: float = 6.0, ok: bool = True) -> Story:
+    """The checkpoint of step 4 was written in the background, on every rank but one."""
+    for rank in range(RANKS):
+        story.change("checkpoint.end", rank, asynchronous=True)
+        (end,) = [one for one in story.events if (one.event, one.rank) == ("checkpoint.end", rank)]
+        story.add(5.9, "checkpoint.begin", rank, 100 + rank, **end.data)
+        if rank != but:
+            story.add(at, "checkpoint.written", rank, 100 + rank, ok=ok, **end.data)
+    return story
+
+
+def test_a_checkpoint_that_was_written_in_the_background_is_the_last_when_its_file_was_whole(tmp_path: Path) -> None:
+    assert [one.verdict for one in judged(in_background(good()), tmp_path)] == ["pass"] * 4
+    late = judged(in_background(good(), at=40.0), tmp_path)
+    assert [one.seen for one in late if one.verdict == "fail"] == ["none was finished"]
+    failed = judged(in_background(good(), ok=False), tmp_path)
+    assert [one.seen for one in failed if one.verdict == "fail"] == ["none was finished"]
+
+
+def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_planned_one() -> None:
+    (death,) = PLAN.faults
+    assert list(background_doubts(PLAN, good().history(), death)) == []
+    assert list(background_doubts(PLAN, in_background(good()).history(), death)) == []
+    ((doubt, _),) = background_doubts(PLAN, in_background(good(), but=3).history(), death)
+    assert "rank 3 has not recorded that its checkpoint of step 4 was written" in doubt
+    other = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], step=0, reads_checkpoint=False),))
+    assert list(background_doubts(other, in_background(good(), but=3).history(), death)) == []
 
 
 def test_over_a_broken_link_a_rank_may_give_up_before_the_agent_kills_it(tmp_path: Path) -> None:

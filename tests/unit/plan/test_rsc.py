@@ -158,3 +158,19 @@ def test_rsc_behind_another_mechanism_is_refused(plan: Planner) -> None:
 def test_an_error_of_the_device_is_a_lost_rank_to_rsc(plan: Planner) -> None:
     found = plan({**kill(6, rank=1), "kind": "uce"}, job=JOB)
     assert (found.mechanism, found.recoveries[0].step) == ("RSC", 4)
+
+
+@pytest.mark.parametrize(
+    ("step", "phase", "refused"), [(8, "checkpoint.end", True), (9, "forward", True), (10, "forward", False)]
+)
+def test_a_death_just_behind_a_save_in_the_background_is_refused(
+    plan: Planner, step: int, phase: str, refused: bool
+) -> None:
+    job = {**JOB, "storage": {"asynchronous_saving": True}}
+    if refused:
+        assert "checkpoint of step 8 is just being written in the background" in plan.refused(
+            kill(step, phase), job=job
+        )
+    else:
+        assert plan(kill(step, phase), job=job).recoveries[0].step == 8
+    assert plan(kill(step, phase), job=JOB).recoveries[0].step == 8

@@ -1,0 +1,59 @@
+"""Periodic checkpoints that are written in the background: whether a save was finished, by the rank's own record.
+
+The call that begins such a save returns at once, and its record says no more than that. The agent records the end of
+the writing itself (``checkpoint.written``), also one that has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.facts import TRAIN
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+
+WRITTEN = "checkpoint.written"
+
+
+def is_background(save: Event) -> bool:
+    """Whether a record of a save is of one that goes on in the background."""
+    return save.data.get("asynchronous") is True
+
+
+def written(history: History, save: Event) -> Event | None:
+    """The end of the writing that ``save`` has begun; None where the rank has recorded none."""
+    ends = history.select(WRITTEN, attempt=save.attempt, rank=save.rank, path=save.data.get("path"))
+    return next((one for one in ends if one.pid == save.pid and one.data.get("step") == save.data.get("step")), None)
+
+
+def is_finished(history: History, save: Event, before: int) -> bool:
+    """Whether the file of a save whose call has returned was whole before the time ``before``."""
+    if not is_background(save):
+        return save.mono < before
+    end = written(history, save)
+    return end is not None and end.data.get("ok") is True and end.mono < before
+
+
+def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iterator[Doubt]:
+    """What speaks against it that the fault came when the checkpoint that the plan goes on from was written.
+
+    The plan takes the last save that was begun. Where it still went on, another one is the last.
+    """
+    steps = {
+        one.step
+        for one in plan.recoveries
+        if one.mechanism == "RSC" and one.reads_checkpoint and fault.id in one.faults
+    }
+    if plan.restore is not None and fault.effect == "death":
+        steps.add(plan.restore.step)
+    for rank in range(plan.ranks):
+        begun = [
+            one
+            for one in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
+            if is_background(one) and one.data.get("step") in steps
+        ]
+        if begun and written(history, begun[-1]) is None:
+            seen = f"rank {rank} has not recorded that its checkpoint of step {begun[-1].data.get('step')} was written"
+            yield f"{seen}: the fault may have come before, and then it is not the last one", (begun[-1].source,)
