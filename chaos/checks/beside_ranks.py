@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from chaos.checks.deaths import wanted_end
 from chaos.checks.facts import exit_status, places, signal_name, signal_number
+from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -26,9 +27,10 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     if landing.mono < act.mono:
         yield "the landing is recorded before the injection", (landing.source, act.source)
     found = [one for one in history.select("launcher.found", attempt=act.attempt) if one.pid == act.pid]
-    if not any(one.data.get("role") == fault.role for one in found):
+    in_role = [one for one in found if one.data.get("role") == fault.role]
+    if not in_role:
         yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(found))
-    elif all(one.data.get("start_time") != act.data.get("start_time") for one in found):
+    elif all(one.data.get("start_time") != act.data.get("start_time") for one in in_role):
         yield f"process {act.pid} was not the one identified as the {fault.role}: its start time differs", places(found)
     wanted = wanted_end(fault)
     if wanted is None:
@@ -41,3 +43,5 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
         yield f"no exit status of the {fault.role} (process {act.pid})", (act.source,)
     elif not wanted.was(exits[0]):
         yield f"the {fault.role} {exit_status(exits[0])}, not killed by {wanted}", (exits[0].source,)
+    elif (told := out_of_order(act, exits[0])) is not None:
+        yield f"the {fault.role} had ended before the injection{told}", (exits[0].source, act.source)

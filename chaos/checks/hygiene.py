@@ -69,7 +69,7 @@ def _judge_exit(
             _judge_new(plan, one, found)
         elif wanted(signal_number(one.data.get("signal")), one.data.get("code")):
             continue
-        elif one.data.get("signal") is None and one.data.get("code") is None:
+        elif _is_untold(one):
             found.unknown(text, f"process {one.pid} has ended, and nobody can say how", one.source)
         else:
             found.fail(text, exit_status(one), one.source)
@@ -92,8 +92,17 @@ def _judge_replaced_exit(plan: Plan, history: History, one: Event, expected: str
     if ends:
         if not any(end.was(one) for end in ends):
             found.fail(expected, f"its process {one.pid}, which a fault has ended, {exit_status(one)}", one.source)
+    elif any(fault.id in made and fault.kind == REBOOT for fault in plan.faults):
+        return  # the kernel that could say how it ended has ended with it
+    elif _is_untold(one):
+        found.unknown(expected, f"its process {one.pid} was replaced, and nobody can say how it ended", one.source)
     elif signal_number(one.data.get("signal")) is None and one.data.get("code") == 0:
         found.fail(expected, f"its process {one.pid}, which was replaced, {exit_status(one)}", one.source)
+
+
+def _is_untold(one: Event) -> bool:
+    """Whether an end is known and nothing of how it came: the kernel that could say is gone, or nobody asked it."""
+    return one.data.get("signal") is None and one.data.get("code") is None
 
 
 def _not_hit(history: History, one: Event) -> bool:
@@ -107,7 +116,10 @@ def _judge_new(plan: Plan, one: Event, found: Collector) -> None:
     expected, wanted = _wanted_exit(plan, TRAIN, None)
     if not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
         text = f"the new process of rank {one.rank} ends with {expected}"
-        found.fail(text, exit_status(one), one.source)
+        if _is_untold(one):
+            found.unknown(text, f"process {one.pid} has ended, and nobody can say how", one.source)
+        else:
+            found.fail(text, exit_status(one), one.source)
 
 
 def _wanted_exit(

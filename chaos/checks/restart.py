@@ -37,8 +37,9 @@ def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, 
 
 def _of_new(history: History, event: str, begin: int) -> list[Event]:
     """Events of processes that were started after the fault."""
-    new = {one.pid for one in history.select("agent.start", attempt=TRAIN) if one.mono >= begin}
-    return [one for one in history.select(event, attempt=TRAIN) if one.mono >= begin and one.pid in new]
+    started = history.select("agent.start", attempt=TRAIN)
+    new = {(one.rank, one.pid) for one in started if one.mono >= begin}  # nodes may have PIDs of their own
+    return [one for one in history.select(event, attempt=TRAIN) if one.mono >= begin and (one.rank, one.pid) in new]
 
 
 def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Moment | str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from chaos.checks.facts import ranks_text
 from chaos.checks.twin import NONE
 from chaos.plan.corruption import stays
+from chaos.plan.hangs import HANG
 from chaos.plan.model import PHASES, Plan
+from chaos.plan.schedule import LETHAL, RAISED
 
 _FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
 
@@ -64,7 +66,9 @@ def not_checked(plan: Plan) -> list[NotChecked]:
 def trains_nothing(plan: Plan) -> bool:
     """Whether a fault keeps every rank from finishing even the first step: it strikes before its all-reduce is over."""
     return plan.mechanism == "none" and any(
-        fault.trigger.keys() <= {"step", "phase"} and (fault.trigger.get("step"), fault.trigger.get("phase")) in _FIRST
+        fault.effect in (*LETHAL, *RAISED, HANG)
+        and fault.trigger.keys() <= {"step", "phase"}
+        and (fault.trigger.get("step"), fault.trigger.get("phase")) in _FIRST
         for fault in plan.faults
     )
 

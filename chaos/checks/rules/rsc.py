@@ -85,9 +85,11 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
 def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:
     """No rank is started before all have ended: a late one of the old would meet the new."""
     expected = "all ranks have ended before one is started again"
-    pids = {one.pid for one in old.values()}
-    ended = [one for one in case.history.select("child.exit", attempt=TRAIN) if one.data.get("child_pid") in pids]
-    starts = [one for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)) if one.pid not in pids]
+    pids = {(rank, one.pid) for rank, one in old.items()}  # nodes may have PIDs of their own
+    ends = case.history.select("child.exit", attempt=TRAIN)
+    ended = [one for one in ends if (one.data.get("child_rank"), one.data.get("child_pid")) in pids]
+    begun = case.span.of(case.history.select("agent.start", attempt=TRAIN))
+    starts = [one for one in begun if (one.rank, one.pid) not in pids]
     if len(ended) < len(pids) or not starts:
         seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
         case.found.unknown(expected, seen, case.line)
@@ -157,7 +159,7 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     ended = {
         rank: max(ends)
         for rank, one in old.items()
-        if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN) if end.pid == one.pid])
+        if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN, rank=rank, pid=one.pid)])
     }
     lost = {rank: step - case.span.step for rank, step in ended.items()}
     most = max(lost.values(), default=0)

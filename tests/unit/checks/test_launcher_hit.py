@@ -44,7 +44,17 @@ def test_identified_and_killed_it_was_hit() -> None:
         ([EXIT], LANDING, "process 77 was never identified as the launcher"),
         ([replace(FOUND, data={**FOUND.data, "role": "scheduler"}), EXIT], LANDING, "never identified as the launcher"),
         ([replace(FOUND, data={**FOUND.data, "start_time": 6}), EXIT], LANDING, "its start time differs"),
+        (
+            [
+                replace(FOUND, data={**FOUND.data, "start_time": 6}),
+                event("launcher.found", 2, role="x", start_time=5),
+                EXIT,
+            ],
+            LANDING,
+            "its start time differs",
+        ),
         ([FOUND], LANDING, "no exit status of the launcher"),
+        ([FOUND, replace(EXIT, mono=9)], LANDING, "had ended before the injection"),
         ([FOUND, replace(EXIT, data={**EXIT.data, "signal": 15})], LANDING, "ended by SIGTERM, not killed by SIGKILL"),
         ([FOUND, EXIT], landed(signal=15), "shows SIGTERM, not SIGKILL"),
         ([FOUND, EXIT], landed(pid=78), "the evidence is of process 78"),

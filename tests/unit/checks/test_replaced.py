@@ -222,3 +222,24 @@ def test_the_history_of_each_process_of_a_rank_must_be_there(judged: Judge, pid:
         judgement, "history", "unknown", f"no history of rank {VICTIM} in attempt train, though its process {pid}"
     )
     assert judgement.verdict == "unknown"
+
+
+def unknown_end(run: GoodRun, pid: int) -> None:
+    run.one("rank.exit", pid=pid).update({"signal": None, "code": None})
+
+
+def test_how_the_new_process_ended_is_unknown_where_nobody_can_say(judged: Judge) -> None:
+    run = replaced_run()
+    unknown_end(run, NEW_PID)
+    judgement = judged(run)
+    assert said(judgement, "hygiene", "unknown", "nobody can say how")
+    assert not said(judgement, "hygiene", "fail", "")
+
+
+def test_a_replaced_process_of_whose_end_nothing_is_known_did_not_end_as_planned(judged: Judge) -> None:
+    """One that no fault has ended, in a restart of all ranks: it was killed, or it ended by itself."""
+    run = replaced_run()
+    act = run.one("fault.injecting")
+    old, act["pid"] = act["pid"], 1
+    unknown_end(run, old)
+    assert said(judged(run), "hygiene", "unknown", "was replaced, and nobody can say how it ended")

@@ -296,3 +296,13 @@ def test_without_a_restart_in_the_plan_such_a_process_counts_too() -> None:
     judge_processes(replace(PLAN, recoveries=()), story.history(), found)
     failed = [one.seen for one in found.findings() if one.verdict == "fail"]
     assert "rank 1 was started again in attempt train: processes 101, 151" in failed
+
+
+def test_processes_of_two_nodes_may_have_the_same_pid(tmp_path: Path) -> None:
+    """An early start on one node is not taken for the old process of another."""
+    story = good()
+    story.add(AT + 0.2, "agent.start", 3, 101)
+    assert any("rank 3 was started before" in one.seen for one in judged(story, tmp_path) if one.verdict == "fail")
+    lost = good()
+    lost.events = [replace(one, pid=101) if one.pid == 203 else one for one in lost.events]
+    assert [one.verdict for one in judged(lost, tmp_path)] == ["pass"] * 4

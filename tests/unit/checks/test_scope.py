@@ -32,6 +32,13 @@ def test_any_other_fault_leaves_losses_to_compare(plan: Plan) -> None:
     assert "loss" not in {one.check for one in not_checked(plan)}
 
 
+@pytest.mark.parametrize("effect", ["none", "storage full", "silent corruption"])
+def test_a_fault_that_stops_nobody_lets_the_others_train(effect: str) -> None:
+    plan = planned(1, "forward")
+    fault = replace(plan.faults[0], effect=effect)
+    assert not trains_nothing(replace(plan, faults=(fault,)))
+
+
 def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
     plan = planned(1, "forward")
     fault = replace(plan.faults[0], trigger={"elapsed": 5.0})
