@@ -9,10 +9,11 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes.credentials import load_in_memory
 
 CALL_SECONDS = 30.0
 MERGE = "application/merge-patch+json"
@@ -34,11 +35,12 @@ class NoKubernetes(PlatformError):
 class Api:
     """One cluster. Its methods may be called from several threads."""
 
-    def __init__(self, client: Any) -> None:
-        """``client`` is a ``kubernetes.client.ApiClient``."""
+    def __init__(self, client: Any, kept: Sequence[IO[bytes]] = ()) -> None:
+        """``client`` is a ``kubernetes.client.ApiClient``; ``kept`` are the files in memory that it reads."""
         from kubernetes.dynamic import DynamicClient
 
         self.client = client
+        self._kept = kept
         # Paths are known here: discovery would only cost calls, and leave a file in a directory that all can write.
         self._dynamic = DynamicClient(client, discoverer=lambda *_: None)
 
@@ -126,7 +128,8 @@ def connect(context: str | None, kubeconfig: Path | None = None) -> Api:
         ) from error
     file = None if kubeconfig is None else str(kubeconfig)
     try:
-        return Api(config.new_client_from_config(config_file=file, context=context))
+        configuration, kept = load_in_memory(file, context)
+        return Api(ApiClient(configuration), kept)
     except (config.ConfigException, OSError, ValueError) as error:
         refused = error
     if context is None and kubeconfig is None:
