@@ -93,6 +93,7 @@ def plan_comparable(
         else:
             back.add(change.name)
     _check_felt(changes, fates, problems)
+    _check_ended(changes, faults, problems)
     return Judged(
         tuple(replace(one.fault, taken_back=one.fault.id in back) for one in faults),
         tuple(replace(one, as_fault_free=not wrong) for one, wrong in zip(recoveries, wrong_after, strict=True)),
@@ -208,6 +209,24 @@ def _check_felt(changes: Sequence[_Change], fates: Sequence[_Fate], problems: Pr
                 text=later.fault.fault.kind,
                 hint=f"write a scenario for each: nothing else tells of {one_of(what)}",
             )
+
+
+def _check_ended(changes: Sequence[_Change], faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note a corruption of a step that its ranks may never end: then nothing shows what came of it."""
+    for change in changes:
+        if change.fault.effect != SILENT:
+            continue
+        for other in faults:
+            stops = (other.lethal or other.raised) and other.handler is None and other.moment.exact
+            if stops and other.moment.earliest.step == change.point.step:
+                problems.add(
+                    f"{change.fault.path}.trigger",
+                    f"fault {other.fault.id!r} ({problems.where(other.path)}) stops the training in step "
+                    f"{change.point.step} too, so what comes of fault {change.name!r} is never seen",
+                    text=str(change.point.step),
+                    hint="let one of the two come in another step",
+                )
+                break
 
 
 def _least(limits: Sequence[Comparable]) -> Comparable | None:

@@ -72,8 +72,14 @@ def test_the_second_restart_may_take_it_back_and_the_first_not(real: Planner) ->
 
 
 def test_a_resume_from_before_the_corruption_takes_it_back(real: Planner) -> None:
-    assert limits(real(fault("flip-bit", 6), fault("kill", 6, "allreduce.enter", rank=2))) is None
-    assert limits(real(fault("flip-bit", 6), fault("kill", 8))) == (5, 6)
+    real.traits = replace(real.traits, group_info=True)
+    pairs = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+    given: dict[str, Any] = {"cluster": pairs, "job": {**RSC, "protection": (), "agent": False}}
+    expected = {"resume": {"step": 5}}
+    assert limits(real(fault("flip-bit", 6), fault("kill", 7), expect=expected, **given)) is None
+    assert limits(real(fault("flip-bit", 3), fault("kill", 7), expect=expected, **given)) == (2, 3)
+    assert limits(real(fault("flip-bit", 6), fault("kill", 7), **given)) == (5, 6)  # nobody starts it again
+    assert limits(real(fault("flip-bit", 6), fault("kill", 8))) == (5, 6)  # its end-of-life checkpoint holds it
 
 
 def test_a_spike_that_is_trained_again_is_compared_again(plan: Planner) -> None:
@@ -85,8 +91,19 @@ def test_a_spike_that_is_trained_again_is_compared_again(plan: Planner) -> None:
 def test_whether_it_comes_before_the_restart_must_not_be_left_to_chance(real: Planner) -> None:
     text = real.refused(fault("flip-bit", 7), fault("kill", 7, "step.begin", rank=2), job=RSC)
     assert "may be made before the recovery from fault 'kill-7'" in text
-    # Behind the all-reduce all ranks of the group have come through it.
-    assert limits(real(fault("flip-bit", 7), fault("kill", 7, "optimizer.update", rank=2), job=RSC)) is None
+    assert limits(real(fault("flip-bit", 6), fault("kill", 7, "step.begin", rank=2), job=RSC)) is None
+    # Ranks of another replica group may still be a step behind.
+    pairs = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+    behind = real.refused(fault("flip-bit", 6), fault("kill", 7, "step.begin", rank=2), job=RSC, cluster=pairs)
+    assert "may be made before the recovery from fault 'kill-7'" in behind
+    assert limits(real(fault("flip-bit", 6), fault("kill", 7, "step.begin", rank=3), job=RSC, cluster=pairs)) is None
+
+
+@pytest.mark.parametrize("phase", ["step.begin", "allreduce.enter", "optimizer.update"])
+def test_a_corrupted_step_must_be_ended_or_nothing_shows_what_came_of_it(real: Planner, phase: str) -> None:
+    for job in ({}, RSC):
+        text = real.refused(fault("flip-bit", 7), fault("kill", 7, phase, rank=2), job=job)
+        assert "stops the training in step 7 too, so what comes of fault 'flip-bit-7' is never seen" in text
 
 
 def test_where_training_goes_on_must_not_be_left_open(real: Planner) -> None:
