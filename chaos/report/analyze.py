@@ -125,7 +125,9 @@ def _recovery(judgement: Judgement) -> RecoveryResult:
     total = None if recovery.total is None else recovery.total / 1e9
     phases = {phase.name: phase.seconds for phase in recovery.phases}
     cost = (_figure(rollback, history), _figure(stalled, history))
-    return RecoveryResult(recovery.mechanism, phases, total, recovery.reason, *cost)
+    errors = {**{phase.name: phase.error for phase in recovery.phases}, "total": recovery.error}
+    wrong = {name: error / 1e9 for name, error in errors.items() if error}
+    return RecoveryResult(recovery.mechanism, phases, total, recovery.reason, *cost, wrong)
 
 
 def _figure(measured: Callable[[History], Measure], history: History) -> float | None:

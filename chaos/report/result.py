@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ class RecoveryResult:
     """Seconds by phase, in order; None where a phase could not be measured. ``reason`` says why the total is None.
 
     ``rollback`` counts the steps that were trained again, ``stalled`` the seconds that saving periodic checkpoints took
-    from training before the fault; None where that is not known.
+    from training before the fault; None where that is not known. ``errors`` holds by how many seconds a phase, or
+    ``total``, may be longer or shorter, of those whose ends were seen on clocks of several hosts.
     """
 
     mechanism: str | None
@@ -60,6 +61,7 @@ class RecoveryResult:
     reason: str = ""
     rollback: float | None = None
     stalled: float | None = None
+    errors: dict[str, float] = field(default_factory=dict)
 
     def measure(self, name: str) -> float | None:
         """The figure of that name: a phase, ``total``, ``rollback`` or ``stalled``; None where it is not known."""
@@ -122,6 +124,7 @@ class Result:
                 "reason": self.recovery.reason,
                 "rollback": self.recovery.rollback,
                 "stalled": self.recovery.stalled,
+                "errors": dict(self.recovery.errors),
             },
             "baseline": self.baseline,
             "versions": self.versions,
@@ -158,6 +161,7 @@ def from_json(data: dict[str, Any]) -> Result:
             recovery["reason"],
             recovery.get("rollback"),
             recovery.get("stalled"),
+            recovery.get("errors", {}),
         ),
         baseline=data["baseline"],
         versions=data["versions"],

@@ -14,7 +14,7 @@ from chaos.checks.finding import Verdict
 from chaos.plan.model import Comparison as Planned
 from chaos.report.analyze import analyze
 from chaos.report.compare import compare
-from chaos.report.result import RecoveryResult, Result
+from chaos.report.result import RecoveryResult, Result, from_json
 from chaos.report.side_by_side import print_comparison
 from tests.unit.good_run import good_run
 
@@ -53,6 +53,23 @@ def test_a_phase_that_did_not_shrink_fails(results: tuple[Result, Result]) -> No
     first, second = results
     assert compare(first, with_figures(second, load=3.26)).verdict == "fail"
     assert compare(first, with_figures(second, load=3.25)).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("load", "errors", "verdict"),
+    [(3.0, (0.2, 0.1), "pass"), (3.1, (0.2, 0.1), "unknown"), (3.4, (0.2, 0.1), "unknown"), (3.5, (0.2, 0.1), "fail")],
+)
+def test_a_difference_within_the_error_of_the_clocks_is_unknown(
+    results: tuple[Result, Result], load: float, errors: tuple[float, float], verdict: str
+) -> None:
+    """The second may be half of 6.5 s; both were measured between clocks of several hosts."""
+    first, second = results[0], with_figures(results[1], load=load)
+    first, second = (
+        replace(one, recovery=replace(one.recovery, errors={"load": error}))
+        for one, error in zip((first, second), errors, strict=True)
+    )
+    assert from_json(json.loads(json.dumps(first.to_json()))) == from_json(first.to_json())
+    assert compare(first, second).verdict == verdict
 
 
 @pytest.mark.parametrize("which", [0, 1])
