@@ -1,0 +1,67 @@
+"""docs/architecture.md names every room, and the rooms that each imports: no more than that, and no less."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "chaos"
+PAGE = REPOSITORY / "docs" / "architecture.md"
+
+FOR_ALL = {"registry", "plain_files", "strict_json"}
+"""Files that every room may import."""
+
+ENTRANCES = {"__init__", "__main__"}
+
+_ROW = re.compile(r"^\| `chaos/(?P<room>\w+)(?:/|\.py)` \|[^|]*\| (?P<imports>[^|]*) \|$", re.MULTILINE)
+
+
+def told() -> dict[str, set[str] | None]:
+    """The rooms of the page with what each imports; None for one that may import any."""
+    found: dict[str, set[str] | None] = {}
+    for row in _ROW.finditer(PAGE.read_text()):
+        imports = row["imports"].strip()
+        found[row["room"]] = None if imports == "any" else set(re.findall(r"\w+", imports))
+    return found
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            # `from chaos import agent` names its room behind the word import only.
+            yield from (f"chaos.{one.name}" for one in node.names) if node.module == "chaos" else (node.module,)
+        elif isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+
+
+@cache
+def rooms() -> dict[str, set[str]]:
+    """The rooms of the code with the rooms that each imports."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if room not in ENTRANCES:
+            modules = (one.split(".") for one in imported(path))
+            names = {parts[1] for parts in modules if parts[0] == "chaos" and len(parts) > 1}
+            found.setdefault(room, set()).update(names - {room} - FOR_ALL - ENTRANCES)
+    return {room: {name for name in names if name in found} for room, names in found.items()}
+
+
+def test_every_room_stands_on_the_page_and_no_other() -> None:
+    assert set(told()) == set(rooms())
+
+
+@pytest.mark.parametrize("room", sorted(room for room, imports in told().items() if imports is not None))
+def test_a_room_imports_what_the_page_says(room: str) -> None:
+    assert rooms()[room] == told()[room], f"chaos/{room}: mend the import, or the table in docs/architecture.md"
+
+
+def test_the_agent_and_what_all_may_import_import_no_room() -> None:
+    assert [room for room in ("agent", *sorted(FOR_ALL)) if rooms()[room]] == []
