@@ -34,8 +34,8 @@ def _judge_node(look: Event, found: Collector) -> None:
         return
     if look.data.get("gone") is True:
         return  # what ran there ended with it, and its platform says below what it has left
-    for key, words in (("orphans", "processes"), ("mounts", "mounts")):
-        left = look.data.get(key)
+    for key, words in (("orphans", "processes"), ("mounts", "mounts"), ("rules", "rules of the network")):
+        left = look.data.get(key, [] if key == "rules" else None)  # not every node has a network that faults act on
         if not isinstance(left, list):
             found.unknown(EXPECTED, f"on node {node} it was not looked for {words}", look.source)
         elif left:

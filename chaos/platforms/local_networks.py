@@ -52,6 +52,10 @@ class NetworkNode(LocalNode):
     router: Router | None = None
     namespace: Namespace | None = None
 
+    def rules_left(self) -> list[str]:
+        """What of faults is left on its ways."""
+        return [] if self.router is None else self.router.left(self.number)
+
 
 class LocalNetworks(LocalNodes):
     """The nodes of one run, and the router between them."""

@@ -151,6 +151,14 @@ class RestoresNodes(Protocol):
 
 
 @runtime_checkable
+class TellsRules(Protocol):
+    """A node on whose network faults lay rules."""
+
+    def rules_left(self) -> Sequence[str]:
+        """Those that are still there, in words. Raises PlatformError."""
+
+
+@runtime_checkable
 class TellsLeft(Protocol):
     """A platform whose nodes leave something where they were, which has to be taken away."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import PlatformError
-from chaos.platforms.nodes import END_NODES, Node, TellsLeft
+from chaos.platforms.nodes import END_NODES, Node, TellsLeft, TellsRules
 from chaos.run.undo_base import CannotUndo
 from chaos.run.undo_nodes import NodesByUndoSteps, platform_of_step
 
@@ -43,9 +43,10 @@ def _on_node(reached: NodesByUndoSteps, node: Node, directories: Sequence[str]) 
             # A hand that has just come knows no mount from before.
             own = hand is node.hand
             left = hand.leftovers([*directories, str(node.private)])
+        rules = {"rules": list(node.rules_left())} if isinstance(node, TellsRules) else {}
     except (PlatformError, CannotUndo) as error:
         return {"unasked": str(error)}
-    return {"orphans": left["processes"], "mounts": left["mounts"] if own else []}
+    return {"orphans": left["processes"], "mounts": left["mounts"] if own else [], **rules}
 
 
 def _afterwards(step: UndoStep, token: str) -> dict[str, Any]:

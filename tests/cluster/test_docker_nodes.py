@@ -251,6 +251,20 @@ def test_a_run_takes_the_first_free_subnet_and_is_refused_when_there_is_none(eng
                 one.remove()
 
 
+def test_another_engine_at_the_same_address_is_not_touched(made: Made) -> None:
+    (step,) = [one for one in made.run.ledger.open_steps() if one.action == "end-nodes"]
+    other = {**step.arguments, "identity": "another"}
+    for act in (
+        lambda: DockerPlatform().put_back(other, made.run.token, SYSTEM_CLOCK),
+        lambda: DockerPlatform().left(other, made.run.token),
+        lambda: DockerPlatform().reach(other, made.run.token, 0),
+        lambda: DockerPlatform().restore(other, made.run.token, 0, "connect"),
+    ):
+        with pytest.raises(PlatformError, match="another Docker engine answers"):
+            act()
+    assert len(made.left()) == 3
+
+
 def test_how_to_take_them_away_is_on_disk_and_every_object_carries_the_label(made: Made) -> None:
     steps = [step for step in made.run.ledger.open_steps() if step.action == "end-nodes"]
     assert [step.arguments["platform"] for step in steps] == ["docker"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from chaos.platforms.base import PlatformError
@@ -58,6 +58,28 @@ def engine_errors(what: str) -> Iterator[None]:
 def address_of(engine: str | None) -> str:
     """The address by which ``connect`` reaches that engine again, in a process that may have another DOCKER_HOST."""
     return engine or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+def identity_of(client: DockerClient) -> str:
+    """What tells an engine from others, whatever its address. Raises PlatformError."""
+    with engine_errors("the Docker engine does not say which one it is"):
+        return str(client.info().get("ID") or "")
+
+
+def connect_again(arguments: Mapping[str, Any]) -> DockerClient:
+    """The engine of a run, as the arguments of its undo step say. Raises PlatformError where another one answers."""
+    client = connect(str(arguments["engine"]))
+    recorded = arguments.get("identity")
+    try:
+        if recorded and identity_of(client) != recorded:
+            raise PlatformError(
+                f"another Docker engine answers at {arguments['engine']} than the run's: nothing was touched; let the "
+                "run's own answer there, and run chaos heal again"
+            )
+    except BaseException:
+        client.close()
+        raise
+    return client
 
 
 def containers_of(client: DockerClient, token: str) -> list[Container]:

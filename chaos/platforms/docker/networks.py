@@ -58,6 +58,10 @@ class RoutedNode(DockerNode):
     router: Router
     namespace: Namespace
 
+    def rules_left(self) -> list[str]:
+        """What of faults is left on its ways."""
+        return self.router.left(self.number)
+
     def is_connected(self) -> bool:
         """Whether the router's end of its link is up."""
         return self.router.is_connected(self.number)

@@ -17,7 +17,9 @@ from chaos.platforms.docker.engine import (
     RUN_LABEL,
     address_of,
     connect,
+    connect_again,
     engine_errors,
+    identity_of,
     node_container,
     state_of,
     take_away,
@@ -74,7 +76,12 @@ class DockerPlatform:
         """Make the network and the containers, and start a hand in each."""
         settings = _settings(site)
         client = connect(settings.engine)
-        arguments = {"platform": self.name, "engine": address_of(settings.engine), "python": _python(site, settings)}
+        arguments = {
+            "platform": self.name,
+            "engine": address_of(settings.engine),
+            "identity": identity_of(client),
+            "python": _python(site, settings),
+        }
         site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, "remove the run's containers and network"))
         nodes = self.nodes_of(site, settings, client)
         try:
@@ -92,7 +99,7 @@ class DockerPlatform:
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """Remove what carries the run's label."""
         del clock
-        client = connect(str(arguments["engine"]))
+        client = connect_again(arguments)
         try:
             with engine_errors("what the run has made in the Docker engine cannot be removed"):
                 done = take_away(client, token)
@@ -102,7 +109,7 @@ class DockerPlatform:
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
         """Containers and networks that carry the run's label."""
-        client = connect(str(arguments["engine"]))
+        client = connect_again(arguments)
         try:
             with engine_errors("the Docker engine does not say what it has of the run"):
                 return things_of(client, token)
@@ -111,7 +118,7 @@ class DockerPlatform:
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """Another hand in the node's container."""
-        client = connect(str(arguments["engine"]))
+        client = connect_again(arguments)
         container = node_container(client, token, node)
         if container is None or container.status != "running":
             return None
@@ -120,7 +127,7 @@ class DockerPlatform:
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
         """Put back what a fault has done to a node, in another process than the one that did it."""
-        client = connect(str(arguments["engine"]))
+        client = connect_again(arguments)
         try:
             container = node_container(client, token, node)
             if container is None:

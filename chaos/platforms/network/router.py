@@ -157,6 +157,18 @@ class Router:
         self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
         return True
 
+    def left(self, node: int) -> list[str]:
+        """What of faults is still there on the ways of a node, in words."""
+        ways = [(_node_at(rule.source), _node_at(rule.target)) for rule in self._rules.listed()]
+        found = [f"a rule that cuts node {source} from node {target}" for source, target in ways if source == node]
+        if not self.is_joined(node):
+            return found
+        if (there := self._discipline(node)) is not None:
+            found.append(f"a limit ({there.get('kind')}) on what is sent to node {node}")
+        if not self.is_connected(node):
+            found.append(f"the link of node {node} is down")
+        return found
+
     def _own_rules(self, fault: str) -> list[Rule]:
         mark = preference_of(fault), protocol_of(fault)
         return [rule for rule in self._rules.listed() if (rule.preference, rule.protocol) == mark]

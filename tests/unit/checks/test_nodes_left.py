@@ -41,6 +41,8 @@ def test_a_node_that_has_gone_has_nothing(on_nodes: GoodRun, judged: Judge) -> N
     [
         ("hygiene.node", {"orphans": ["77 (sleep 1000)"]}, "fail", "processes left on node 1: 77 (sleep 1000)"),
         ("hygiene.node", {"mounts": ["/run/x"]}, "fail", "mounts left on node 1: /run/x"),
+        ("hygiene.node", {"rules": ["a limit"]}, "fail", "rules of the network left on node 1: a limit"),
+        ("hygiene.node", {"rules": None}, "unknown", "on node 1 it was not looked for rules of the network"),
         ("hygiene.node", {"mounts": None}, "unknown", "on node 1 it was not looked for mounts"),
         ("hygiene.node", {"unasked": "its hand was lost"}, "unknown", "node 1 could not be asked: its hand was lost"),
         ("hygiene.nodes", {"left": ["network chaos-x"]}, "fail", "the platform docker still has network chaos-x"),

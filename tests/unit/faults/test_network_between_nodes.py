@@ -18,7 +18,7 @@ from chaos.platforms.base import LaunchSpec
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.router import Router, address_of
-from chaos.platforms.nodes import NodesJob, Site
+from chaos.platforms.nodes import NodesJob, Site, TellsRules
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
@@ -109,6 +109,11 @@ def victim_of(run: RunDirectory, job: NodesJob, **parameters: Any) -> Victim:
     return Victim(1, ranks[0].identity, record, fault="first", ranks=(1,), parameters=parameters)
 
 
+def rules_left(job: NodesJob) -> list[str]:
+    """What each node tells afterwards of faults that are still there."""
+    return [one for node in job.nodes if isinstance(node, TellsRules) for one in node.rules_left()]
+
+
 def undo_all(run: RunDirectory) -> list[str]:
     context = UndoContext(run.token, SYSTEM_CLOCK)
     own = [step for step in run.ledger.open_steps() if step.fault is not None]
@@ -133,10 +138,12 @@ def test_a_partition_stops_the_ranks_until_it_is_undone(
     echoes = {"sent": 2, "answered": 0}
     assert shown == {"signal": None, "lost": lost, "ways": len(lost), "connections": 1, "echoes": echoes}
     assert not partition.KIND.ended(job, victim)
+    assert rules_left(job) == [f"a rule that cuts node {here} from node {there}" for here, there in sorted(lost)]
     before = steps(run)
     SYSTEM_CLOCK.sleep(0.5)  # time in which it must not go on, by as much as what was on its way
     assert steps(run) <= before + 1
     assert undo_all(run) == [f"removed {len(lost)} rules and 0 limits from the run's network"]
+    assert rules_left(job) == []
     assert partition.KIND.ended(job, victim)
     goes_on(run)
     assert all(job.state(one.identity) == "alive" for one in job.processes())

@@ -94,6 +94,17 @@ def test_each_node_says_or_it_is_said_why_not(tmp_path: Path, clock: Clock) -> N
     ]
 
 
+@pytest.mark.usefixtures("platform")
+def test_a_node_with_a_network_of_its_own_tells_the_rules_that_are_left(tmp_path: Path, clock: Clock) -> None:
+    with_rules = SimpleNamespace(
+        number=0, hand=Hand(), known="running", private=Path("/private"), rules_left=lambda: ["a limit on node 0"]
+    )
+    with writing(tmp_path / "history", clock) as history:
+        record_on_nodes(history, "r", [NODES], [cast("Node", with_rules)], ["/run/dir"])
+    (found,) = read_history(tmp_path / "history").select("hygiene.node")
+    assert found.data["rules"] == ["a limit on node 0"]
+
+
 @pytest.mark.parametrize(
     ("answer", "shown"), [(["network x"], {"left": ["network x"]}), ("no engine", {"unasked": "no engine"})]
 )
