@@ -34,7 +34,7 @@ def command() -> None:
     """
 
 
-@command.command("check")
+@command.command("check", short_help="Say what in a manifest would hinder a recovery.")
 @click.argument("manifest", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--scenario",
@@ -66,7 +66,7 @@ def check(manifest: Path, scenario: Path | None, as_json: bool) -> int:
     return codes.USAGE if problems else codes.PASS
 
 
-@command.command("manifest")
+@command.command("manifest", short_help="Print the objects that a scenario's job is made of.")
 @click.argument("scenario", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @debug_option
 def manifest(scenario: Path) -> int:
@@ -78,9 +78,11 @@ def manifest(scenario: Path) -> int:
     return codes.PASS
 
 
-@command.command("rbac")
+@command.command("rbac", short_help="Print the least rights that a scenario needs.")
 @click.argument("scenario", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--account-namespace", help="Where the ServiceAccount is made. Default: the job's namespace.")
+@click.option(
+    "--account-namespace", metavar="NAME", help="Where the ServiceAccount is made. Default: the job's namespace."
+)
 @debug_option
 def rights(scenario: Path, account_namespace: str | None) -> int:
     """Print the least rights that this scenario needs: a ServiceAccount, Roles, bindings."""

@@ -110,6 +110,15 @@ def test_every_command_explains_itself_in_the_width_of_a_terminal(chaos: Call, c
     assert "--debug" in ended.out or command == "kubernetes"  # there it belongs to the commands of the group
 
 
+def test_each_command_for_clusters_has_a_whole_line_in_the_help(chaos: Call) -> None:
+    group = chaos("kubernetes", "--help").out
+    assert "..." not in group.replace("[ARGS]...", "")
+    for command in ("check", "manifest", "rbac"):
+        assert f"  {command}" in group
+        ended = chaos("kubernetes", command, "--help")
+        assert (ended.code, [line for line in ended.out.splitlines() if len(line) > 80]) == (0, [])
+
+
 def test_list_shows_names_tags_and_cells(chaos: Call, place: Path) -> None:
     ended = chaos("list", "scenarios", "--json")
     (row,) = json.loads(ended.out)["scenarios"]
