@@ -23,13 +23,6 @@ ON_HARDWARE = {
 """Kinds that nothing here can show, and why; their logic is tested against recorded outputs of the tools."""
 
 
-NOT_SHOWN = dict.fromkeys(
-    ("node-cordon", "node-drain", "node-not-ready", "pod-evict", "public-fault"),
-    "no scenario makes it yet: its evidence is tested in tests/unit/checks/test_in_cluster.py",
-)
-"""Kinds that still want a scenario. None may be added here: one that has a scenario must be taken out."""
-
-
 @dataclass(frozen=True)
 class Shown:
     """A cell of a scenario in which the fault is made."""
@@ -47,6 +40,12 @@ class Shown:
 def kinds() -> list[str]:
     """Every registered fault kind."""
     return sorted(registry("faults").some_names())
+
+
+def in_clusters() -> list[str]:
+    """The kinds that only a cluster can have; tests/cluster/test_every_cluster_fault.py shows them."""
+    shown = shown_by()
+    return [kind for kind in kinds() if kind in shown and shown[kind].scenario.cluster.platform == "kubernetes"]
 
 
 @cache

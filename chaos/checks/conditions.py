@@ -63,6 +63,14 @@ def _is_true(key: str) -> Callable[[Told, Told], str | None]:
     return judge
 
 
+def _is_text(key: str) -> Callable[[Told, Told], str | None]:
+    def judge(parameters: Told, told: Told) -> str | None:
+        del parameters
+        return None if isinstance(told.get(key), str) and told[key] else f"{key} is {told.get(key)}"
+
+    return judge
+
+
 def _is_off(parameters: Told, told: Told) -> str | None:
     seen, wanted = _number(told, "seen"), _number(parameters, "offset")
     if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
@@ -121,6 +129,8 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),
     "network-rate": (_network_rate, "the rate that the kernel holds to, and what it has sent by it"),
     "partition": (_all_lost, "what the kernel does with packets between the nodes"),
+    "node-cordon": (_is_true("unschedulable"), "the node's own object"),
+    "public-fault": (_is_text("fault id"), "ClusterD's own list of public faults"),
     "storage-stall": (_is_true("frozen"), "the kernel's word that the file system is frozen"),
 }
 """By kind: what the evidence must show, and what it is in words."""
@@ -132,6 +142,8 @@ _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("group",),
     "fd-limit": ("limit",),
     "network-rate": ("kbit",),
+    "node-cordon": ("host",),
+    "public-fault": ("host", "fault id"),
     "slow-storage": ("mount",),
     "storage-stall": ("mount",),
 }

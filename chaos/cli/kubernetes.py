@@ -15,6 +15,7 @@ from chaos.cli.options import echo_json, json_option
 from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check import Wanted, check_file
 from chaos.platforms.kubernetes.workload import Named, manifests
+from chaos.registry import registry
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.kubernetes import Kubernetes
@@ -86,8 +87,15 @@ def manifest(scenario: Path) -> int:
 @debug_option
 def rights(scenario: Path, account_namespace: str | None) -> int:
     """Print the least rights that this scenario needs: a ServiceAccount, Roles, bindings."""
-    _print(rbac.manifests(_settings(_load(scenario), scenario), account_namespace))
+    loaded = _load(scenario)
+    _print(rbac.manifests(_settings(loaded, scenario), rights_of(loaded), account_namespace))
     return codes.PASS
+
+
+def rights_of(scenario: Scenario) -> tuple[rbac.Rule, ...]:
+    """What the fault kinds of a scenario do in a cluster, beside what every run does."""
+    kinds = sorted({fault.kind for fault in scenario.faults})
+    return tuple(rule for kind in kinds for rule in getattr(registry("faults").load(kind), "rights", ()))
 
 
 def _load(path: Path) -> Scenario:

@@ -9,6 +9,13 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.rbac import NODES, Rule
+from chaos.platforms.kubernetes.resources import NODE, POD
+
+CHANGES_NODES = Rule(NODE, ("get", "patch"), place=NODES)
+REPORTS_NODES = Rule(NODE, ("patch",), "status", place=NODES)
+EVICTS = Rule(POD, ("create",), "eviction")
+"""What kinds do in a cluster beside what every run does (`rights`)."""
 
 NEEDS_CLUSTER = "acts on objects of the cluster that the run itself has made"
 RELEASE_NODE, RECOVER_PUBLIC_FAULT = "release-cluster-node", "recover-public-fault"

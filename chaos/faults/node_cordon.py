@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.in_cluster import CHANGES_NODES, NEEDS_CLUSTER, host_of, pod_node, release_steps
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.base import Job
 
 
-class NodeCordon:
+class NodeCordon(Condition):
     """Cordons the node that a rank's pod is on. On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
 
     The cluster's node must be named in ``cluster.kubernetes.nodes``.
     """
 
     name = "node-cordon"
-    effect = "none"
-    signal: int | None = None
     means = "cluster"
     needs_from_start = NEEDS_CLUSTER
+    parameters = LASTS
+    changes_nodes = True
+    rights = (CHANGES_NODES,)
     hazard = Hazard("high", "keeps all new pods off a node of the cluster", "uncordoned at the end", device=False)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
@@ -40,6 +42,10 @@ class NodeCordon:
         if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
             return None
         return {"signal": None, "host": host, "unschedulable": True}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the run holds the node no more."""
+        return not pod_node(job, victim).own.holds_node(host_of(victim))
 
 
 KIND = NodeCordon()

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.in_cluster import NEEDS_CLUSTER, host_of, pod_node, release_steps
+from chaos.faults.in_cluster import CHANGES_NODES, NEEDS_CLUSTER, REPORTS_NODES, host_of, pod_node, release_steps
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
+from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.names import HELD_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
@@ -24,9 +26,9 @@ _TAINT = "node.kubernetes.io/not-ready"
 class NodeNotReady:
     """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
 
-    A kubelet that runs says every 10 s that its node is ready, so it is written again while the proof is waited for.
-    The cluster evicts pods that do not tolerate this (by default after 300 s), those of others too. The cluster's node
-    must be named in ``cluster.kubernetes.nodes``.
+    A kubelet that runs says every 10 s that its node is ready. So this is written again while the proof is waited for,
+    and does not last. The cluster evicts pods that do not tolerate this (by default after 300 s), those of others too.
+    The cluster's node must be named in ``cluster.kubernetes.nodes``.
     """
 
     name = "node-not-ready"
@@ -34,6 +36,9 @@ class NodeNotReady:
     signal: int | None = None
     means = "cluster"
     needs_from_start = NEEDS_CLUSTER
+    parameters: Mapping[str, Parameter] = MappingProxyType({})
+    changes_nodes = True
+    rights = (CHANGES_NODES, REPORTS_NODES)
     hazard = Hazard(
         "severe",
         "makes the cluster take a node for lost, with the pods of others on it",

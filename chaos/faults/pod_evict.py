@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
+from chaos.faults.in_cluster import EVICTS, NEEDS_CLUSTER, order_once, pod_gone, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.rbac import Rule
 
 
 class PodEvict:
@@ -23,6 +24,7 @@ class PodEvict:
     signal = signal.SIGKILL
     means = "pod"
     needs_from_start = NEEDS_CLUSTER
+    rights: tuple[Rule, ...] = (EVICTS,)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None: the cluster itself makes another pod."""

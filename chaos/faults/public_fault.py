@@ -5,35 +5,44 @@ Simulated at ClusterD's input: no NPU is touched.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
+from chaos.faults.condition import LASTS, Condition
 from chaos.faults.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT, host_of, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
+from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.kubernetes.fault_message import is_listed, send
+from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
 from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, fault_id, public_fault
 
-PARAMETERS = ("code", "type", "devices", "sender")
 DEFAULT_CODE = "010001001"
 """Of level SubHealth in the configuration that ClusterD is shipped with: told, and no job is moved by it alone."""
 
 
-class PublicFaultKind:
+class PublicFaultKind(Condition):
     """Sends ClusterD the message *occur*, and *recover* at the end. On Ascend: a fault seen by CCAE, pingmesh and such.
 
-    Parameters: ``code`` (9 digits, one that ClusterD knows), ``type`` (NPU, Node, Network, Storage), ``devices``
-    (physical numbers), ``sender``. What MindCluster does about it depends on the code's level; the plan reckons with
-    none, so take a code of level NotHandle or SubHealth, or write what must happen in ``expect``.
+    Without ``devices`` it is about NPU 0. What MindCluster does about it depends on the code's level; the plan reckons
+    with none, so take a code of level NotHandle or SubHealth, or write what must happen in ``expect``.
     """
 
     name = "public-fault"
-    effect = "none"
-    signal: int | None = None
     means = "cluster"
     needs_from_start = NEEDS_CLUSTER
+    rights = RIGHTS
+    parameters = MappingProxyType(
+        {
+            "code": Parameter("fault code, 9 digits, one that ClusterD knows", text=True, default=DEFAULT_CODE),
+            "type": Parameter("what is at fault", words=("NPU", "Node", "Network", "Storage"), default="NPU"),
+            "devices": Parameter("physical numbers of the NPUs", least=0, most=31, several=True),
+            "sender": Parameter("who tells, one that ClusterD knows", text=True, default="fd-online"),
+            **LASTS,
+        }
+    )
     hazard = Hazard(
         "high",
         "makes the cluster take NPUs of a node for faulty, and perhaps keep jobs off them",
@@ -55,11 +64,11 @@ class PublicFaultKind:
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Check the message as ClusterD would, and send it in a ConfigMap of the run."""
+        """Check the message as ClusterD would, and send it in a ConfigMap of the run, once for each node."""
         own, host = pod_node(job, victim).own, host_of(victim)
+        if is_sent(own, victim.fault, host):
+            return
         given = victim.parameters
-        if unknown := sorted(set(given) - set(PARAMETERS)):
-            raise FaultMissed(f"public-fault has no parameter {', '.join(unknown)}; it has {', '.join(PARAMETERS)}")
         now = SYSTEM_CLOCK.wall() // 1_000_000
         devices = given.get("devices", [0])
         try:
@@ -86,6 +95,11 @@ class PublicFaultKind:
         if not is_listed(own.api, host, identity):
             return None
         return {"signal": None, "host": host, "fault id": identity}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether ClusterD lists it no more."""
+        own = pod_node(job, victim).own
+        return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
 
 
 KIND = PublicFaultKind()

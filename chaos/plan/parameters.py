@@ -15,7 +15,8 @@ from chaos.scenario.errors import suggest
 class Parameter:
     """One parameter: a number from ``least`` to ``most``, one of ``words``, or any ``text``.
 
-    ``about`` says what it is, with its unit. ``whole``: the number has no fraction. Without a ``default`` it may be
+    ``about`` says what it is, with its unit. ``whole``: the number has no fraction. ``several``: a list of such whole
+    numbers, each once. Without a ``default`` it may be
     left out only if it is not ``required``.
     """
 
@@ -25,6 +26,7 @@ class Parameter:
     words: tuple[str, ...] = ()
     text: bool = False
     whole: bool = False
+    several: bool = False
     required: bool = False
     default: float | str | None = None
 
@@ -35,6 +37,8 @@ class Parameter:
             return f"one of {', '.join(self.words)}"
         if self.text:
             return "a text"
+        if self.several:
+            return f"a list of different whole numbers from {self.least:g} to {self.most:g}"
         return f"a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
 
     def takes(self, value: Any) -> bool:
@@ -43,8 +47,14 @@ class Parameter:
             return value in self.words
         if self.text:
             return isinstance(value, str) and bool(value)
+        if self.several:
+            each = isinstance(value, list) and all(isinstance(one, int) and self._within(one) for one in value)
+            return each and bool(value) and len(set(value)) == len(value)
         number = isinstance(value, int) or (isinstance(value, float) and not self.whole)
-        return number and not isinstance(value, bool) and self.least <= value <= self.most
+        return number and self._within(value)
+
+    def _within(self, value: float) -> bool:
+        return not isinstance(value, bool) and self.least <= value <= self.most
 
 
 Parameters = Mapping[str, Parameter]

@@ -32,6 +32,7 @@ class _Under:
     until: int
     asked: bool = False
     told: set[str] = field(default_factory=set)
+    undone: list[Undone] = field(default_factory=list)
 
 
 class LastingFaults:
@@ -83,10 +84,17 @@ class LastingFaults:
                 self.healed.add(one.fault.id)
 
     def end_all(self) -> None:
-        """Ask for the end of all that are left; whether it comes is for the undo steps to see."""
+        """Ask for the end of all that are left; whether it comes is for the undo steps to see.
+
+        One whose steps are undone by that is healed. The steps of others are open still, for the teardown.
+        """
         for one in self._under:
             if not one.asked:
                 self._ask(one)
+            if one.undone and all(undone.ok for undone in one.undone):
+                how = "; ".join(undone.how for undone in one.undone)
+                self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
+                self.healed.add(one.fault.id)
         self._under = []
 
     def _ask(self, one: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
@@ -110,7 +118,7 @@ class LastingFaults:
     def _end(self, one: _Under) -> None:
         if _by_undo(one.kind):
             for step in reversed(one.steps):
-                self._end_by_undo(one.fault, step)
+                self._end_by_undo(one, step)
             return
         for victim in one.victims:
             with self._noting(one):
@@ -147,11 +155,14 @@ class LastingFaults:
                     "fault.unseen", attempt=self._attempt, fault=one.fault.id, why=f"{type(error).__name__}: {error}"
                 )
 
-    def _end_by_undo(self, fault: PlannedFault, step: UndoStep) -> None:
+    def _end_by_undo(self, one: _Under, step: UndoStep) -> None:
         """One that fails stays open, and the teardown tries it again."""
-        undone = None if self._undo is None else self._undo(step)
-        if undone is not None and not undone.ok:
-            self._history.record("undo.failed", fault=fault.id, step=step.id, why=undone.how)
+        if self._undo is None:
+            return
+        undone = self._undo(step)
+        one.undone.append(undone)
+        if not undone.ok:
+            self._history.record("undo.failed", fault=one.fault.id, step=step.id, why=undone.how)
 
 
 def _by_undo(kind: Lasting) -> bool:

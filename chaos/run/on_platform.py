@@ -102,6 +102,12 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
                 f"{fault.kind} hits whole nodes, with all of their ranks",
                 "give the target as node: N",
             )
+        elif getattr(registry("faults").load(fault.kind), "changes_nodes", False) and not _named_nodes(scenario):
+            yield problem(
+                f"faults.{number}.kind",
+                f"{fault.kind} changes a node of the cluster, and the scenario names none that may be changed",
+                "name them in cluster.kubernetes.nodes",
+            )
         elif means == MEANS and scenario.cluster.nodes < 2:
             yield problem(
                 f"faults.{number}.kind",
@@ -118,6 +124,11 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
 
 _WITH_NETWORKS: Mapping[str, str] = {"local": "local-networks", "docker": "docker-networks"}
 """Where a job lives whose nodes are to have a network that faults can act on."""
+
+
+def _named_nodes(scenario: Scenario) -> tuple[str, ...]:
+    return scenario.cluster.kubernetes.nodes if scenario.cluster.kubernetes is not None else ()
+
 
 _WHOLE_NODES = frozenset({"node", "host", "pod"})
 

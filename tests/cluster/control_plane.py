@@ -7,6 +7,7 @@ fetched here.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -23,6 +24,13 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.kubernetes.api import Api, connect
 from chaos.platforms.leases import Leases
 from chaos.run.wait import wait_for
+
+_AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+}
 
 VARIABLE = "CHAOS_KUBERNETES_BIN"
 PROGRAMS = ("etcd", "kube-apiserver")
@@ -56,6 +64,18 @@ class ControlPlane:
         """The API, as its administrator."""
         return connect(None, self.kubeconfig)
 
+    def done_by(self, namespace: str, account: str) -> set[tuple[str, str, str]]:
+        """What an account has done, by the API server's own record: verb, resource with its part, namespace."""
+        user = f"system:serviceaccount:{namespace}:{account}"
+        found = set()
+        for line in (self.directory / "audit.log").read_text("utf-8").splitlines():
+            one = json.loads(line)
+            allowed = one["annotations"].get("authorization.k8s.io/decision") == "allow"
+            if allowed and one["user"]["username"] == user and (about := one.get("objectRef")) is not None:
+                part = f"/{about['subresource']}" if about.get("subresource") else ""
+                found.add((one["verb"], about["resource"] + part, about.get("namespace", "")))
+        return found
+
     def kubeconfig_for(self, name: str, token: str) -> Path:
         """A kubeconfig for another identity."""
         path = self.directory / f"{name}.kubeconfig"
@@ -77,6 +97,7 @@ def control_plane(directory: Path) -> Iterator[ControlPlane]:
     )
     key.chmod(0o600)
     token = secrets.token_hex(16)
+    (directory / "audit.yaml").write_text(yaml.safe_dump(_AUDIT), "utf-8")
     tokens = directory / "tokens.csv"
     tokens.touch(mode=0o600)
     tokens.write_text(f'{token},admin,admin,"system:masters"\n', "utf-8")
@@ -97,7 +118,7 @@ def control_plane(directory: Path) -> Iterator[ControlPlane]:
             )
         )
         _await(f"http://127.0.0.1:{client}/health", lambda text: '"true"' in text)
-        running.enter_context(
+        server_runs = running.enter_context(
             _running(
                 directory,
                 "kube-apiserver",
@@ -107,6 +128,8 @@ def control_plane(directory: Path) -> Iterator[ControlPlane]:
                 f"--cert-dir={directory / 'certificates'}",
                 f"--token-auth-file={tokens}",
                 "--authorization-mode=RBAC",
+                f"--audit-policy-file={directory / 'audit.yaml'}",
+                f"--audit-log-path={directory / 'audit.log'}",
                 "--service-account-issuer=https://kubernetes.default.svc",
                 f"--service-account-key-file={key}",
                 f"--service-account-signing-key-file={key}",
@@ -115,10 +138,10 @@ def control_plane(directory: Path) -> Iterator[ControlPlane]:
                 "--watch-cache=true",
             )
         )
-        _until(made.authority.exists)
+        _until(made.authority.exists, server_runs)
         _write_kubeconfig(made.kubeconfig, server, made.authority, token)
         api = made.api()
-        _until(lambda: bool(api.request("get", "/api/v1/namespaces/default")))
+        _until(lambda: bool(api.request("get", "/api/v1/namespaces/default")), server_runs)
         if missing(CONTROLLERS) is None:
             running.enter_context(
                 _running(
@@ -141,16 +164,21 @@ def control_plane(directory: Path) -> Iterator[ControlPlane]:
 
 
 @contextlib.contextmanager
-def _running(directory: Path, name: str, *arguments: str) -> Iterator[None]:
+def _running(directory: Path, name: str, *arguments: str) -> Iterator[Callable[[], None]]:
+    """A program that runs; what is given back raises RuntimeError, with its last words, when it does no more."""
     program = _program(name)
     assert program is not None
     with (directory / f"{name}.log").open("wb") as log:
         process = subprocess.Popen([program, *arguments], stdout=log, stderr=log, cwd=directory)
-    try:
-        yield
+
+    def runs() -> None:
         if process.poll() is not None:
             said = (directory / f"{name}.log").read_text("utf-8", "replace")[-2000:]
             raise RuntimeError(f"{name} ended with {process.returncode}: {said}")
+
+    try:
+        yield runs
+        runs()
     finally:
         process.terminate()
         try:
@@ -181,10 +209,12 @@ def _await(url: str, reached: Callable[[str], bool]) -> None:
     _until(asked)
 
 
-def _until(condition: Callable[[], bool]) -> None:
+def _until(condition: Callable[[], bool], runs: Callable[[], None] = lambda: None) -> None:
+    """Wait for a condition, as long as the program does that it is about."""
     why = ["not yet"]
 
     def reached() -> bool:
+        runs()
         try:
             return condition()
         except Exception as error:  # whatever is not up yet answers in its own way

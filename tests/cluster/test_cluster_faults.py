@@ -14,7 +14,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.platform import PodNode
@@ -27,6 +27,7 @@ from chaos.run.wait import wait_for
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.standin_clusterd import Clusterd
 from tests.cluster.standin_kubelet import Kubelet
 
 NODES = ("worker-1", "worker-2", "worker-3")
@@ -150,38 +151,6 @@ def test_a_node_that_the_scenario_does_not_name_is_not_touched(trial: Trial) -> 
         node_cordon.KIND.inject(trial, trial.victim())  # type: ignore[arg-type]
 
 
-class Clusterd:
-    """Stands for ClusterD: lists what the ConfigMaps of public faults say, when it is asked to look."""
-
-    def __init__(self, api: Api, namespace: str) -> None:
-        self._api, self._namespace = api, namespace
-        self._held: dict[str, dict[str, dict[str, Any]]] = {}
-        for made in ({"metadata": {"name": "cluster-system"}},):
-            try:
-                api.request("post", "/api/v1/namespaces", made)
-            except ApiError as error:
-                assert error.status == 409
-
-    def look(self) -> None:
-        query = {"labelSelector": "mc-consumer-publicfault=true"}
-        for one in self._api.request("get", CONFIGMAP.path(self._namespace), query=query)["items"]:
-            for fault in json.loads(one["data"]["PublicFault"])["faults"]:
-                for node in fault["influence"]:
-                    held = self._held.setdefault(node["nodeName"], {})
-                    if fault["assertion"] == "occur":
-                        held[fault["faultId"]] = {"faultId": fault["faultId"], "faultCode": fault["faultCode"]}
-                    else:
-                        held.pop(fault["faultId"], None)
-        listed = json.dumps({node: list(held.values()) for node, held in self._held.items()})
-        body = {"metadata": {"name": "statistic-fault-info"}, "data": {"PublicFaults": listed}}
-        path = CONFIGMAP.path("cluster-system")
-        try:
-            self._api.request("post", path, body)
-        except ApiError as error:
-            assert error.status == 409
-            self._api.request("patch", f"{path}/statistic-fault-info", body, content_type=MERGE)
-
-
 def test_a_public_fault_is_proved_by_clusterd_and_told_to_have_recovered(trial: Trial, api: Api) -> None:
     clusterd, kind, victim = Clusterd(api, trial.own.namespace), public_fault.KIND, trial.victim(devices=[0, 3])
     steps = kind.undo_steps("f1", [victim])
@@ -228,8 +197,7 @@ def test_a_public_fault_that_clusterd_still_holds_is_not_healed(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
-    [({"code": "999999999"}, "not configured"), ({"devices": [40]}, "deviceIds"), ({"level": 1}, "no parameter level")],
+    ("parameters", "said"), [({"code": "999999999"}, "not configured"), ({"devices": [40]}, "deviceIds")]
 )
 def test_a_public_fault_that_would_be_dropped_is_missed(trial: Trial, parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(FaultMissed, match=said):

@@ -1,22 +1,33 @@
-"""The rights that ``chaos kubernetes rbac`` prints are enough for what the harness does, and for nothing else."""
+"""The rights that ``chaos kubernetes rbac`` prints are enough for what the harness does, and for nothing else.
+
+What is used is told by the API server's own record of requests (its audit log), which authorizes by RBAC alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from chaos.faults import node_cordon, node_not_ready, pod_evict, public_fault
+from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.kubernetes import names, rbac
 from chaos.platforms.kubernetes.api import Api, ApiError, connect
+from chaos.platforms.kubernetes.fault_message import forget, is_listed, is_sent, recover, send
 from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.public_fault import public_fault as message_of
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, REVIEW, Resource
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
+from tests.cluster.command_line import account, apply
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.standin_clusterd import Clusterd
 
-_GROUPS = {"Role": "roles", "RoleBinding": "rolebindings", "ClusterRole": "clusterroles"}
-_GROUPS["ClusterRoleBinding"] = "clusterrolebindings"
+KINDS = (pod_evict.KIND, node_cordon.KIND, node_not_ready.KIND, public_fault.KIND)
+ASKED_BY_NEWER_SERVERS = {("create", "pods/exec")}
+"""An exec stream over a websocket is a GET, for which newer API servers want the right to create one as well."""
 
 
 @pytest.fixture
@@ -25,21 +36,24 @@ def settings(namespace: str) -> Kubernetes:
 
 
 @pytest.fixture
+def rules(settings: Kubernetes) -> tuple[rbac.Rule, ...]:
+    return rbac.rules(settings, [rule for kind in KINDS for rule in kind.rights])
+
+
+@pytest.fixture
 def harness(plane: ControlPlane, api: Api, settings: Kubernetes) -> Api:
     """The API as the account that the manifest makes."""
-    for one in rbac.manifests(settings):
-        namespace = one["metadata"].get("namespace")
-        if one["kind"] == "ServiceAccount":
-            path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-        else:
-            base = "/apis/rbac.authorization.k8s.io/v1"
-            path = f"{base}/namespaces/{namespace}/" if namespace else f"{base}/"
-            path += _GROUPS[one["kind"]]
-        api.request("post", path, one)
-    account = f"/api/v1/namespaces/{settings.namespace}/serviceaccounts/{rbac.ACCOUNT}/token"
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    token = api.request("post", account, asked)["status"]["token"]
-    return connect(None, plane.kubeconfig_for(settings.namespace, token))
+    Clusterd(api, settings.namespace)  # makes its namespace
+    for one in rbac.manifests(settings, [rule for kind in KINDS for rule in kind.rights]):
+        apply(api, one)
+    return connect(None, account(plane, api, settings.namespace))
+
+
+@pytest.fixture
+def worker(api: Api) -> Iterator[str]:
+    api.request("post", "/api/v1/nodes", {"metadata": {"name": "worker-1"}})
+    yield "worker-1"
+    api.request("delete", "/api/v1/nodes/worker-1")
 
 
 def _may(api: Api, verb: str, resource: Resource, namespace: str | None, name: str = "", part: str = "") -> bool:
@@ -55,35 +69,48 @@ def _may(api: Api, verb: str, resource: Resource, namespace: str | None, name: s
     return bool(api.request("post", REVIEW.path(), body)["status"]["allowed"])
 
 
-def test_everything_that_a_run_does_is_allowed(api: Api, harness: Api, settings: Kubernetes) -> None:
-    api.request("post", "/api/v1/nodes", {"metadata": {"name": "worker-1"}})
-    try:
-        own = Own(harness, settings.namespace, "run-1", settings.nodes)
-        for one in manifests(settings, Job.model_validate({"steps": 1}), 2, Named("run-1", "run-1-train")):
-            own.create(one)
-        data: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fault"}, "data": {}}
-        own.replace_data(own.create(data), {"a": "b"})
-        # Of a job's pods none is made by the harness itself: this one stands for those that a controller makes.
-        spec: dict[str, Any] = {"containers": [{"name": names.CONTAINER, "image": "none"}]}
-        spec["automountServiceAccountToken"] = False
-        for name in ("a", "b"):
-            metadata = {"name": name, "labels": {names.RUN_LABEL: "run-1"}}
-            api.request("post", POD.path(settings.namespace), {"metadata": metadata, "spec": spec})
-        first, second = (own.find(POD, name) for name in ("a", "b"))
-        assert first is not None and second is not None
-        assert own.evict(first)
-        with pytest.raises(ApiError) as refused:  # nobody runs the pod, but it was allowed to ask
-            own.attach(second, ["true"])
-        assert refused.value.status != 403, refused.value
-        own.hold_node("worker-1", {"spec": {"unschedulable": True}})
-        own.report_node("worker-1", {"type": "Ready", "status": "False"})
-        assert own.release_node("worker-1")
-        for resource in (POD, EVENT):
-            query = {"watch": "true", "timeoutSeconds": "1"}
-            list(harness.lines(resource.path(settings.namespace), query, silence=20, longest=20))
-        assert {"Pod b", "ConfigMap fault", "Job run-1-train-n0"} <= set(own.take_away("job"))
-    finally:
-        api.request("delete", "/api/v1/nodes/worker-1")
+def _do_everything(api: Api, harness: Api, settings: Kubernetes, worker: str) -> None:
+    """What runs with these faults do, by the account."""
+    own = Own(harness, settings.namespace, "run-1", settings.nodes)
+    for one in manifests(settings, Job.model_validate({"steps": 1}), 2, Named("run-1", "run-1-train")):
+        own.create(one)
+    # Of a job's pods none is made by the harness itself: this one stands for those that a controller makes.
+    spec: dict[str, Any] = {"containers": [{"name": names.CONTAINER, "image": "none"}]}
+    spec["automountServiceAccountToken"] = False
+    for name in ("a", "b"):
+        metadata = {"name": name, "labels": {names.RUN_LABEL: "run-1"}}
+        api.request("post", POD.path(settings.namespace), {"metadata": metadata, "spec": spec})
+    first, second = (own.find(POD, name) for name in ("a", "b"))
+    assert first is not None and second is not None
+    assert own.evict(first)
+    with pytest.raises(ApiError) as refused:  # nobody runs the pod, but it was allowed to ask
+        own.attach(second, ["true"])
+    assert refused.value.status != 403, refused.value
+    own.hold_node(worker, {"spec": {"unschedulable": True}})
+    own.report_node(worker, {"type": "Ready", "status": "False"})
+    assert own.release_node(worker)
+    now = SYSTEM_CLOCK.wall() // 1_000_000
+    described: dict[str, Any] = {"node": worker, "devices": (0,), "code": public_fault.DEFAULT_CODE, "kind": "NPU"}
+    send(own, "f1", worker, message_of("run-1", "f1", **described, began_ms=now, now_ms=now, assertion="occur"))
+    assert is_sent(own, "f1", worker) and not is_listed(own.api, worker, "run-1.f1")
+    assert recover(own, "f1", worker, now) == "run-1.f1"
+    forget(own, "f1", worker)
+    for resource in (POD, EVENT):
+        harness.request("get", resource.path(settings.namespace))
+        query = {"watch": "true", "timeoutSeconds": "1"}
+        list(harness.lines(resource.path(settings.namespace), query, silence=20, longest=20))
+    assert {"Pod b", "Job run-1-train-n0"} <= set(own.take_away("job"))
+
+
+def test_everything_that_a_run_does_is_allowed_and_every_right_is_used(
+    plane: ControlPlane, api: Api, harness: Api, settings: Kubernetes, rules: tuple[rbac.Rule, ...], worker: str
+) -> None:
+    _do_everything(api, harness, settings, worker)
+    places = {rbac.OWN: settings.namespace, rbac.NODES: ""}
+    granted = {(verb, one.plural, places.get(one.place, one.place)) for one in rules for verb in one.verbs}
+    used = plane.done_by(settings.namespace, rbac.ACCOUNT)
+    assert {(verb, what) for verb, what, _ in granted - used} == ASKED_BY_NEWER_SERVERS
+    assert used - granted == set()
 
 
 def test_nothing_else_is_allowed(harness: Api, settings: Kubernetes) -> None:
@@ -91,6 +118,7 @@ def test_nothing_else_is_allowed(harness: Api, settings: Kubernetes) -> None:
     roles = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
     own = settings.namespace
     assert _may(harness, "delete", POD, own)
+    assert _may(harness, "get", CONFIGMAP, "cluster-system", "statistic-fault-info")
     refused = [
         (verb, resource, namespace, name, part)
         for verb, resource, namespace, name, part in (
@@ -103,6 +131,8 @@ def test_nothing_else_is_allowed(harness: Api, settings: Kubernetes) -> None:
             ("delete", POD, "default", "", ""),
             ("list", POD, None, "", ""),
             ("list", CONFIGMAP, "kube-system", "", ""),
+            ("get", CONFIGMAP, "cluster-system", "another", ""),
+            ("patch", CONFIGMAP, "cluster-system", "statistic-fault-info", ""),
             ("list", NODE, None, "", ""),
             ("patch", NODE, None, "worker-2", ""),
             ("delete", NODE, None, "worker-1", ""),

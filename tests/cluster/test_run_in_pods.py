@@ -5,96 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from chaos.history.clock import SYSTEM_CLOCK
-from chaos.history.reader import History, read_history
-from chaos.platforms.kubernetes.api import Api
-from chaos.platforms.kubernetes.resources import CONFIGMAP, JOB, POD
 from chaos.run.wait import wait_for
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.standin_kubelet import Kubelet
+from tests.cluster.command_line import SCENARIOS, WAIT_SECONDS, Cluster, ended
 
-SCENARIO = Path(__file__).parents[2] / "scenarios" / "kubernetes-pod-delete.yaml"
-WAIT_SECONDS = 600.0
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster with pods, and the command line called for it."""
-
-    plane: ControlPlane
-    api: Api
-    namespace: str
-    volume: Path
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Call ``chaos``."""
-        temporary = self.volume / "tmp"
-        temporary.mkdir(exist_ok=True)
-        return subprocess.Popen(
-            [sys.executable, "-m", "chaos", *arguments],
-            env={**os.environ, "KUBECONFIG": str(self.plane.kubeconfig), "TMPDIR": str(temporary)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.volume,
-        )
-
-    def run(self, scenario: Path, *arguments: str) -> subprocess.Popen[str]:
-        """Start a run of a scenario."""
-        sets = (
-            "--set",
-            f"namespace={self.namespace}",
-            "--set",
-            f"volume={self.volume}",
-            "--set",
-            f"python={sys.executable}",
-        )
-        return self.start("run", str(scenario), *sets, "--reports", str(self.volume / "reports"), *arguments)
-
-    def path(self) -> Path:
-        """The directory of the latest run."""
-        return (self.volume / "reports" / "latest").resolve()
-
-    def history(self) -> History:
-        """The history of the latest run."""
-        return read_history(self.path() / "history")
-
-    def left(self) -> list[str]:
-        """What runs have left in the namespace."""
-        found = []
-        for resource in (POD, JOB, CONFIGMAP):
-            query = {"labelSelector": "chaos-ascend.io/run"}
-            items = self.api.request("get", resource.path(self.namespace), query=query)["items"]
-            found += [f"{resource.kind} {one['metadata']['name']}" for one in items]
-        return found
-
-
-@pytest.fixture
-def cluster(plane: ControlPlane, api: Api, workers: Kubelet, namespace: str) -> Iterator[Cluster]:
-    # Sockets lie below it, whose paths must be short: pytest's own directories are not.
-    with tempfile.TemporaryDirectory(prefix="chaos-test-") as volume:
-        yield Cluster(plane, api, namespace, Path(volume))
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    output, errors = process.communicate(timeout=WAIT_SECONDS)
-    return process.returncode, output + errors
-
-
-def written(scenario: Path, directory: Path, change: Callable[[str], str]) -> Path:
-    path = directory / "scenario.yaml"
-    path.write_text(change(scenario.read_text("utf-8")), "utf-8")
-    return path
+SCENARIO = SCENARIOS / "kubernetes-pod-delete.yaml"
 
 
 def test_a_deleted_pod_is_replaced_and_the_run_passes(cluster: Cluster) -> None:

@@ -1,7 +1,8 @@
 """Every registered fault lands with evidence, heals, and heals after the harness was killed while it made it.
 
 The scenarios are the shipped ones, so a new kind is tested by the one that it comes with; a kind without one fails
-tests/unit/faults/test_every_kind_is_shown.py.
+tests/unit/faults/test_every_kind_is_shown.py. Those of a cluster are shown in
+tests/cluster/test_every_cluster_fault.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pytest
 
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import needs_of_scenario
-from tests.every_fault import Shown, kinds, shown_by
+from tests.every_fault import Shown, in_clusters, kinds, shown_by
 from tests.rehearsal.kit import Chaos, Done, checks_of, said
 from tests.rehearsal.test_heal_after_sigkill import assert_healed
 
@@ -23,7 +24,7 @@ PROMISES = ("it lands", "it heals", "it heals after SIGKILL")
 pytestmark = pytest.mark.nightly
 
 
-@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind in shown_by()])
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind in shown_by() and kind not in in_clusters()])
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_fault_keeps_its_promises(promise: str, kind: str, once: Once, chaos: Chaos) -> None:
     shown = shown_by()[kind]

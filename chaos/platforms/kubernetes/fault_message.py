@@ -1,7 +1,8 @@
 """A public fault on its way: sent in a ConfigMap of the run, looked for in ClusterD's statistics, recovered.
 
-Source: ``clusterd/pkg/application/statistics/fault.go`` and ``clusterd/pkg/domain/publicfault`` (August 2026):
-ClusterD lists the public faults that it holds in the ConfigMap ``statistic-fault-info``, by node, with their ids.
+Source: ``clusterd/pkg/application/statistics/fault.go``, ``clusterd/pkg/domain/publicfault`` and MindCluster's page on
+its ConfigMaps (August 2026): ClusterD lists the public faults that it holds in the ConfigMap ``statistic-fault-info``
+of the namespace ``cluster-system``, by node, with their ids.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.public_fault import PublicFault, configmap
-from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
+from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import CONFIGMAP
 from chaos.strict_json import parse
 
 STATISTICS, STATISTICS_KEY = "statistic-fault-info", "PublicFaults"
+STATISTICS_NAMESPACE = "cluster-system"
+
+RIGHTS = (
+    Rule(CONFIGMAP, ("create", "delete", "get", "patch")),
+    Rule(CONFIGMAP, ("get",), names=(STATISTICS,), place=STATISTICS_NAMESPACE),
+)
+"""What this file asks of a cluster."""
 
 
 def name_of(run: str, fault: str, host: str) -> str:
@@ -31,23 +39,28 @@ def send(own: Own, fault: str, host: str, message: PublicFault) -> None:
     own.create(configmap(name_of(own.run, fault, host), own.namespace, {}, message))
 
 
+def is_sent(own: Own, fault: str, host: str) -> bool:
+    """Whether the message is there already: another rank that is hit may be on the same node. Raises ApiError."""
+    return own.find(CONFIGMAP, name_of(own.run, fault, host)) is not None
+
+
 def is_listed(api: Api, host: str, fault_id: str) -> bool:
-    """Whether ClusterD holds that fault of that node. Raises ApiError."""
-    for namespace in CLUSTER_NAMESPACES:
-        try:
-            found = api.request("get", CONFIGMAP.path(namespace, STATISTICS))
-        except ApiError as error:
-            if error.status == 404:
-                continue
-            raise
-        try:
-            listed: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
-        except ValueError:
-            continue
-        held = listed.get(host) if isinstance(listed, dict) else None
-        if any(isinstance(one, dict) and fault_id in one.values() for one in held or ()):
-            return True
-    return False
+    """Whether ClusterD holds that fault of that node. Raises ApiError, also where its list cannot be read."""
+    path = CONFIGMAP.path(STATISTICS_NAMESPACE, STATISTICS)
+    try:
+        found = api.request("get", path)
+    except ApiError as error:
+        if error.status == 404:  # ClusterD writes it with the first fault
+            return False
+        raise
+    try:
+        listed: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
+    except ValueError as error:
+        raise ApiError(None, f"{path}: {STATISTICS_KEY} is not JSON: {error}") from error
+    if not isinstance(listed, dict):
+        raise ApiError(None, f"{path}: {STATISTICS_KEY} is no object")
+    held = listed.get(host)
+    return any(isinstance(one, dict) and fault_id in one.values() for one in held or ())
 
 
 def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:

@@ -1,25 +1,16 @@
 """The least that the harness must be allowed in a cluster, as a manifest for its administrator.
 
-The tables here are the one place that says what is called: the manifest is made of them, and a test holds them against
-what the code asks of a real API server.
+What every run needs is in the tables here, and what a fault needs beside is said by its kind (``rights``). A test holds
+all of it against what the code asks of a real API server, by the server's own record.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from chaos.platforms.kubernetes.resources import (
-    ASCENDJOB,
-    CONFIGMAP,
-    EVENT,
-    JOB,
-    NODE,
-    POD,
-    PODGROUP,
-    VCJOB,
-    Resource,
-)
+from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, PODGROUP, WORKLOADS, Resource
 from chaos.platforms.kubernetes.workload import Manifest
 from chaos.scenario.kubernetes import Kubernetes
 
@@ -27,15 +18,23 @@ ACCOUNT = "chaos-harness"
 CLUSTER_NAMESPACES = ("kube-system", "cluster-system", "mindx-dl")
 """Where MindCluster keeps the ConfigMaps of faults: the device plugin's, ClusterD's, and TaskD's service."""
 
+OWN, NODES = "", "nodes"
+"""Places of a rule: the job's own namespace, and the cluster's nodes that the scenario names."""
+
 
 @dataclass(frozen=True)
 class Rule:
-    """What may be done to a kind of objects. ``names`` restricts it to objects of these names."""
+    """What may be done to a kind of objects. ``names`` restricts it to objects of these names.
+
+    ``place`` is where: the job's own namespace (:data:`OWN`), the nodes that the scenario names (:data:`NODES`), or the
+    namespace of that name.
+    """
 
     resource: Resource
     verbs: tuple[str, ...]
     subresource: str = ""
     names: tuple[str, ...] = ()
+    place: str = OWN
 
     @property
     def plural(self) -> str:
@@ -52,34 +51,37 @@ class Rule:
         return {**rule, "resourceNames": list(self.names)} if self.names else rule
 
 
-def namespace_rules(settings: Kubernetes) -> tuple[Rule, ...]:
-    """What is done in the job's own namespace."""
-    workload = {"job": JOB, "vcjob": VCJOB, "ascendjob": ASCENDJOB}[settings.workload]
-    rules = [
-        Rule(workload, ("create", "delete", "list")),
+def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]:
+    """All that a run does; ``faults`` is what its fault kinds do beside."""
+    found = [
+        Rule(WORKLOADS[settings.workload], ("create", "delete", "list")),
         Rule(POD, ("delete", "get", "list", "watch")),
+        # An exec stream is asked for with GET; newer API servers want the right to create one as well.
         Rule(POD, ("create", "get"), "exec"),
-        Rule(POD, ("create",), "eviction"),
-        Rule(CONFIGMAP, ("create", "delete", "get", "list", "patch")),
+        Rule(CONFIGMAP, ("delete", "list")),
         Rule(EVENT, ("list", "watch")),
     ]
     if settings.workload != "job":
-        rules += [Rule(PODGROUP, ("list", "watch")), Rule(CONFIGMAP, ("watch",))]
-    return tuple(rules)
-
-
-def cluster_rules(settings: Kubernetes) -> tuple[Rule, ...]:
-    """What is done to nodes: those that the scenario names can be cordoned and made NotReady, and no others."""
-    if not settings.nodes:
-        return ()
-    return (
-        Rule(NODE, ("get", "patch"), names=settings.nodes),
-        Rule(NODE, ("patch",), "status", names=settings.nodes),
+        found += [Rule(PODGROUP, ("list", "watch")), Rule(CONFIGMAP, ("watch",))]
+        found += [Rule(CONFIGMAP, ("list", "watch"), place=namespace) for namespace in CLUSTER_NAMESPACES]
+    if settings.nodes:  # heal looks which of them the run still holds
+        found.append(Rule(NODE, ("get",), place=NODES))
+    merged: dict[tuple[Resource, str, tuple[str, ...], str], list[str]] = {}
+    for one in (*found, *faults):
+        merged.setdefault((one.resource, one.subresource, one.names, one.place), []).extend(one.verbs)
+    return tuple(
+        Rule(resource, tuple(sorted(set(verbs))), subresource, named, place)
+        for (resource, subresource, named, place), verbs in merged.items()
     )
 
 
-def manifests(settings: Kubernetes, account_namespace: str | None = None) -> list[Manifest]:
-    """ServiceAccount, Roles and bindings. The account lives in the job's namespace unless another one is given."""
+def manifests(
+    settings: Kubernetes, faults: Iterable[Rule] = (), account_namespace: str | None = None
+) -> list[Manifest]:
+    """ServiceAccount, Roles and bindings; ``faults`` is what the scenario's fault kinds need.
+
+    The account lives in the job's namespace unless another one is given.
+    """
     home = account_namespace or settings.namespace
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": home}
     account: Manifest = {
@@ -87,13 +89,16 @@ def manifests(settings: Kubernetes, account_namespace: str | None = None) -> lis
         "kind": "ServiceAccount",
         "metadata": {"name": ACCOUNT, "namespace": home},
     }
-    made: list[Manifest] = [account, *_bound("Role", settings.namespace, namespace_rules(settings), subject)]
-    if settings.workload != "job":
-        reading = (Rule(CONFIGMAP, ("get", "list", "watch")),)
-        for namespace in CLUSTER_NAMESPACES:
-            made += _bound("Role", namespace, reading, subject)
-    if rules := cluster_rules(settings):
-        made += _bound("ClusterRole", None, rules, subject)
+    made: list[Manifest] = [account]
+    by_place: dict[str, list[Rule]] = {}
+    for one in rules(settings, faults):
+        by_place.setdefault(settings.namespace if one.place == OWN else one.place, []).append(one)
+    for place, listed in by_place.items():
+        if place != NODES:
+            made += _bound("Role", place, tuple(listed), subject)
+        elif settings.nodes:
+            named = tuple(replace(one, names=settings.nodes) for one in listed)
+            made += _bound("ClusterRole", None, named, subject)
     return made
 
 

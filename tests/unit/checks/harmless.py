@@ -32,6 +32,8 @@ EVIDENCE: dict[str, dict[str, Any]] = {
         "connections": 3,
         "echoes": {"sent": 2, "answered": 0},
     },
+    "node-cordon": {"signal": None, "host": "worker-1", "unschedulable": True},
+    "public-fault": {"signal": None, "host": "worker-1", "fault id": "run.first"},
     "terminate": {"signal": 15, "became": "taken by a handler", "caught": True, "pending": False},
 }
 
@@ -55,6 +57,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "freeze": {"seconds": 1},
     "network-rate": {"kbit": 64, "seconds": 1},
     "partition": {"seconds": 1},
+    "node-cordon": {"seconds": 1},
+    "public-fault": {"seconds": 1},
 }
 
 

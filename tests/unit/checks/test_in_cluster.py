@@ -26,9 +26,7 @@ def doubts(kind: str, evidence: dict[str, Any]) -> list[str]:
         ("pod-delete", POD),
         ("pod-evict", POD),
         ("node-drain", {**POD, "unschedulable": True}),
-        ("node-cordon", {"unschedulable": True}),
         ("node-not-ready", TAINTS),
-        ("public-fault", {"fault id": "run.f1"}),
     ],
 )
 def test_each_kind_is_proven_by_its_evidence_and_by_nothing_less(kind: str, evidence: dict[str, Any]) -> None:

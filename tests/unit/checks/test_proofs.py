@@ -45,6 +45,8 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("partition", {"lost": [[0, 1]]}, "packets are lost on ways [[0, 1]], of 2"),
         ("partition", {"lost": [[0, 1]], "ways": 1}, "packets are lost on ways [[0, 1]], of 1"),
         ("partition", {"connections": 0}, "connections is 0"),
+        ("node-cordon", {"unschedulable": None}, "unschedulable is None"),
+        ("public-fault", {"fault id": ""}, "fault id is "),
         ("terminate", {"pending": True}, "the signal still waited at rank 0"),
         ("terminate", {"signal": 9}, "shows SIGKILL, not SIGTERM"),
         ("terminate", {"caught": False}, "rank 0 exit code 1, not ended by SIGTERM"),
@@ -93,6 +95,8 @@ def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run:
         ("partition", {"lost": []}, "packets are lost on ways [], of 2"),
         ("freeze", {"state": "alive"}, "its state is alive"),
         ("memory-load", {"resident": 1}, "resident is 1, and megabytes 64 MiB"),
+        ("node-cordon", {"host": "worker-2"}, "its host is worker-2, and was worker-1"),
+        ("public-fault", {"fault id": "another"}, "its fault id is another, and was run.first"),
     ],
 )
 def test_a_condition_is_shown_at_its_end_as_at_its_landing(

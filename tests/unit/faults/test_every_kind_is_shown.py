@@ -8,13 +8,13 @@ from chaos.docs.prose import module_doc, own_points
 from chaos.faults.kind import Asking, Parametrised
 from chaos.plan.schedule import EFFECTS
 from chaos.registry import registry
-from tests.every_fault import NOT_SHOWN, ON_HARDWARE, kinds, shown_by
+from tests.every_fault import ON_HARDWARE, kinds, shown_by
 
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_is_shown_by_a_scenario_or_says_why_it_cannot(kind: str) -> None:
-    """tests/rehearsal/test_every_fault.py runs what is found here."""
-    if kind in ON_HARDWARE or kind in NOT_SHOWN:
+    """tests/rehearsal/test_every_fault.py and tests/cluster/test_every_cluster_fault.py run what is found here."""
+    if kind in ON_HARDWARE:
         assert kind not in shown_by(), f"{kind} is shown by a scenario: take it out of the table of those that are not"
     else:
         assert kind in shown_by(), f"no scenario in scenarios/ has a fault of kind {kind}: write the smallest one"

@@ -35,6 +35,11 @@ class Halt:
         self.said: list[str] = []
         self.busy = False
         self.over = False
+        self.ok = True
+
+    def undone(self, step: UndoStep) -> Undone:
+        self.said.append(f"undo {step.id}")
+        return Undone(step, self.ok, "put back" if self.ok else "not possible")
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         return [UndoStep(f"{fault}-end", fault, "end-it")]
@@ -89,7 +94,7 @@ def under_way(
         attempt="train",
         patience=Patience(30, clock),
         records=tmp_path / "history",
-        undo=undo,
+        undo=undo or kind.undone,
     )
     for rank, connection in enumerate(kind.connections):
         injection.hold(at_barrier(connection, rank, "halt", phase="step.begin"))
@@ -250,3 +255,27 @@ def test_at_the_end_of_the_launch_nothing_is_left_to_look_at(start: Under, tmp_p
     injection.lasting.end_all()
     (ending,) = read_history(tmp_path / "history").select("fault.ending")
     assert "evidence" not in ending.data
+
+
+class Condition(Halt):
+    """The same, without an end of its own: its undo steps end it."""
+
+    ends_by_undo = True
+
+    def lasts(self, victim: Victim) -> float:
+        return 1e9
+
+
+@pytest.mark.parametrize(
+    ("ok", "last"), [(True, ["fault.ending", "fault.healed"]), (False, ["fault.landed", "fault.ending"])]
+)
+def test_a_condition_without_an_end_is_healed_with_the_attempt_if_its_steps_are_undone(
+    start: Under, tmp_path: Path, ok: bool, last: list[str]
+) -> None:
+    kind = Condition([FakeConnection(), FakeConnection()])
+    kind.ok = ok
+    injection = start(kind)
+    injection.lasting.end_all()
+    assert kind.said[4:] == ["undo halt-end"]
+    assert names(tmp_path)[-2:] == last
+    assert injection.lasting.healed == ({"halt"} if ok else set())

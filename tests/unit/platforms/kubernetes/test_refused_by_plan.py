@@ -36,6 +36,18 @@ def test_the_shipped_scenario_is_planned(tmp_path: Path) -> None:
         ([("      node: 1\n    trigger", "      rank: 2\n    trigger")], "hits whole nodes"),
         ([("kind: pod-delete", "kind: read-only")], "cannot carry the fault kind 'read-only'"),
         ([("kind: pod-delete", "kind: node-cordon")], "allow: [node-cordon]"),
+        (
+            [("kind: pod-delete", "kind: node-drain"), ("tags:", "allow: [node-drain]\ntags:")],
+            "node-drain changes a node of the cluster, and the scenario names none that may be changed",
+        ),
+        (
+            [
+                ("kind: pod-delete", "kind: public-fault"),
+                ("tags:", "allow: [public-fault]\ntags:"),
+                ("      phase: forward\n", "    parameters:\n      devices: [1, 40]\n"),
+            ],
+            "devices of a public-fault is a list of different whole numbers from 0 to 31",
+        ),
         ([("  kubernetes:\n    namespace: ${namespace}\n", "  kubernetes:\n    namespace: Train\n")], "namespace"),
     ],
 )

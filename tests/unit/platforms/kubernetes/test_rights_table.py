@@ -1,21 +1,47 @@
-"""The table of rights holds nothing that no call needs; a real API server judges whether it is enough."""
+"""The rights hold what a scenario's faults need and no more; a real API server judges whether they are enough."""
 
 from __future__ import annotations
 
+import pytest
+
 from chaos.platforms.kubernetes import rbac
+from chaos.registry import registry
 from chaos.scenario.kubernetes import Kubernetes
 
+ALWAYS = {
+    ("jobs", "create"), ("jobs", "delete"), ("jobs", "list"),
+    ("pods", "delete"), ("pods", "get"), ("pods", "list"), ("pods", "watch"),
+    ("pods/exec", "create"), ("pods/exec", "get"),
+    ("configmaps", "delete"), ("configmaps", "list"), ("events", "list"), ("events", "watch"), ("nodes", "get"),
+}  # fmt: skip
+EVICTS = {("pods/eviction", "create")}
+CHANGES = {("nodes", "patch")}
+TELLS = {("configmaps", "create"), ("configmaps", "get"), ("configmaps", "patch")}
+BESIDE = {
+    "kill": set(),
+    "pod-delete": set(),
+    "pod-evict": EVICTS,
+    "node-drain": EVICTS | CHANGES,
+    "node-cordon": CHANGES,
+    "node-not-ready": CHANGES | {("nodes/status", "patch")},
+    "public-fault": TELLS,
+}
 
-def test_every_right_is_used() -> None:
-    """The tables have no verb for which the code has no call: what each is for."""
-    used = {
-        ("jobs", "create"), ("jobs", "delete"), ("jobs", "list"),
-        ("pods", "delete"), ("pods", "get"), ("pods", "list"), ("pods", "watch"),
-        ("pods/exec", "create"), ("pods/exec", "get"), ("pods/eviction", "create"),
-        ("configmaps", "create"), ("configmaps", "delete"), ("configmaps", "get"), ("configmaps", "list"),
-        ("configmaps", "patch"), ("events", "list"), ("events", "watch"),
-        ("nodes", "get"), ("nodes", "patch"), ("nodes/status", "patch"),
-    }  # fmt: skip
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_a_kind_has_the_rights_that_it_needs_and_no_more(kind: str) -> None:
     settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "nodes": ["worker-1"]})
-    rules = [*rbac.namespace_rules(settings), *rbac.cluster_rules(settings)]
-    assert {(rule.plural, verb) for rule in rules for verb in rule.verbs} == used
+    rules = rbac.rules(settings, getattr(registry("faults").load(kind), "rights", ()))
+    assert {(rule.plural, verb) for rule in rules for verb in rule.verbs} == ALWAYS | BESIDE[kind]
+
+
+def test_nodes_are_named_and_clusterd_s_list_is_read_alone() -> None:
+    settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "nodes": ["worker-1"]})
+    rights = (*registry("faults").load("node-cordon").rights, *registry("faults").load("public-fault").rights)
+    made = rbac.manifests(settings, rights)
+    (nodes,) = (one for one in made if one["kind"] == "ClusterRole")
+    assert {tuple(rule["resourceNames"]) for rule in nodes["rules"]} == {("worker-1",)}
+    (beside,) = (one for one in made if one["kind"] == "Role" and one["metadata"]["namespace"] == "cluster-system")
+    assert beside["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": ["statistic-fault-info"]}
+    ]
