@@ -14,6 +14,7 @@ from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check import Wanted, check_file
+from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.registry import registry
 from chaos.run.prepare import known_names
@@ -75,7 +76,10 @@ def manifest(scenario: Path) -> int:
     loaded = _load(scenario)
     settings = _settings(loaded, scenario)
     named = Named("the-run", "chaos-the-run")
-    _print(manifests(settings, loaded.job, loaded.cluster.nodes, named))
+    if settings.manifest is not None:
+        _print(own_objects(scenario.parent / settings.manifest, settings, loaded.cluster.nodes, named)[1])
+    else:
+        _print(manifests(settings, loaded.job, loaded.cluster.nodes, named))
     return codes.PASS
 
 

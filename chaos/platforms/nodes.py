@@ -38,9 +38,9 @@ class Site:
 
     ``token`` is the run's identity; ``nodes`` counts them. ``run_dir`` and ``private`` are the run's directories, which
     nodes that share a file system with the harness see at the same paths, and can write, as they can ``writable``;
-    ``readable`` are those that its job reads. ``settings`` is what the scenario gives in ``cluster.<platform>``.
-    ``job`` is what it says of the job. ``visitors`` hears the agents. ``tell`` records an event of a node, with its
-    fields.
+    ``readable`` are those that its job reads, the scenario's own first. ``settings`` is what the scenario gives in
+    ``cluster.<platform>``. ``job`` is what it says of the job, ``ranks`` how many that has. ``visitors`` hears the
+    agents. ``tell`` records an event of a node, with its fields.
     """
 
     token: str
@@ -56,6 +56,7 @@ class Site:
     clock: Clock
     job: JobModel | None = None
     tell: Callable[..., object] = lambda event, **fields: None
+    ranks: int = 0
 
 
 class Node(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,9 +22,22 @@ def inputs_of(kind: JobKind, scenario: Scenario, directory: Path, environment: M
     return {
         **kind.fingerprint(scenario, directory),
         **named_inputs(scenario.job.arguments),
+        **_manifest(scenario, directory),
         **module_inputs(modules),
         **{f"environment {name}": value for name, value in deciding(environment).items()},
     }
+
+
+def _manifest(scenario: Scenario, directory: Path) -> dict[str, str]:
+    """The user's own manifest, on a platform that makes the job's pods by one."""
+    told = scenario.cluster.kubernetes
+    if told is None or told.manifest is None or scenario.cluster.platform != "kubernetes":
+        return {}
+    try:
+        text = (directory / told.manifest).read_bytes()
+    except OSError as error:
+        raise JobError(f"cluster.kubernetes.manifest cannot be read: {error}") from error
+    return {"manifest": hashlib.sha256(text).hexdigest()}
 
 
 class Inputs:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chaos.faults.kind import means_of
 from chaos.faults.on_network import MEANS
+from chaos.platforms.kubernetes.check import Wanted
+from chaos.platforms.kubernetes.own_manifest import own_problems
 from chaos.platforms.nodes import NodePlatform
 from chaos.platforms.ssh.inventory import read_inventory
 from chaos.registry import registry
@@ -18,6 +20,9 @@ from chaos.scenario.ssh import Ssh
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
+
+
+KUBERNETES = "kubernetes"
 
 
 @runtime_checkable
@@ -84,6 +89,11 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
             f"on the platform {name} each node has memory of its own: what one keeps in memory no other could load",
             "leave memory out, or use a platform of one machine, such as local or docker",
         )
+    if name == KUBERNETES and (cluster := scenario.cluster.kubernetes) is not None and cluster.manifest is not None:
+        wanted = Wanted(
+            scenario.job.strategies or None, scenario.cluster.nodes, scenario.cluster.ranks, cluster.namespace
+        )
+        yield from own_problems(loaded.path.parent / cluster.manifest, cluster, wanted)
     if getattr(platform, "must_be_told", False) and settings_of(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
     carries: frozenset[str] = getattr(platform, "carries", _ON_THIS_HOST)

@@ -157,6 +157,7 @@ def _nodes_of(
         clock=clock,
         job=scenario.job,
         tell=history.record,
+        ranks=scenario.cluster.ranks,
     )
     try:
         nodes = platform.open(site)

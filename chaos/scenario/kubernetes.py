@@ -39,7 +39,15 @@ class Kubernetes(Model):
         description="What the job is submitted as: job (a plain Job for each node, for trial), vcjob (Volcano), "
         "ascendjob (MindCluster's Ascend Operator).",
     )
-    image: str = Field(min_length=1, description="Image of the pods. It needs Python and what the job itself needs.")
+    image: str | None = Field(
+        None, min_length=1, description="Image of the pods. It needs Python and what the job itself needs."
+    )
+    manifest: str | None = Field(
+        None,
+        min_length=1,
+        description="In place of image: a file with your own manifest of the job, from the scenario's directory. It is "
+        "checked, labels are added, and nothing else is changed.",
+    )
     python: str = Field("/usr/bin/python3", pattern=r"^/", description="Python in the image, by its path.")
     npus: int = Field(0, ge=0, le=64, description="NPUs that each pod asks for.")
     npu_resource: str = Field("huawei.com/Ascend910", description="Name of the NPU resource that pods ask for.")
@@ -49,3 +57,14 @@ class Kubernetes(Model):
     nodes: tuple[str, ...] = Field(
         (), strict=False, description="Nodes of the cluster that faults may cordon or make NotReady, by name."
     )
+
+    @model_validator(mode="after")
+    def _one_description(self) -> Kubernetes:
+        if (self.image is None) == (self.manifest is None):
+            raise ValueError("give either image, or a manifest of your own")
+        if self.manifest is not None:
+            fields, own = type(self).model_fields, ("node_selector", "npu_resource", "npus", "spread")
+            said = [name for name in own if getattr(self, name) != fields[name].default]
+            if said:
+                raise ValueError(f"{', '.join(said)} is what the manifest says itself")
+        return self

@@ -1,7 +1,7 @@
 """A stand-in for scheduler and kubelet: pods are processes of this host, each pod in a PID namespace of its own.
 
 When a pod's first process ends, the kernel kills what is left in it, as in a container. There is no image, network or
-volume of its own: a pod sees this host's files and network.
+volume of its own: a pod sees this host's files and network, and has an address of the loopback network.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _Running:
     pod: dict[str, Any]
     process: subprocess.Popen[bytes]
     first: int
+    address: str
     ending: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -61,6 +62,7 @@ class Kubelet:
         self._api = api
         self.nodes = names
         self._pods: dict[str, _Running] = {}
+        self._started = 0
         self._lock = threading.RLock()
         self._server = self._serve(directory)
         for name in names:
@@ -163,7 +165,9 @@ class Kubelet:
 
     def _start(self, pod: dict[str, Any]) -> None:
         container = pod["spec"]["containers"][0]
-        environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "POD_IP": ADDRESS}
+        self._started += 1
+        address = f"127.{1 + self._started // 250}.0.{1 + self._started % 250}"
+        environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "POD_IP": address}
         environment |= {one["name"]: one["value"] for one in container.get("env") or () if "value" in one}
         argv = [*(container.get("command") or ["sleep", "1000"]), *(container.get("args") or ())]
         process = subprocess.Popen(
@@ -174,7 +178,7 @@ class Kubelet:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        running = _Running(pod, process, _child(process.pid))
+        running = _Running(pod, process, _child(process.pid), address)
         self._pods[pod["metadata"]["uid"]] = running
         self._tell(running, "Running", {"running": {"startedAt": _now()}})
         threading.Thread(target=self._follow, args=(running,), daemon=True).start()
@@ -215,7 +219,7 @@ class Kubelet:
         container = pod["spec"]["containers"][0]
         status = {
             "phase": phase,
-            "podIP": ADDRESS,
+            "podIP": running.address,
             "startTime": _now(),
             "conditions": [{"type": "Ready", "status": "True" if phase == "Running" else "False"}],
             "containerStatuses": [

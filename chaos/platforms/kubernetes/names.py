@@ -29,6 +29,12 @@ FRAMEWORK: Final = "framework"
 RANK_INDEX: Final = "hccl/rankIndex"
 """Annotation of a pod: which of the job's pods it is."""
 
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+"""Annotation of a pod of an indexed Job (Kubernetes, the page on Jobs)."""
+
+TASK_INDEX: Final = "volcano.sh/task-index"
+"""Label, and annotation, of a pod of a Volcano job: its number in its task (Volcano, ``batch/v1alpha1/labels.go``)."""
+
 RECOVER_STRATEGY: Final = "recover-strategy"
 PROCESS_RECOVER: Final = "process-recover-enable"
 POD_RESCHEDULING: Final = "pod-rescheduling"

@@ -22,11 +22,15 @@ from chaos.platforms.kubernetes.api import ApiError, connect
 from chaos.platforms.kubernetes.facts import PodState, pod_state
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.own_manifest import own_objects
+from chaos.platforms.kubernetes.placing import placing, rank_table
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
 from chaos.platforms.kubernetes.transport import ExecTransport
-from chaos.platforms.kubernetes.workload import Named, manifests
+from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
 from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 
 START_SECONDS = 300.0
@@ -225,6 +229,7 @@ class PodNodes(HeldNodes[PodNode]):
         super().__init__(site)
         self._cluster = cluster
         self._settings = settings
+        self._name = f"chaos-{hashlib.sha256(site.token.encode()).hexdigest()[:10]}"
         self.own = own
         self.pods = Pods(own, site.run_dir / "history", settings.workload, site.clock)
 
@@ -235,11 +240,21 @@ class PodNodes(HeldNodes[PodNode]):
 
     def submit(self) -> None:
         """Make the job's objects. They carry the run's label, by which the undo step finds them."""
-        digest = hashlib.sha256(self._site.token.encode()).hexdigest()[:10]
         if self._site.job is None:
             raise PlatformError("nobody has said what job the pods are for")
-        for one in manifests(self._settings, self._site.job, self._site.nodes, Named(self.own.run, f"chaos-{digest}")):
+        for one in self._objects(self._site.job):
             self.own.create(one)
+
+    def _objects(self, job: Job) -> Sequence[Manifest]:
+        named = Named(self.own.run, self._name)
+        if self._settings.manifest is None:
+            return manifests(self._settings, job, self._site.nodes, named)
+        (directory, *_) = self._site.readable
+        try:
+            self._name, made = own_objects(directory / self._settings.manifest, self._settings, self._site.nodes, named)
+        except ScenarioError as error:
+            raise PlatformError(str(error)) from error
+        return made
 
     def ready(self) -> Sequence[PodNode]:
         """All nodes, each a running pod with a hand that answers; a pod that was replaced is as new."""
@@ -261,7 +276,16 @@ class PodNodes(HeldNodes[PodNode]):
 
         if not _reached(all_run, START_SECONDS, self._site.clock):
             raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {told()}")
+        self._see_ranks()
         return self.all()
+
+    def _see_ranks(self) -> None:
+        """Record which rank is in which pod, and refuse what is not as planned."""
+        own, site = self.own, self._site
+        table = rank_table(own, self._name) if self._settings.workload != "job" else None
+        pods = {node.number: node.pod.object for node in self._nodes.values()}
+        found = placing(pods, table=table, ranks=site.ranks, nodes=site.nodes)
+        site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
 
     def close(self) -> None:
         """Let go of the hands, and follow no more."""

@@ -1,7 +1,8 @@
 """Which rank runs in which pod: by the rank table that Ascend Operator writes, or by the pods themselves.
 
 The rank table is the ConfigMap ``rings-config-<job>``, key ``hccl.json`` (versions 1.0 and 1.2; 2.0 names no servers).
-Without one a pod's own number decides: the annotation ``hccl/rankIndex``, this harness's label, or MS_NODE_RANK.
+Without one a pod's own number decides: this harness's label, the annotation ``hccl/rankIndex``, the index that an
+indexed Job or Volcano gives its pods, or MS_NODE_RANK.
 Source: MindCluster's page on hccl.json and ``ascend-operator/pkg/ranktable`` (August 2026).
 """
 
@@ -73,10 +74,20 @@ def _number(device: Any, key: str) -> int:
     return int(text)
 
 
+_NUMBERS = (
+    ("labels", names.NODE_LABEL),
+    ("annotations", names.RANK_INDEX),
+    ("annotations", names.COMPLETION_INDEX),
+    ("labels", names.TASK_INDEX),
+    ("annotations", names.TASK_INDEX),
+)
+"""Where a pod's number is looked for, the surest first."""
+
+
 def node_number(pod: Mapping[str, Any]) -> int | None:
     """Which of the job's nodes a pod is; None where nothing about it says so."""
     metadata = pod.get("metadata") or {}
-    for source, key in (("labels", names.NODE_LABEL), ("annotations", names.RANK_INDEX)):
+    for source, key in _NUMBERS:
         text = str((metadata.get(source) or {}).get(key, ""))
         if text.isascii() and text.isdecimal():
             return int(text)

@@ -64,6 +64,8 @@ def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]
     if settings.workload != "job":
         found += [Rule(PODGROUP, ("list", "watch")), Rule(CONFIGMAP, ("watch",))]
         found += [Rule(CONFIGMAP, ("list", "watch"), place=namespace) for namespace in CLUSTER_NAMESPACES]
+    if settings.manifest is not None:
+        found.append(Rule(CONFIGMAP, ("create",)))
     if settings.nodes:  # heal looks which of them the run still holds
         found.append(Rule(NODE, ("get",), place=NODES))
     merged: dict[tuple[Resource, str, tuple[str, ...], str], list[str]] = {}

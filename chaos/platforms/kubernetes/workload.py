@@ -37,6 +37,8 @@ def manifests(settings: Kubernetes, job: Job, nodes: int, named: Named) -> list[
 
     Raises ValueError for a number of nodes that the workload cannot have.
     """
+    if settings.image is None:
+        raise ValueError("the job has a manifest of its own (cluster.kubernetes.manifest)")
     if nodes < 1:
         raise ValueError(f"{nodes} nodes: a job needs at least one")
     return _MAKERS[settings.workload](settings, job, nodes, named)

@@ -1,0 +1,61 @@
+"""Whether the cluster has put the ranks where the plan has them: each rank in the pod that is its node.
+
+MindCluster numbers ranks by its rank table, this harness by its nodes. Where both have a number they must be the same,
+or a fault aimed at a node would hit other ranks than the plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.ranks import UnreadableRankTable, ranks_to_pods, read_rank_table
+from chaos.platforms.kubernetes.resources import CONFIGMAP
+
+
+@dataclass(frozen=True)
+class Placing:
+    """The pod of each rank, and what says so: ``rank table`` or ``pods`` (their own numbers)."""
+
+    by: str
+    pods: Mapping[int, str]
+
+
+def rank_table(own: Own, job: str) -> str | None:
+    """The text of the job's rank table; None where Ascend Operator has made none. Raises ApiError."""
+    query = {"fieldSelector": f"metadata.name={names.RANK_TABLE_PREFIX}{job}"}
+    found = own.api.request("get", CONFIGMAP.path(own.namespace), query=query).get("items") or []
+    text = (found[0].get("data") or {}).get(names.RANK_TABLE_KEY) if found else None
+    return None if text is None else str(text)
+
+
+def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: int, nodes: int) -> Placing:
+    """Where each rank is. ``pods`` are the objects of the job's pods by node; ``table`` is the rank table's text.
+
+    A table that is still being written, or knows none of these pods any more, says nothing yet; then their numbers
+    count. Raises PlatformError where the table has a rank in another pod than its node's.
+    """
+    try:
+        servers = None if table is None else read_rank_table(table)
+        by_number = ranks_to_pods(pods.values(), servers=None, ranks=ranks, nodes=nodes)
+        by_table = {} if servers is None else ranks_to_pods(pods.values(), servers=servers, ranks=ranks, nodes=nodes)
+    except UnreadableRankTable as error:
+        raise PlatformError(f"which rank is in which pod cannot be told: {error}") from error
+    each = ranks // nodes
+    wanted = {rank: str(pod["metadata"]["name"]) for node, pod in pods.items() for rank in _of(node, each)}
+    wrong = sorted(rank for rank, pod in by_table.items() if wanted.get(rank) != pod)
+    if wrong:
+        rank = wrong[0]
+        raise PlatformError(
+            f"the rank table has rank {rank} in pod {by_table[rank]}, and the plan in {wanted.get(rank, 'no pod')} "
+            f"(node {rank // each}): a fault would hit other ranks than planned; give the pods the order of the table"
+        )
+    return Placing("rank table", by_table) if by_table else Placing("pods", by_number)
+
+
+def _of(node: int, each: int) -> Iterable[int]:
+    return range(node * each, (node + 1) * each)

@@ -1,0 +1,135 @@
+"""A stand-in for Ascend Operator and Volcano: it makes the pods of AscendJobs and Volcano jobs, and makes them again.
+
+It does what their documents say of it: pods carry the job's name and their index (``hccl/rankIndex``), belong to the
+job, and come back with the same index; a PodGroup has the job's labels; the rank table is written when all workers run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.resources import ASCENDJOB, CONFIGMAP, POD, PODGROUP, VCJOB, Resource
+
+_LOOK_SECONDS = 0.3
+_JOB_LABEL = "job-name"
+
+
+class Operator:
+    """Acts on the jobs of one namespace, whenever it is asked to look."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self.swapped = False
+        """Whether the rank table is written with the ranks of the first two servers exchanged."""
+
+    def look(self) -> None:
+        """Bring the pods to what the jobs say."""
+        for resource in (ASCENDJOB, VCJOB):
+            for job in self._api.request("get", resource.path(self._namespace))["items"]:
+                if job["metadata"].get("deletionTimestamp") is None:
+                    self._act(resource, job)
+
+    def _act(self, resource: Resource, job: dict[str, Any]) -> None:
+        name = job["metadata"]["name"]
+        owner = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": job["metadata"]["uid"]}
+        owner |= {"controller": True, "blockOwnerDeletion": False}
+        group = {
+            "apiVersion": PODGROUP.api_version,
+            "kind": PODGROUP.kind,
+            "metadata": {"name": name, "labels": job["metadata"].get("labels") or {}, "ownerReferences": [owner]},
+            "spec": {"minMember": 1},
+        }
+        self._make(PODGROUP, group)
+        wanted = list(_wanted(resource, job))
+        query = {"labelSelector": f"{_JOB_LABEL}={name}"}
+        there = {
+            one["metadata"]["name"]: one
+            for one in self._api.request("get", POD.path(self._namespace), query=query)["items"]
+        }
+        for pod, index, template in wanted:
+            if pod in there:
+                continue
+            metadata = template.get("metadata") or {}
+            labels = {**(metadata.get("labels") or {}), _JOB_LABEL: name}
+            annotations = dict(metadata.get("annotations") or {})
+            if index is not None:
+                annotations[names.RANK_INDEX] = str(index)
+            made = {"name": pod, "labels": labels, "annotations": annotations, "ownerReferences": [owner]}
+            self._make(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": template["spec"]})
+        if resource is ASCENDJOB:
+            self._table(name, owner, [there.get(pod) for pod, index, _ in wanted if index is not None])
+
+    def _table(self, name: str, owner: dict[str, Any], workers: list[dict[str, Any] | None]) -> None:
+        """Write the rank table, as ``ascend-operator/pkg/ranktable`` does: complete when all workers have addresses."""
+        table: dict[str, Any] = {"status": "initializing"}
+        running = [one for one in workers if one is not None and (one.get("status") or {}).get("podIP")]
+        if len(running) == len(workers):
+            servers, rank = [], 0
+            for one in running:
+                limits = one["spec"]["containers"][0].get("resources", {}).get("limits", {})
+                count = sum(int(value) for key, value in limits.items() if key.startswith("huawei.com/"))
+                devices = [{"device_id": str(number), "rank_id": str(rank + number)} for number in range(count)]
+                servers.append({"server_id": "10.0.0.1", "container_ip": one["status"]["podIP"], "device": devices})
+                rank += count
+            if self.swapped:
+                servers[0]["device"], servers[1]["device"] = servers[1]["device"], servers[0]["device"]
+            table = {"status": "completed", "server_count": str(len(servers)), "server_list": servers, "version": "1.0"}
+        data = {names.RANK_TABLE_KEY: json.dumps(table)}
+        table_name = f"{names.RANK_TABLE_PREFIX}{name}"
+        metadata = {"name": table_name, "ownerReferences": [owner]}
+        self._make(CONFIGMAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        path = CONFIGMAP.path(self._namespace, table_name)
+        self._api.request("patch", path, {"data": data}, content_type=MERGE)
+
+    def annotate(self, **annotations: str) -> None:
+        """Write annotations on all PodGroups, as ClusterD does while it steers a recovery."""
+        for one in self._api.request("get", PODGROUP.path(self._namespace))["items"]:
+            path = PODGROUP.path(self._namespace, one["metadata"]["name"])
+            self._api.request("patch", path, {"metadata": {"annotations": annotations}}, content_type=MERGE)
+
+    def _make(self, resource: Resource, manifest: dict[str, Any]) -> None:
+        try:
+            self._api.request("post", resource.path(self._namespace), manifest)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+
+def _wanted(resource: Resource, job: dict[str, Any]) -> Iterator[tuple[str, int | None, dict[str, Any]]]:
+    """Name, index and template of each pod of a job; MindSpore's scheduler has no index."""
+    name, spec = job["metadata"]["name"], job["spec"]
+    if resource is VCJOB:
+        index = 0
+        for task in spec["tasks"]:
+            for number in range(task.get("replicas", 1)):
+                yield f"{name}-{task['name']}-{number}", index, task["template"]
+                index += 1
+        return
+    for kind, replica in spec["replicaSpecs"].items():
+        for number in range(replica.get("replicas", 1)):
+            yield f"{name}-{kind.lower()}-{number}", None if kind == "Scheduler" else number, replica["template"]
+
+
+@contextlib.contextmanager
+def operator(api: Api, namespace: str) -> Iterator[Operator]:
+    """One that looks again and again, as operators do by watches."""
+    made, stopped = Operator(api, namespace), threading.Event()
+
+    def look() -> None:
+        while not stopped.wait(_LOOK_SECONDS):
+            with contextlib.suppress(ApiError):
+                made.look()
+
+    thread = threading.Thread(target=look, name="operator", daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        stopped.set()
+        thread.join(30)
