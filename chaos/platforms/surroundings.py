@@ -7,13 +7,27 @@ from collections.abc import Mapping
 
 _SWITCHES = frozenset({"MS_ENABLE_TFT", "MINDIO_FOR_MINDSPORE", "MINDX_TASK_ID"})
 _SWITCH_PREFIX = "MS_TFT_"
+_PLACES = frozenset(
+    {
+        "MS_ROLE",
+        "MS_NODE_ID",
+        "MS_NODE_RANK",
+        "MS_SCHED_HOST",
+        "MS_SCHED_PORT",
+        "MS_SERVER_NUM",
+        "MS_WORKER_NUM",
+        "MS_LOCAL_WORKER",
+    }
+)
+"""Which part of a job a process is: said by whoever starts it, here the launcher (msrun of MindSpore 2.10)."""
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what says which mechanisms are on, and where their controller is.
+    """The environment without what says which mechanisms are on, where their controller is, and who is which rank.
 
     The plan says both (``job.protection``, ``job.controller``), and a job kind or ``job.environment`` hands them to the
-    job. What a shell or a container has set for another job would switch on what the plan says is off.
+    job. What a shell or a container has set for another job would switch on what the plan says is off. A launcher's
+    own environment must not claim a role either: an operator gives each of its pods one (Ascend Operator: MS_ROLE).
     Source of the names: MindSpore, power-off checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller.
     """
     return {name: value for name, value in environment.items() if not _switches(name)}
@@ -33,4 +47,4 @@ def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str
 
 
 def _switches(name: str) -> bool:
-    return name in _SWITCHES or name.startswith(_SWITCH_PREFIX)
+    return name in _SWITCHES or name in _PLACES or name.startswith(_SWITCH_PREFIX)

@@ -6,6 +6,8 @@ import ctypes
 import os
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,8 +32,8 @@ class Namespace:
 
     def __call__(self, *argv: str) -> Done:
         """Run a tool in it."""
-        self._check()
-        return self.commands("nsenter", f"--net={PROC}/{self.holder.pid}/ns/net", *argv)
+        with self._opened() as descriptor:
+            return self.commands("nsenter", f"--net={PROC}/{os.getpid()}/fd/{descriptor}", *argv)
 
     def do(self, *argv: str) -> str:
         """Run a tool that must succeed; what it printed. Raises PlatformError."""
@@ -42,23 +44,22 @@ class Namespace:
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A socket in it: a thread that is for nothing else goes there to open it. Raises PlatformError, OSError."""
-        self._check()
-        opened: list[socket.socket | OSError] = []
+        opened: list[socket.socket | OSError | PlatformError] = []
 
         def open_there() -> None:
             try:
-                with (PROC / str(self.holder.pid) / "ns" / "net").open("rb") as namespace:
-                    if _LIBC.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                with self._opened() as descriptor:
+                    if _LIBC.setns(descriptor, _CLONE_NEWNET) != 0:
                         raise OSError(ctypes.get_errno(), f"setns: {os.strerror(ctypes.get_errno())}")
                 opened.append(socket.socket(family, kind, protocol))
-            except OSError as error:
+            except (OSError, PlatformError) as error:
                 opened.append(error)
 
         there = threading.Thread(target=open_there, name="network-namespace")
         there.start()
         there.join()
         (found,) = opened
-        if isinstance(found, OSError):
+        if isinstance(found, (OSError, PlatformError)):
             raise found
         return found
 
@@ -66,15 +67,26 @@ class Namespace:
         """Whether the process that it belongs to lives."""
         return state(self.holder) in ("alive", "stopped")
 
-    def _check(self) -> None:
-        if not self.is_there():
-            raise PlatformError(f"the network of the run has gone with {self.holder}")
-        if _inode(self.holder.pid) in (_inode("self"), _inode(1)):
-            raise PlatformError(f"{self.holder} is in this host's own network, which is never touched")
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """A descriptor of it. The holder still lives after it was opened, so it is no other process's of that PID."""
+        gone = f"the network of the run has gone with {self.holder}"
+        try:
+            descriptor = os.open(PROC / str(self.holder.pid) / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise PlatformError(f"{gone}: {error.strerror}") from error
+        try:
+            if not self.is_there():
+                raise PlatformError(gone)
+            if os.fstat(descriptor).st_ino in (_inode("self"), _inode(1)):
+                raise PlatformError(f"{self.holder} is in this host's own network, which is never touched")
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
 
-def _inode(pid: int | str, proc_root: Path = PROC) -> str | None:
+def _inode(pid: int | str, proc_root: Path = PROC) -> int | None:
     try:
-        return os.readlink(proc_root / str(pid) / "ns" / "net")  # noqa: PTH115 - of /proc: no path
+        return (proc_root / str(pid) / "ns" / "net").stat().st_ino
     except OSError:
         return None

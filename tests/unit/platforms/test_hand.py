@@ -82,7 +82,7 @@ def test_the_launcher_has_its_nodes_own_environment_and_over_it_what_the_run_set
     start_hand: StartHand, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     own = {"HOME": "/node", "LD_LIBRARY_PATH": "/node/lib", "PYTHONPATH": "/node/py", "PATH": os.environ["PATH"]}
-    hand = start_hand(own={**own, "MS_ENABLE_TFT": "{TTP:1}", "SAME": "node"})
+    hand = start_hand(own={**own, "MS_ENABLE_TFT": "{TTP:1}", "MS_ROLE": "MS_WORKER", "SAME": "node"})
     monkeypatch.setenv("HOME", "/harness")
     monkeypatch.setenv("TOKEN", "hunter2")
     monkeypatch.setenv("SAME", "run")
@@ -93,7 +93,7 @@ def test_the_launcher_has_its_nodes_own_environment_and_over_it_what_the_run_set
     found = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().split("\0") if line)
     assert (found["HOME"], found["LD_LIBRARY_PATH"], found["SAME"]) == ("/node", "/node/lib", "run")
     assert (found["PATH"], found["PYTHONPATH"]) == (f"/first:{own['PATH']}", "/sdk:/node/py")
-    assert not {"TOKEN", "MS_ENABLE_TFT"} & found.keys()
+    assert not {"TOKEN", "MS_ENABLE_TFT", "MS_ROLE"} & found.keys()
 
 
 def test_it_tells_what_is_left_of_its_run(start_hand: StartHand, spec: Spec, tmp_path: Path) -> None:
