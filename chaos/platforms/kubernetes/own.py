@@ -178,7 +178,8 @@ class Own:
     def release_node(self, name: str) -> bool:
         """Put a node back to what it was before the run changed it, and take the marks away.
 
-        False when the run does not hold it. What somebody else has changed meanwhile stays as they have it.
+        False when the run does not hold it, or the cluster has it no more. What somebody else has changed meanwhile
+        stays as they have it.
         """
 
         def released(node: Manifest, marks: Mapping[str, Any]) -> tuple[Manifest | None, bool]:
@@ -189,11 +190,21 @@ class Own:
             mark = {names.HELD_ANNOTATION: None, names.BEFORE_ANNOTATION: None}
             return {"spec": back, "metadata": {"annotations": mark}}, True
 
-        return self._revise_node(name, released)
+        try:
+            return self._revise_node(name, released)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            raise
 
     def holds_node(self, name: str) -> bool:
-        """Whether a node is marked with the run."""
-        marks = (self.node(name).get("metadata") or {}).get("annotations") or {}
+        """Whether a node is marked with the run; one that the cluster has no more is not."""
+        try:
+            marks = (self.node(name).get("metadata") or {}).get("annotations") or {}
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            raise
         return bool(marks.get(names.HELD_ANNOTATION) == self.run)
 
     def _revise_node(

@@ -88,6 +88,17 @@ def test_a_change_between_the_look_and_the_patch_is_seen() -> None:
     assert nodes.spec == {"unschedulable": True}
 
 
+def test_a_node_that_the_cluster_has_no_more_has_nothing_to_be_put_back() -> None:
+    class Gone(Nodes):
+        def request(self, method: str, path: str, body: Any = None, **_: Any) -> dict[str, Any]:
+            raise ApiError(404, "nodes worker-1 not found")
+
+    assert not Gone().own().release_node("worker-1")
+    assert not Gone().own().holds_node("worker-1")
+    with pytest.raises(ApiError):
+        Gone().own().hold_node("worker-1", CORDON)
+
+
 def test_what_another_run_holds_or_nobody_has_written_is_left_alone() -> None:
     nodes = Nodes()
     nodes.own("run-2").hold_node("worker-1", CORDON)
