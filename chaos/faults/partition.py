@@ -15,7 +15,7 @@ from chaos.faults.on_network import OnNetwork, connections, missed, namespace_of
 from chaos.plan.parameters import Parameter, value_of
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.echo import ask
-from chaos.platforms.network.router import address_of
+from chaos.platforms.network.router import Router, address_of
 
 _ECHOES = 2
 _ECHO_SECONDS = 0.05
@@ -63,7 +63,9 @@ class Partition(OnNetwork):
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
         shown: dict[str, Any] = {"signal": None, "connections": cut}
         try:
-            shown |= self._cut(job, victim)
+            ways, router = list(self._ways(job, victim)), router_of(job)
+            shown["lost"] = [list(way) for way in self._ruled(router, victim, ways) if router.is_cut(*way)]
+            shown["ways"] = len(ways)
             echoes = [ask(one, addresses, count=_ECHOES, wait=_ECHO_SECONDS) for one in namespaces]
         except (PlatformError, OSError) as error:
             raise missed(error) from error
@@ -71,16 +73,20 @@ class Partition(OnNetwork):
         return shown if len(shown["lost"]) == shown["ways"] and shown["echoes"]["answered"] == 0 else None
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
-        """What the router does with a packet each way. Which connections there are by then is the job's affair."""
+        """The ways of which the kernel still has the fault's rule. One look: each one makes the partition longer.
+
+        Which connections there are by then is the job's affair.
+        """
+        ways = list(self._ways(job, victim))
         try:
-            return self._cut(job, victim)
+            ruled = self._ruled(router_of(job), victim, ways)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
+        return {"lost": [list(way) for way in ruled], "ways": len(ways)}
 
-    def _cut(self, job: Job, victim: Victim) -> dict[str, Any]:
-        ways, router = list(self._ways(job, victim)), router_of(job)
+    def _ruled(self, router: Router, victim: Victim, ways: list[tuple[int, int]]) -> list[tuple[int, int]]:
         own = router.cuts(victim.fault)
-        return {"lost": [list(way) for way in ways if way in own and router.is_cut(*way)], "ways": len(ways)}
+        return [way for way in ways if way in own]
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left; another one may cut the same ways for longer."""
