@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -28,6 +25,7 @@ from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
 from chaos.run.recoveries import MECHANISMS
 from chaos.run.soak import SoakRecord, SoakRun, Tally, key_of_runs, still_to_run, tally
+from chaos.run.stoppable import StoppableRuns
 from chaos.run.versions import versions
 from chaos.scenario.pairs import pairs as compared
 
@@ -160,8 +158,7 @@ class _Soak:
         self._jobs = jobs
         self._keep_all = keep_all
         self._record = SoakRecord(reports / "soak.jsonl")
-        self._running: set[subprocess.Popen[str]] = set()
-        self._stopped = threading.Event()
+        self._started = StoppableRuns()
 
     def runs(self) -> list[SoakRun]:
         """The runs that count."""
@@ -194,10 +191,10 @@ class _Soak:
                 while waiting:
                     waiting = self._take(waiting)
             except KeyboardInterrupt:
-                self._stop()
+                self._started.stop()
                 return True
             except BaseException:
-                self._stop()
+                self._started.stop()
                 raise
         return False
 
@@ -206,11 +203,6 @@ class _Soak:
         for report in heal_all(self._reports):
             for text in (*report.done, *report.failed):
                 click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
-
-    def _stop(self) -> None:
-        self._stopped.set()
-        for process in list(self._running):
-            process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
 
     def _key(self, loaded: LoadedScenario) -> str:
         return key_of_runs(loaded.path, self._settings, _PACKAGE, self._versions)
@@ -226,7 +218,7 @@ class _Soak:
 
     def _one(self, name: tuple[str, str]) -> SoakRun | None:
         """Run a cell, or two that are compared, in a process of its own; None where it was interrupted."""
-        if self._stopped.is_set():
+        if self._started.stopped:
             return None
         loaded, cells = self._cells[name]
         command = command_of(os.getpid(), ["run", str(loaded.path), "--json", "--reports", str(self._reports)])
@@ -235,27 +227,15 @@ class _Soak:
         if self._jobs > 1:
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
         started, since = time.time(), time.monotonic()
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,  # Ctrl-C is handed on, once
-        )
-        self._running.add(process)
-        if self._stopped.is_set():  # it was started while the others were told
-            process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate()
-        self._running.discard(process)
-        if process.returncode == codes.INTERRUPTED or self._stopped.is_set():
+        ended = self._started.finish(command)
+        if ended.code == codes.INTERRUPTED or self._started.stopped:
             return None
         if self._key(loaded) != self._codes[name]:
             raise click.ClickException(
                 f"{loaded.path}: it, or the harness's own code, has changed since the soak began: this run does not "
                 "count; start the soak again"
             )
-        verdict, runs = _read(output)
+        verdict, runs = _read(ended.output)
         seconds = round(time.monotonic() - since, 1)
         if verdict == "pass" and not self._keep_all:
             for run in runs:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from chaos.run.stoppable import StoppableRuns
 
 SEED = 1
 """Seed of whatever a scenario draws: the same run each time."""
@@ -34,8 +33,7 @@ class Launcher:
     def __init__(self, python: str = sys.executable) -> None:
         # Tied to this process: after a SIGKILL of it the runs end as after Ctrl-C.
         self._chaos = [python, "-m", "chaos.cli.tied", str(os.getpid())]
-        self._running: set[subprocess.Popen[str]] = set()
-        self._stopped = threading.Event()
+        self._runs = StoppableRuns()
 
     def run(self, scenario: Path, reports: Path, *, cores: int, options: Sequence[str] = ()) -> Ran:
         """Run a scenario of one cell to its end, with the stand-in for the SDK.
@@ -45,26 +43,12 @@ class Launcher:
         """
         command = [*self._chaos, "run", str(scenario), "--json", "--reports", str(reports)]
         command += ["--cores", str(cores), "--seed", str(SEED), "--sdk", "standin", *options]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is handed on, once
-        )
-        self._running.add(process)
-        if self._stopped.is_set():  # it was started while the others were told
-            process.send_signal(signal.SIGTERM)
-        output, errors = process.communicate()
-        self._running.discard(process)
-        return _read(process.returncode, output, errors)
+        ended = self._runs.finish(command, keep_errors=True)
+        return _read(ended.code, ended.output, ended.errors)
 
     def stop(self) -> None:
         """Have every run end now, as Ctrl-C does: each puts back what it has done. Later ones end at once."""
-        self._stopped.set()
-        for process in list(self._running):
-            process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so
+        self._runs.stop()
 
 
 def _read(code: int, output: str, errors: str) -> Ran:
