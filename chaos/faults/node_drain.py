@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.in_cluster import CHANGES_NODES, EVICTS, NEEDS_CLUSTER, host_of, pod_gone, pod_node, release_steps
+from chaos.faults.in_cluster import CHANGES_NODES, EVICTS, host_of, pod_gone, pod_node, release_steps
 from chaos.faults.kind import Victim
 from chaos.faults.pod_evict import PodEvict
 from chaos.history.ledger import UndoStep
@@ -20,7 +20,6 @@ class NodeDrain(PodEvict):
     """
 
     name = "node-drain"
-    needs_from_start = NEEDS_CLUSTER
     changes_nodes = True
     rights = (CHANGES_NODES, EVICTS)
     hazard = Hazard(
