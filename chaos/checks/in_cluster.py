@@ -28,6 +28,8 @@ def cluster_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, obje
         pod = evidence.get("pod")
         if not isinstance(pod, dict) or not pod.get("uid"):
             yield f"which pod rank {rank} was in is not in the evidence", (landing.source,)
+        if not evidence.get("told_by") or not evidence.get("by"):
+            yield f"nobody says how the pod of rank {rank} went, or by whose act", (landing.source,)
     if fault.kind == "node-drain" and evidence.get("unschedulable") is not True:
         yield f"the node of rank {rank} is not known to have been cordoned", (landing.source,)
     taints = evidence.get("taints")

@@ -10,7 +10,11 @@ from chaos.checks.in_cluster import cluster_doubts
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 
-POD = {"pod": {"name": "a", "uid": "u", "host": "worker-1"}}
+POD = {
+    "pod": {"name": "a", "uid": "u", "host": "worker-1"},
+    "told_by": "the cluster: pod a (u): exit code 143, Error",
+    "by": "this run's order",
+}
 TAINTS = {"taints": ["node.kubernetes.io/not-ready"]}
 
 
