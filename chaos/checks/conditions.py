@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ _NEAR_SECONDS = 1.0
 _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""
 _LEAST_QUOTA = 1000
+_DEVIATIONS = 5.0
+"""How far, in standard deviations of chance, a share may be off."""
 
 Told = Mapping[str, Any]
 
@@ -96,6 +99,24 @@ def _network_rate(parameters: Told, told: Told) -> str | None:
     return _some("bytes")(parameters, told)
 
 
+def _delayed(parameters: Told, told: Told) -> str | None:
+    seen, wanted = _number(told, "round_trip"), _number(parameters, "milliseconds")
+    jitter = _number({"jitter": 0, **parameters}, "jitter")
+    if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
+        return f"a round trip took {told.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
+    return _some("passed")(parameters, told)
+
+
+def _partly_lost(parameters: Told, told: Told) -> str | None:
+    sent, lost, wanted = _number(told, "sent"), _number(told, "lost"), _number(parameters, "percent")
+    if not sent or not lost or wanted is None:
+        return f"of {told.get('sent')} echoes {told.get('lost')} were lost"
+    share = wanted / 100
+    if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
+        return f"of {sent:g} echoes {lost:g} were lost, which is not {wanted:g} %"
+    return _some("passed")(parameters, told)
+
+
 def _all_ways_lost(parameters: Told, told: Told) -> str | None:
     lost, ways = told.get("lost"), _number(told, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
@@ -127,6 +148,8 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "fd-limit": (_at_most("left", "spare", 32), "the limit of open files that the kernel has for the process"),
     "freeze": (_is_stopped, "the kernel's word that the process is stopped"),
     "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),
+    "network-delay": (_delayed, "how long echoes from the rank's node took"),
+    "network-loss": (_partly_lost, "how many echoes from the rank's node were lost"),
     "network-rate": (_network_rate, "the rate that the kernel holds to, and what it has sent by it"),
     "partition": (_all_lost, "what the kernel does with packets between the nodes"),
     "node-cordon": (_is_true("unschedulable"), "the node's own object"),
@@ -135,12 +158,19 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
 }
 """By kind: what the evidence must show, and what it is in words."""
 
-_STILL: Mapping[str, Callable[[Told, Told], str | None]] = {"partition": _all_ways_lost, "fd-limit": _has_limit}
+_STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
+    "partition": _all_ways_lost,
+    "fd-limit": _has_limit,
+    "network-delay": _some("passed"),
+    "network-loss": _some("passed"),
+}
 """Of kinds that are looked at in another way just before they are ended: what must show then."""
 
 _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("group",),
     "fd-limit": ("limit",),
+    "network-delay": ("by",),
+    "network-loss": ("by",),
     "network-rate": ("kbit",),
     "node-cordon": ("host",),
     "public-fault": ("host", "fault id"),

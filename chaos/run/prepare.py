@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
-from chaos.run.machine import INTERFACE, OWN_AGENT, needs_of
+from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.run.on_platform import platform_of, platform_problems
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
@@ -61,7 +63,7 @@ def examine(loaded: LoadedScenario, cell: Cell) -> Examined:
     return kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
 
 
-def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) -> Plan:
+def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, machine: Machine | None = None) -> Plan:
     """Work out what should happen in one matrix cell.
 
     ``draw_seed`` seeds the first random target that has no seed of its own, the next one gets the number after it, and
@@ -72,7 +74,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) 
     faults = registry("faults")
     examined = examine(loaded, cell)
     kinds = sorted({fault.kind for fault in scenario.faults})
-    return build_plan(
+    plan = build_plan(
         scenario,
         cell.lines,
         source=str(loaded.path),
@@ -88,6 +90,16 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None) 
         facts=cell.facts,
         found=(*examined.problems, *platform_problems(loaded, cell)),
     )
+    return replace(plan, reasons=(*plan.reasons, *_chosen(plan, machine or Machine())))
+
+
+def _chosen(plan: Plan, machine: Machine) -> Iterator[str]:
+    """By what of several ways this machine makes each fault that has such, in sentences."""
+    for fault in plan.faults:
+        need = getattr(registry("faults").load(fault.kind), "chosen_by", None)
+        if need is not None:
+            (found,) = probe((need,), machine)
+            yield f"fault {fault.id} is made by {found.seen}"
 
 
 def _effect(kind: FaultKind, scenario: Scenario) -> str:

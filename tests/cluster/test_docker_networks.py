@@ -14,7 +14,7 @@ from chaos.platforms.network.router import Router
 from chaos.run.machine import Machine, probe
 from tests.rehearsal.kit import Chaos, Harness, Run
 
-LACKING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
+LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 SHIPPED = Path("scenarios").resolve()
@@ -75,6 +75,8 @@ def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, eng
         ("partition", "partition", ("--cell", "direction=out")),
         ("partition", "partition", ("--cell", "direction=in")),
         ("plain-network-rate", "network-rate", ()),
+        ("plain-network-delay", "network-delay", ()),
+        ("plain-network-loss", "network-loss", ()),
     ],
 )
 def test_faults_of_the_network_pass_unchanged(

@@ -26,21 +26,30 @@ class HeldRouter:
     def __init__(self, run_dir: Path, clock: Clock) -> None:
         """Make it. Raises PlatformError."""
         self._run_dir = run_dir
+        self._made: Router | None = None
         try:
             # Ctrl-C is the harness's: the network has to be there until its faults have been put back.
             self._holder = subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **OWN_GROUP)
         except OSError as error:
             raise PlatformError(f"no network namespace can be made: {error}") from error
         try:
-            self.router = Router(own_namespace(self._holder.pid, clock))
+            self._made = Router(own_namespace(self._holder.pid, clock))
             self.router.record(run_dir)
             self.router.begin()
         except BaseException:
             self.close()
             raise
 
+    @property
+    def router(self) -> Router:
+        """The router."""
+        assert self._made is not None
+        return self._made
+
     def close(self) -> None:
         """Let go of it; may be called twice."""
+        if self._made is not None:
+            self._made.relays.close()
         assert self._holder.stdin is not None
         self._holder.stdin.close()
         self._holder.wait()

@@ -32,8 +32,14 @@ class Namespace:
 
     def __call__(self, *argv: str) -> Done:
         """Run a tool in it."""
+        with self.entering() as way:
+            return self.commands(*way, *argv)
+
+    @contextmanager
+    def entering(self) -> Iterator[tuple[str, ...]]:
+        """The words before a command line by which it runs in it; they lead there as long as this lasts."""
         with self._opened() as descriptor:
-            return self.commands("nsenter", f"--net={PROC}/{os.getpid()}/fd/{descriptor}", *argv)
+            yield ("nsenter", f"--net={PROC}/{os.getpid()}/fd/{descriptor}")
 
     def do(self, *argv: str) -> str:
         """Run a tool that must succeed; what it printed. Raises PlatformError."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from chaos.plain_files import read_plain
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.relays import Impairment, Relays
 from chaos.platforms.network.rules import Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.strict_json import parse
@@ -55,6 +56,7 @@ class Router:
     def __init__(self, namespace: Namespace) -> None:
         self._run = namespace
         self._rules = Rules(namespace)
+        self.relays = Relays(namespace)
 
     @classmethod
     def recorded(cls, run_dir: Path) -> Router | None:
@@ -79,8 +81,9 @@ class Router:
         return self._run.is_there()
 
     def begin(self) -> None:
-        """Let packets pass from one node to another."""
-        self._run.do("sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+        """Let packets pass from one node to another, also those that come from a relay."""
+        settings = ("ip_forward=1", "conf.all.rp_filter=0", "conf.default.rp_filter=0")
+        self._run.do("sysctl", "-q", "-w", *(f"net.ipv4.{one}" for one in settings))
 
     def join(self, node: int, namespace: Namespace) -> str:
         """Connect the namespace of a node, and return its address there."""
@@ -151,7 +154,9 @@ class Router:
         return there if there is not None and there.get("handle") == handle_of(fault) else None
 
     def free(self, fault: str, node: int) -> bool:
-        """Send to a node without this fault's discipline. False when there is none of it."""
+        """Send to a node without this fault's discipline or relay. False when there is none of it."""
+        if self.relays.end(fault, node):
+            return True
         if self.limited(fault, node) is None:
             return False
         self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
@@ -163,11 +168,37 @@ class Router:
         found = [f"a rule that cuts node {source} from node {target}" for source, target in ways if source == node]
         if not self.is_joined(node):
             return found
+        if self.relays.is_there(node):
+            found.append(f"a relay on the way to node {node}")
         if (there := self._discipline(node)) is not None:
             found.append(f"a limit ({there.get('kind')}) on what is sent to node {node}")
         if not self.is_connected(node):
             found.append(f"the link of node {node} is down")
         return found
+
+    def impair(self, fault: str, node: int, what: Impairment) -> None:
+        """Let what is sent to a node wait or be lost: by netem where the kernel has it, else by a relay."""
+        if self._has_netem():
+            self.limit(fault, node, *what.netem())
+            return
+        links = parse(self._run.do("ip", "-j", "link", "show", "type", "veth"))
+        names = [str(one["ifname"]) for one in links if isinstance(one, dict)] if isinstance(links, list) else []
+        sources = [name for name in names if name != _link(node)]
+        self.relays.start(fault, node, address_of(node), sources, what)
+
+    def impaired(self, fault: str, node: int) -> dict[str, object] | None:
+        """By what a fault makes the way to a node worse, and how many packets have passed; None where it does not."""
+        if (shown := self.relays.shown(fault, node)) is not None:
+            return {"by": "relay", **shown}
+        there = self.limited(fault, node)
+        return None if there is None or there["kind"] != "netem" else {"by": "netem", "passed": there["packets"]}
+
+    def _has_netem(self) -> bool:
+        try_out = ("tc", "qdisc", "replace", "dev", "lo", "root", "netem", "delay", "1ms")
+        if self._run(*try_out).code != 0:
+            return False
+        self._run.do("tc", "qdisc", "del", "dev", "lo", "root")
+        return True
 
     def _own_rules(self, fault: str) -> list[Rule]:
         mark = preference_of(fault), protocol_of(fault)

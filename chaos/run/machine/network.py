@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from chaos.platforms.commands import CommandError
 from chaos.run.machine.base import Machine, Probe
 
@@ -18,6 +20,21 @@ def namespaces(machine: Machine) -> Probe:
     except CommandError as error:
         return Probe("network-namespaces", False, str(error), "a network of the run's own needs root and veth")
     return Probe("network-namespaces", True, "can be made, with veth")
+
+
+def impairment(machine: Machine) -> Probe:
+    """By what packets can be held up or lost: netem, or a relay at a device of the run's own."""
+    try:
+        delay = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+        machine.commands("unshare", "--net", "--", *delay).checked()
+    except CommandError:
+        try:
+            os.close(os.open("/dev/net/tun", os.O_RDWR))
+        except OSError as error:
+            advice = "the kernel's netem (sch_netem), or /dev/net/tun for a relay, and root are needed"
+            return Probe("impairment", False, f"no netem, and /dev/net/tun: {error.strerror}", advice)
+        return Probe("impairment", True, "a relay of the run's own: the kernel has no netem")
+    return Probe("impairment", True, "the kernel's netem")
 
 
 def tbf(machine: Machine) -> Probe:

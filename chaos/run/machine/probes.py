@@ -43,6 +43,7 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "cgroup-cpu": control_groups.cgroup,
     "network-namespaces": network.namespaces,
     "tbf": network.tbf,
+    "impairment": network.impairment,
     "permissions": storage.permissions,
     "memory-group": control_groups.memory_group,
     "docker": platforms.docker,

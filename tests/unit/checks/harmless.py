@@ -24,6 +24,8 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "fd-limit": {"signal": None, "limit": 44, "left": 16},
     "memory-load": {"signal": None, "resident": 64},
     "freeze": {"signal": 19, "state": "stopped"},
+    "network-delay": {"signal": None, "by": "relay", "passed": 9, "round_trip": 31.2, "echoes": 5},
+    "network-loss": {"signal": None, "by": "relay", "passed": 190, "sent": 200, "lost": 9},
     "network-rate": {"signal": None, "kbit": 64, "bytes": 9000, "overlimits": 7},
     "partition": {
         "signal": None,
@@ -55,6 +57,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "fd-limit": {"spare": 16, "seconds": 1},
     "memory-load": {"megabytes": 64, "seconds": 1},
     "freeze": {"seconds": 1},
+    "network-delay": {"milliseconds": 30, "jitter": 5, "seconds": 1},
+    "network-loss": {"percent": 5, "seconds": 1},
     "network-rate": {"kbit": 64, "seconds": 1},
     "partition": {"seconds": 1},
     "node-cordon": {"seconds": 1},

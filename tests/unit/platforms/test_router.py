@@ -14,7 +14,9 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
+from chaos.platforms.network.echo import ask
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.relays import Impairment
 from chaos.platforms.network.router import RECORD, Router, address_of, handle_of, preference_of
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run
@@ -23,8 +25,8 @@ from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.run.undo_network import mend_network
 from chaos.run.wait import wait_for
 
-(NEEDED,) = probe(("network-namespaces",), Machine())[-1:]
-pytestmark = pytest.mark.skipif(not NEEDED.ok, reason=f"{NEEDED.seen}: {NEEDED.advice}")
+LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
+pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=float(sys.argv[3]))"
 LISTEN = (
@@ -135,6 +137,35 @@ def test_a_rate_is_held_and_counted_by_the_kernel(router: Router) -> None:
     assert (shown["kind"], shown["options"]["rate"]) == ("tbf", 8000)  # type: ignore[index]
     assert (router.free("first", 1), router.free("first", 1)) == (True, False)
     assert router.limited("first", 1) is None
+
+
+def test_packets_are_held_up_until_it_is_freed(router: Router, held: list[Namespace]) -> None:
+    router.impair("first", 1, Impairment(delay=40, jitter=10))
+    try:
+        slow = ask(held[2], [address_of(0)], count=4, wait=20)
+        assert slow.answered == 4 and min(slow.milliseconds) >= 30
+        shown = router.impaired("first", 1)
+        assert shown is not None
+        assert shown["by"] in ("netem", "relay") and shown["passed"] >= 4  # type: ignore[operator]
+        assert router.impaired("second", 1) is None
+        assert not router.free("second", 1)
+        assert router.impaired("first", 1) is not None
+        assert (router.free("first", 1), router.free("first", 1)) == (True, False)
+        assert router.impaired("first", 1) is None
+        assert min(ask(held[2], [address_of(0)], count=4, wait=20).milliseconds) < 30
+    finally:
+        router.relays.close()
+
+
+def test_some_packets_are_lost_and_none_afterwards(router: Router, held: list[Namespace]) -> None:
+    router.impair("first", 1, Impairment(loss=10))
+    try:
+        some = ask(held[2], [address_of(0)], count=300, interval=0.001, wait=1)
+        assert 0.02 < 1 - some.answered / some.sent < 0.25
+        assert router.free("first", 1)
+        assert ask(held[2], [address_of(0)], count=100, interval=0.001, wait=20).answered == 100
+    finally:
+        router.relays.close()
 
 
 def test_undo_finds_the_router_by_the_runs_record_and_only_that_of_its_run(router: Router, run: RunDirectory) -> None:

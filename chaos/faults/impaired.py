@@ -1,0 +1,80 @@
+"""What faults have in common that make the way to a node worse: by netem where the kernel has it, else by a relay."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.on_network import OnNetwork, missed, namespace_of, router_of, sides
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.echo import Echoes, ask
+from chaos.platforms.network.relays import Impairment
+from chaos.platforms.network.router import address_of
+
+
+class Impaired(OnNetwork):
+    """The part that is the same for all."""
+
+    needs = ("impairment",)
+    chosen_by = "impairment"
+
+    @abstractmethod
+    def impairment(self, victim: Victim) -> Impairment:
+        """What is to happen to packets."""
+
+    @abstractmethod
+    def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
+        """What echoes show of it; None where they do not."""
+
+    #: How the echoes are sent: how many, and seconds between two.
+    count, interval = 5, 0.02
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Let what the router sends to the rank's node pass through it. A second victim there changes nothing more."""
+        router, node = router_of(job), victim.identity.node
+        assert node is not None
+        try:
+            if router.impaired(victim.fault, node) is None:
+                router.impair(victim.fault, node, self.impairment(victim))
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The round trips of echoes from the rank's node to the others, and how many packets have passed so.
+
+        Raises FaultMissed on an end.
+        """
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
+        node = victim.identity.node
+        assert node is not None
+        _, there = sides(job, victim)
+        what = self.impairment(victim)
+        wait = 0.5 + (what.delay + what.jitter) / 1000
+        try:
+            echoes = ask(
+                namespace_of(job, node),
+                [address_of(there[0])],
+                count=self.count,
+                interval=self.interval,
+                wait=wait,
+            )
+            shown = router_of(job).impaired(victim.fault, node)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        measured = self.measured(victim, echoes)
+        if shown is None or measured is None or not shown["passed"]:
+            return None
+        return {"signal": None, **shown, **measured}
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the way to the node is made worse by, and how many packets have passed by now."""
+        assert victim.identity.node is not None
+        shown = router_of(job).impaired(victim.fault, victim.identity.node)
+        return None if shown is None else {"signal": None, **shown}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether what is sent to the node passes as before."""
+        assert victim.identity.node is not None
+        return router_of(job).impaired(victim.fault, victim.identity.node) is None

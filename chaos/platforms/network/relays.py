@@ -1,0 +1,105 @@
+"""What is sent to a node goes through a relay: a program of the run's own in its router's namespace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.network import relay
+from chaos.platforms.network.namespace import Namespace
+from chaos.strict_json import parse
+
+_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
+_FIRST = 31_000
+"""Preferences from here on: a rule that lets packets vanish goes before."""
+
+
+@dataclass(frozen=True)
+class Impairment:
+    """What happens to packets: milliseconds that they wait, more or less, and how many in a hundred are lost."""
+
+    delay: float = 0.0
+    jitter: float = 0.0
+    loss: float = 0.0
+
+    def netem(self) -> tuple[str, ...]:
+        """The same as options of the kernel's netem (tc-netem(8))."""
+        delay = ("delay", f"{self.delay}ms", f"{self.jitter}ms") if self.delay else ()
+        return ("netem", *delay, *(("loss", f"{self.loss}%") if self.loss else ()))
+
+
+class Relays:
+    """The relays of one run's router, each by the node that it leads to. All methods raise PlatformError."""
+
+    def __init__(self, router: Namespace) -> None:
+        self._router = router
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, fault: str, node: int, address: str, sources: list[str], what: Impairment) -> None:
+        """Let what comes in at the links ``sources`` and goes to a node pass a relay."""
+        device, table = _device(node), str(_FIRST + node)
+        program = (sys.executable, "-I", str(Path(relay.__file__)))
+        numbers = (str(what.delay), str(what.jitter), str(what.loss))
+        with self._router.entering() as way:
+            try:
+                process = subprocess.Popen(
+                    (*way, *program, device, *numbers, fault),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    **_OWN_GROUP,
+                )
+            except OSError as error:
+                raise PlatformError(f"no relay can be started: {error}") from error
+            self._started.append(process)
+            assert process.stdout is not None and process.stderr is not None
+            if process.stdout.readline() != b"ready\n":
+                said = process.stderr.read().decode("utf-8", "replace").strip()
+                raise PlatformError(f"the relay to node {node} has ended: {said}")
+        self._router.do("ip", "link", "set", device, "alias", fault, "up")
+        self._router.do("ip", "route", "add", "default", "dev", device, "table", table)
+        for source in sources:
+            way = ("iif", source, "to", f"{address}/32", "lookup", table)
+            self._router.do("ip", "rule", "add", "pref", _preference(fault, node), *way)
+
+    def shown(self, fault: str, node: int) -> dict[str, int] | None:
+        """How many packets the kernel has given to the relay of a fault and got back; None where there is none."""
+        looked = self._router("ip", "-s", "-j", "link", "show", _device(node))
+        listed = parse(looked.output) if looked.code == 0 else []
+        for one in listed if isinstance(listed, list) else []:
+            if isinstance(one, dict) and one.get("ifalias") == fault:
+                counted = one["stats64"]
+                return {"into": int(counted["tx"]["packets"]), "passed": int(counted["rx"]["packets"])}
+        return None
+
+    def is_there(self, node: int) -> bool:
+        """Whether what is sent to a node passes a relay, of whatever fault."""
+        return self._router("ip", "link", "show", _device(node)).code == 0
+
+    def end(self, fault: str, node: int) -> bool:
+        """Send past the relay again; with its device it ends. False where there is none of this fault."""
+        if self.shown(fault, node) is None:
+            return False
+        while self._router("ip", "rule", "del", "pref", _preference(fault, node)).code == 0:
+            pass
+        self._router.do("ip", "link", "del", _device(node))
+        return True
+
+    def close(self) -> None:
+        """Wait for the end of the relays that were started here."""
+        for process in self._started:
+            process.communicate()  # which ends its input
+        self._started = []
+
+
+def _device(node: int) -> str:
+    return f"relay{node}"
+
+
+def _preference(fault: str, node: int) -> str:
+    return str(_FIRST + zlib.crc32(f"{fault} {node}".encode()) % 1500)
