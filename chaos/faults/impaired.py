@@ -51,7 +51,7 @@ class Impaired(OnNetwork):
         assert node is not None
         _, there = sides(job, victim)
         what = self.impairment(victim)
-        wait = 0.5 + (what.delay + what.jitter) / 1000
+        wait = 1.0 + (what.delay + what.jitter) / 1000
         try:
             echoes = ask(
                 namespace_of(job, node),

@@ -99,7 +99,7 @@ def _chosen(plan: Plan, machine: Machine) -> Iterator[str]:
         need = getattr(registry("faults").load(fault.kind), "chosen_by", None)
         if need is not None:
             (found,) = probe((need,), machine)
-            yield f"fault {fault.id} is made by {found.seen}"
+            yield f"Fault {fault.id} is made by {found.seen if found.ok else f'nothing here: {found.seen}'}."
 
 
 def _effect(kind: FaultKind, scenario: Scenario) -> str:

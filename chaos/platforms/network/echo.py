@@ -32,7 +32,7 @@ class Echoes:
 def ask(
     namespace: Namespace, addresses: Iterable[str], *, count: int, interval: float = 0.0, wait: float = 0.2
 ) -> Echoes:
-    """Ask each address ``count`` times, every ``interval`` seconds; the last answer may take ``wait`` seconds.
+    """Ask each address ``count`` times, every ``interval`` seconds; it ends when no answer comes for ``wait`` seconds.
 
     Raises PlatformError where the namespace has gone, OSError.
     """
@@ -49,7 +49,7 @@ def ask(
                 channel.sendto(_request(mark, number), (target, 0))
                 found.sent += 1
             last = turn == count - 1
-            _hear(channel, mark, sent_at, found, wait if last else interval)
+            _hear(channel, mark, sent_at, found, wait if last else interval, again=last)
     return found
 
 
@@ -60,8 +60,10 @@ def _request(mark: int, number: int) -> bytes:
     return _HEADER.pack(_REQUEST, 0, ~total & 0xFFFF, mark, number)
 
 
-def _hear(channel: socket.socket, mark: int, sent_at: dict[int, float], found: Echoes, seconds: float) -> None:
-    """Take in answers for so long, or until there is none to come."""
+def _hear(
+    channel: socket.socket, mark: int, sent_at: dict[int, float], found: Echoes, seconds: float, *, again: bool
+) -> None:
+    """Take in answers for so long, with ``again`` counted anew from each, or until there is none to come."""
     until = time.monotonic() + seconds
     while sent_at and (left := until - time.monotonic()) > 0:
         if not select.select([channel], [], [], left)[0]:
@@ -74,3 +76,5 @@ def _hear(channel: socket.socket, mark: int, sent_at: dict[int, float], found: E
         kind, _, _, whose, number = _HEADER.unpack_from(body)
         if (kind, whose) == (_REPLY, mark) and number in sent_at:
             found.milliseconds.append(round((at - sent_at.pop(number)) * 1000, 3))
+            if again:
+                until = at + seconds

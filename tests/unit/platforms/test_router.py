@@ -160,7 +160,7 @@ def test_packets_are_held_up_until_it_is_freed(router: Router, held: list[Namesp
 def test_some_packets_are_lost_and_none_afterwards(router: Router, held: list[Namespace]) -> None:
     router.impair("first", 1, Impairment(loss=10))
     try:
-        some = ask(held[2], [address_of(0)], count=300, interval=0.001, wait=1)
+        some = ask(held[2], [address_of(0)], count=300, interval=0.001, wait=5)
         assert 0.02 < 1 - some.answered / some.sent < 0.25
         assert router.free("first", 1)
         assert ask(held[2], [address_of(0)], count=100, interval=0.001, wait=20).answered == 100
