@@ -152,9 +152,10 @@ def _item_name(cells: tuple[Cell, ...]) -> str:
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """What this machine lacks for a scenario: a sentence for each thing."""
     from chaos.run.machine import Machine, probe
+    from chaos.run.on_platform import context_of
     from chaos.run.prepare import needs_of_scenario
 
-    found = probe(needs_of_scenario(scenario), Machine(reports=reports))
+    found = probe(needs_of_scenario(scenario), Machine(reports=reports, kubernetes_context=context_of(scenario)))
     return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
 
 

@@ -74,6 +74,22 @@ def _is_text(key: str) -> Callable[[Told, Told], str | None]:
     return judge
 
 
+MESH = ("pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
+"""Kinds that Chaos Mesh makes."""
+
+
+def _is_injected(parameters: Told, told: Told) -> str | None:
+    """The object, the pod that was meant by its UID, and the records of that pod."""
+    del parameters
+    pod, records = told.get("pod"), told.get("injected")
+    if not (isinstance(pod, Mapping) and pod.get("name") and pod.get("uid")) or not told.get("uid"):
+        return f"pod is {pod}, of object {told.get('uid')}"
+    if not isinstance(records, list) or not records:
+        return f"the records that it was made in are {records}"
+    other = [one for one in records if str(one).split("/")[1:2] != [pod["name"]]]
+    return f"it was made in {other}, and not in pod {pod['name']}" if other else None
+
+
 def _is_off(parameters: Told, told: Told) -> str | None:
     seen, wanted = _number(told, "seen"), _number(parameters, "offset")
     if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
@@ -152,6 +168,7 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "network-loss": (_partly_lost, "how many echoes from the rank's node were lost"),
     "network-rate": (_network_rate, "the rate that the kernel holds to, and what it has sent by it"),
     "partition": (_all_lost, "what the kernel does with packets between the nodes"),
+    **dict.fromkeys(MESH, (_is_injected, "Chaos Mesh's word, in the status of its object")),
     "node-cordon": (_is_true("unschedulable"), "the node's own object"),
     "public-fault": (_is_text("fault id"), "ClusterD's own list of public faults"),
     "storage-stall": (_is_true("frozen"), "the kernel's word that the file system is frozen"),
@@ -172,6 +189,7 @@ _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "network-delay": ("by",),
     "network-loss": ("by",),
     "network-rate": ("kbit",),
+    **dict.fromkeys(MESH, ("uid", "pod")),
     "node-cordon": ("host",),
     "public-fault": ("host", "fault id"),
     "slow-storage": ("mount",),

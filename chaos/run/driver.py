@@ -33,7 +33,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
-from chaos.run.on_platform import platform_of
+from chaos.run.on_platform import context_of, platform_of
 from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
@@ -103,7 +103,7 @@ def _cores_here(scenario: Scenario, leases: Leases, wanted: int, patience: Patie
 def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
     # The stand-in is called in the place of a vendor's package that does not fit.
     needs = set(needs_of_scenario(scenario)) - ({INTERFACE, OWN_AGENT} if sdk == "standin" else set())
-    lacking = [seen for seen in probe(needs, Machine()) if not seen.ok]
+    lacking = [seen for seen in probe(needs, Machine(kubernetes_context=context_of(scenario))) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
         listed += "\n  what it can run: chaos doctor"

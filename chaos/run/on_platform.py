@@ -70,6 +70,12 @@ def settings_of(scenario: Scenario) -> object:
     return getattr(scenario.cluster, scenario.cluster.platform.replace("-", "_"), None)
 
 
+def context_of(scenario: Scenario) -> str | None:
+    """The context of the kubeconfig that the job's cluster is reached by; None for the current one."""
+    told = scenario.cluster.kubernetes
+    return None if told is None else told.context
+
+
 def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
     """What the platform cannot do of what the scenario asks for, each with its place. Starts nothing."""
     scenario = cell.scenario
@@ -140,7 +146,7 @@ def _named_nodes(scenario: Scenario) -> tuple[str, ...]:
     return scenario.cluster.kubernetes.nodes if scenario.cluster.kubernetes is not None else ()
 
 
-_WHOLE_NODES = frozenset({"node", "host", "pod"})
+_WHOLE_NODES = frozenset({"node", "host", "pod", "mesh"})
 
 _MEANS: Mapping[str, str] = {
     "agent": "a rank through the agent in it",
@@ -154,8 +160,9 @@ _MEANS: Mapping[str, str] = {
     "host": "a machine's boot",
     "pod": "a pod",
     "cluster": "objects of a Kubernetes cluster",
+    "mesh": "pods, by Chaos Mesh",
 }
 """What a fault kind acts on, in words."""
 
-_ON_THIS_HOST = frozenset(_MEANS) - {"node", "pod", "cluster"}
+_ON_THIS_HOST = frozenset(_MEANS) - {"node", "pod", "cluster", "mesh"}
 """What a platform carries that says nothing: it starts jobs on this host, which is no node that could be acted on."""

@@ -34,7 +34,14 @@ from chaos.run.undo_adopted import resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
 from chaos.run.undo_beside import end_beside
 from chaos.run.undo_checkpoint import restore_checkpoint
-from chaos.run.undo_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE, recover_public_fault, release_node
+from chaos.run.undo_cluster import (
+    DELETE_MESH,
+    RECOVER_PUBLIC_FAULT,
+    RELEASE_NODE,
+    delete_mesh_object,
+    recover_public_fault,
+    release_node,
+)
 from chaos.run.undo_device import recover_link, see_chip
 from chaos.run.undo_limits import leave_group, restore_limit
 from chaos.run.undo_memory_group import remove_memory_group
@@ -227,6 +234,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     REMOVE_GROUP: remove_memory_group,
     RELEASE_NODE: release_node,
     RECOVER_PUBLIC_FAULT: recover_public_fault,
+    DELETE_MESH: delete_mesh_object,
     RESTORE: restore_checkpoint,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""

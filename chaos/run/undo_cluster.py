@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
+from chaos.faults.on_mesh import DELETE_MESH
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, recover
 from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.platform import cluster_of
+from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.wait import DeadlineExpired, wait_for
 
-__all__ = ["RECOVER_PUBLIC_FAULT", "RELEASE_NODE", "recover_public_fault", "release_node"]
+__all__ = [
+    "DELETE_MESH",
+    "RECOVER_PUBLIC_FAULT",
+    "RELEASE_NODE",
+    "delete_mesh_object",
+    "recover_public_fault",
+    "release_node",
+]
 
 READY_SECONDS = 60.0
 RECOVERED_SECONDS = 60.0
@@ -60,6 +69,32 @@ def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
     except (PlatformError, ValueError, KeyError) as error:
         raise CannotUndo(f"ClusterD may still hold fault {fault} of node {host}: {error}") from error
     return f"ClusterD was told that fault {identity} has recovered, and lists it no more"
+
+
+def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
+    """Delete an object of Chaos Mesh, and wait until it has gone: it goes when the fault has been taken back.
+
+    Arguments: kubeconfig, settings, kind, name.
+    """
+    kind, name = _text(step, "kind"), _text(step, "name")
+    resource = next((one for one in (NETWORK_CHAOS, IO_CHAOS) if one.kind == kind), None)
+    if resource is None:
+        raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        found = own.find(resource, name)
+        if found is None:
+            return f"there is no {kind} {name}"
+        own.delete(found)
+        wait_for("taken back", lambda: own.find(resource, name) is None, seconds=RECOVERED_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"{kind} {name} is being deleted, and is still there after {expired.seconds:g} s: Chaos Mesh has not taken "
+            f"the fault back; look at it with kubectl describe {resource.plural} {name}"
+        ) from expired
+    except (PlatformError, ValueError) as error:
+        raise CannotUndo(f"{kind} {name} may still be there: {error}") from error
+    return f"deleted {kind} {name}, and Chaos Mesh has taken it back"
 
 
 def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) -> None:

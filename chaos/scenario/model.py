@@ -124,8 +124,8 @@ class Scenario(Model):
     allow: tuple[str, ...] = Field(
         (),
         strict=False,
-        description="Fault kinds that may disturb more than the job, allowed by name: npu-link-down, device-reset, "
-        "node-reboot.",
+        description="Fault kinds that may disturb more than the job, allowed by name: device-reset, node-cordon, "
+        "node-drain, node-not-ready, node-reboot, npu-link-down, public-fault.",
     )
     expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
     compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")

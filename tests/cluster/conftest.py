@@ -14,12 +14,14 @@ from chaos.platforms.docker.engine import connect
 from chaos.platforms.docker.image import make_skeleton
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Own
+from tests.cluster import crds
 from tests.cluster.command_line import Cluster, account
 from tests.cluster.control_plane import CONTROLLERS, ControlPlane, control_plane, missing
 from tests.cluster.docker_engine import NoEngine, docker_engine
 from tests.cluster.standin_clusterd import clusterd
 from tests.cluster.standin_kubelet import Kubelet, kubelet
 from tests.cluster.standin_kubelet import missing as no_pods
+from tests.cluster.standin_mesh import mesh
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +95,12 @@ def workers(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Kubelet]:
 
 @pytest.fixture
 def cluster(plane: ControlPlane, api: Api, workers: Kubelet, namespace: str) -> Iterator[Cluster]:
-    """The command line called for that cluster; a stand-in for ClusterD is there, and does nothing but list."""
+    """The command line called for that cluster; ClusterD and Chaos Mesh are played, and do nothing but tell."""
+    crds.define(api, *crds.CHAOS_MESH)
     # Sockets lie below it, whose paths must be short: pytest's own directories are not.
-    with tempfile.TemporaryDirectory(prefix="chaos-test-") as volume, clusterd(api, namespace):
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-test-") as volume,
+        clusterd(api, namespace),
+        mesh(api, namespace),
+    ):
         yield Cluster(plane, api, namespace, Path(volume), account(plane, api, namespace))

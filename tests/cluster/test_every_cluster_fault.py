@@ -1,8 +1,8 @@
 """Every fault of a cluster lands with evidence, heals, and heals after the harness was killed while it made it.
 
 The scenarios are the shipped ones, run by an account with the rights that `chaos kubernetes rbac` prints for each. The
-API server and its controllers are real; pods are processes of this host, and ClusterD is played (it lists what it is
-told, and does nothing about it).
+API server and its controllers are real; pods are processes of this host. ClusterD and Chaos Mesh are played: they tell
+what they would have done, and do nothing.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class KubernetesPlatform:
     must_be_told = True
     own_memory = True
     own_environment = True
-    carries = frozenset({"process", "agent", "files", "pod", "cluster"})
+    carries = frozenset({"process", "agent", "files", "pod", "cluster", "mesh"})
     needs: tuple[str, ...] = ("kubernetes",)
 
     def simulated(self, nodes: int) -> str | None:

@@ -6,6 +6,8 @@ from importlib import util
 
 from chaos.run.machine.base import Machine, Probe
 
+_MESH_SECONDS = 10.0
+
 
 def docker(machine: Machine) -> Probe:
     """Whether a Docker engine answers."""
@@ -24,7 +26,7 @@ def docker(machine: Machine) -> Probe:
     return Probe("docker", True, f"engine {version}")
 
 
-def kubernetes(_: Machine) -> Probe:
+def kubernetes(machine: Machine) -> Probe:
     """Whether a configuration names a cluster; it is not called."""
     if util.find_spec("kubernetes") is None:
         return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
@@ -32,10 +34,33 @@ def kubernetes(_: Machine) -> Probe:
     from chaos.platforms.kubernetes.api import connect
 
     try:
-        server = connect(None).client.configuration.host
+        server = connect(machine.kubernetes_context).client.configuration.host
     except PlatformError as error:
-        return Probe("kubernetes", False, str(error), "set KUBECONFIG to a file whose current context is the cluster's")
+        return Probe("kubernetes", False, str(error), "set KUBECONFIG to a file that has the cluster's context")
     return Probe("kubernetes", True, f"the client, for {server}")
+
+
+def chaos_mesh(machine: Machine) -> Probe:
+    """Whether the API of Chaos Mesh is there, in the cluster that a scenario names."""
+    if not (client := kubernetes(machine)).ok:
+        return Probe("chaos-mesh", False, client.seen, client.advice)
+    from chaos.platforms.base import PlatformError
+    from chaos.platforms.kubernetes.api import ApiError, connect
+    from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
+
+    advice = "install Chaos Mesh there (https://chaos-mesh.org), or name its cluster by cluster.kubernetes.context"
+    try:
+        api = connect(machine.kubernetes_context)
+        listed = api.request("get", f"/apis/{NETWORK_CHAOS.api_version}", seconds=_MESH_SECONDS)
+    except ApiError as error:
+        seen = "the cluster does not have its API" if error.status == 404 else str(error)
+        return Probe("chaos-mesh", False, seen, advice)
+    except PlatformError as error:
+        return Probe("chaos-mesh", False, str(error), advice)
+    kinds = {one.get("kind") for one in listed.get("resources") or ()}
+    if missing := sorted({NETWORK_CHAOS.kind, IO_CHAOS.kind} - kinds):
+        return Probe("chaos-mesh", False, f"its API has no {', '.join(missing)}", advice)
+    return Probe("chaos-mesh", True, f"{NETWORK_CHAOS.api_version} in {api.client.configuration.host}")
 
 
 def ssh(machine: Machine) -> Probe:

@@ -49,6 +49,7 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "docker": platforms.docker,
     "ssh": platforms.ssh,
     "kubernetes": platforms.kubernetes,
+    "chaos-mesh": platforms.chaos_mesh,
 }
 """Every probe by its name, in the order in which they are shown."""
 

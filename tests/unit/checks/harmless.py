@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos.checks.conditions import MESH
 from chaos.plan.model import PlannedFault
 from tests.unit.good_run import GoodRun, Record, pid_of, record
 
 HIT: Record = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
 PLACE: Record = {"step": 3, "phase": "step.begin"}
 STORAGE = {"signal": None, "mount": "tmpfs rw (rw,size=64k)"}
+IN_POD = {
+    "signal": None,
+    "object": "m",
+    "uid": "u",
+    "pod": {"name": "a", "uid": "p"},
+    "injected": ["train/a/ascend"],
+}
 EVIDENCE: dict[str, dict[str, Any]] = {
     "disk-full": {**STORAGE, "refused": "ENOSPC"},
     "read-only": {**STORAGE, "refused": "EROFS"},
@@ -34,6 +42,7 @@ EVIDENCE: dict[str, dict[str, Any]] = {
         "connections": 3,
         "echoes": {"sent": 2, "answered": 0},
     },
+    **dict.fromkeys(MESH, IN_POD),
     "node-cordon": {"signal": None, "host": "worker-1", "unschedulable": True},
     "public-fault": {"signal": None, "host": "worker-1", "fault id": "run.first"},
     "terminate": {"signal": 15, "became": "taken by a handler", "caught": True, "pending": False},
@@ -61,6 +70,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "network-loss": {"percent": 5, "seconds": 1},
     "network-rate": {"kbit": 64, "seconds": 1},
     "partition": {"seconds": 1},
+    **{kind: {"seconds": 1} for kind in MESH},
     "node-cordon": {"seconds": 1},
     "public-fault": {"seconds": 1},
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from chaos.docs.prose import module_doc, own_points
-from chaos.faults.kind import Asking, Parametrised
+from chaos.faults.kind import Asking, Hazardous, Parametrised
 from chaos.plan.schedule import EFFECTS
 from chaos.registry import registry
+from chaos.scenario.model import Scenario
 from tests.every_fault import ON_HARDWARE, kinds, shown_by
 
 
@@ -28,6 +29,12 @@ def test_every_kind_has_an_effect_that_the_plan_knows_and_parameters_in_words(ki
         assert all(one.about for one in loaded.parameters.values())
     if isinstance(loaded, Asking):
         assert loaded.asks.phases is None or loaded.asks.phases
+
+
+def test_the_reference_lists_all_kinds_that_must_be_allowed_by_name() -> None:
+    hazardous = [kind for kind in kinds() if isinstance(registry("faults").load(kind), Hazardous)]
+    described = str(Scenario.model_fields["allow"].description)
+    assert described.endswith(f"allowed by name: {', '.join(hazardous)}.")
 
 
 def test_every_kind_says_what_it_is_on_ascend() -> None:

@@ -278,6 +278,7 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "end-nodes",
         "restore-node",
         "release-cluster-node",
+        "delete-mesh-object",
         "recover-public-fault",
         "mend-network",
         "remove-directory",

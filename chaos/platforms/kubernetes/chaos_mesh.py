@@ -1,0 +1,68 @@
+"""Objects of Chaos Mesh: faults of the network and of files that its daemons make in a pod.
+
+Source: Chaos Mesh 2.6, its pages on NetworkChaos and IOChaos and ``api/v1alpha1/common_types.go``: the object's status
+says which containers a fault has been made in (``AllInjected``, ``experiment.containerRecords``); deleting the object
+takes it back, and the object goes only when that is done (finalizer ``chaos-mesh/records``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS, Resource
+from chaos.platforms.kubernetes.workload import Manifest
+
+_INJECTED = "Injected"
+
+
+def network_chaos(
+    name: str,
+    namespace: str,
+    pod: str,
+    action: str,
+    settings: Mapping[str, Any],
+    *,
+    others: Sequence[str] = (),
+    direction: str = "to",
+) -> Manifest:
+    """A fault of the network of one pod; ``settings`` are those of its action, as ``{"delay": {"latency": "10ms"}}``.
+
+    ``others`` are pods of the same namespace: only what goes between them and the pod is hit.
+    """
+    spec = {**_aimed(namespace, pod), "action": action, "direction": direction, **settings}
+    if others:
+        spec["target"] = {"mode": "all", "selector": {"pods": {namespace: list(others)}}}
+    return _object(NETWORK_CHAOS, name, namespace, spec)
+
+
+def io_chaos(name: str, namespace: str, pod: str, volume: str, action: str, settings: Mapping[str, Any]) -> Manifest:
+    """A fault of the files of one pod below the mount point ``volume``, in the container that trains."""
+    spec = {**_aimed(namespace, pod), "action": action, "volumePath": volume, "path": f"{volume}/**/*"}
+    return _object(IO_CHAOS, name, namespace, {**spec, "containerNames": [names.CONTAINER], "percent": 100, **settings})
+
+
+def _aimed(namespace: str, pod: str) -> Manifest:
+    return {"mode": "all", "selector": {"pods": {namespace: [pod]}}}
+
+
+def _object(resource: Resource, name: str, namespace: str, spec: Manifest) -> Manifest:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+
+
+def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
+    """The records of that pod that the fault has been made in; none as long as Chaos Mesh is not done."""
+    status = subject.get("status") or {}
+    done = {one.get("type"): one.get("status") for one in status.get("conditions") or () if isinstance(one, Mapping)}
+    if done.get("Selected") != "True" or done.get("AllInjected") != "True":
+        return []
+    records = (status.get("experiment") or {}).get("containerRecords") or ()
+    of_pod = [one for one in records if isinstance(one, Mapping) and _is_of(str(one.get("id", "")), namespace, pod)]
+    return [str(one["id"]) for one in of_pod if one.get("phase") == _INJECTED]
+
+
+def _is_of(record: str, namespace: str, pod: str) -> bool:
+    """Records are called ``namespace/pod``, or ``namespace/pod/container``."""
+    return record.split("/")[:2] == [namespace, pod]
