@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.leases import PORTS
+from chaos.platforms.leases import Leases
 from chaos.platforms.procfs import environment
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, said
 
@@ -112,20 +112,18 @@ def foreign(reports: Path) -> Iterator[None]:
     command = [sys.executable, "-c", code, "chaos.rehearsal.plain.train", f"--output={run / 'job'}"]
     others = [subprocess.Popen(command, env={**os.environ, RUN_VARIABLE: f"another-{number}"}) for number in range(2)]
     with socket.socket() as listening:
-        for port in PORTS:
-            try:
-                listening.bind(("127.0.0.1", port))
-                break
-            except OSError:
-                continue
-        listening.listen(1)
+        # Leased only until it is bound: nobody else has it then, and the runs have to see that it is busy.
+        with Leases().take_ports(1) as lease:
+            listening.bind(("127.0.0.1", lease.numbers[0]))
+            listening.listen()
+        listening.setblocking(False)
         before = _files(run), _files(private)
         try:
             yield
             assert [one.poll() for one in others] == [None, None]
             assert {psutil.Process(one.pid).status() for one in others} == {psutil.STATUS_SLEEPING}
-            with socket.create_connection(listening.getsockname(), timeout=10):
-                pass
+            with pytest.raises(BlockingIOError):
+                listening.accept()  # nobody has called
             assert (_files(run), _files(private)) == before
         finally:
             for one in others:
