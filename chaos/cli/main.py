@@ -124,7 +124,7 @@ def _invoke(arguments: list[str], settings: Settings) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return codes.USAGE
     except (KeyboardInterrupt, click.Abort):
         click.echo("chaos: interrupted", err=True)
@@ -134,6 +134,14 @@ def _invoke(arguments: list[str], settings: Settings) -> int:
     except Exception as error:
         return _failed(error, arguments, settings)
     return code if isinstance(code, int) else codes.PASS
+
+
+def _show(error: click.ClickException) -> None:
+    """Print it. It may quote a path that is no text, which no stream would take, or one that moves the cursor."""
+    from chaos.scenario.errors import printable
+
+    text = "\n".join(printable(line) for line in error.format_message().split("\n"))
+    (click.UsageError(text, error.ctx) if isinstance(error, click.UsageError) else click.ClickException(text)).show()
 
 
 def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
