@@ -6,6 +6,7 @@ and the kernel must show that it held until then and that it has ended; without,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,7 @@ LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
 """The parameter that all of them have."""
 
 
-class Condition:
+class Condition(ABC):
     """The part of the protocol that is the same for all: effect, duration, and no answer to what a rank does."""
 
     effect = "none"
@@ -31,9 +32,9 @@ class Condition:
     seen_at_once = True
     ends_by_undo = True
 
+    @abstractmethod
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it holds, by the kernel."""
-        raise NotImplementedError
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The same proof, asked for just before the end."""
@@ -43,10 +44,10 @@ class Condition:
         """As long as ``seconds`` says, or until the launch has ended."""
         return float(victim.parameters.get("seconds", FOR_GOOD))
 
-    def landed(self, victim: Victim) -> None:
+    def landed(self, victim: Victim) -> None:  # noqa: B027 - most kinds have nothing to do then
         """Nothing more is done."""
 
-    def end(self, victim: Victim) -> None:
+    def end(self, victim: Victim) -> None:  # noqa: B027 - the undo steps do it for most kinds
         """Its undo steps end it, the same ones as after a killed harness."""
 
     def may_end(self, job: Job, victim: Victim) -> bool:

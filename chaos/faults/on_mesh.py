@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from typing import Any
 
 from chaos.faults.condition import Condition
@@ -37,9 +38,9 @@ class OnMesh(Condition):
     needs_from_start = NEEDS_CLUSTER
     resource: Resource
 
+    @abstractmethod
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """The object for one pod."""
-        raise NotImplementedError
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Delete the object, and see that it goes: Chaos Mesh keeps it until the fault has been taken back."""

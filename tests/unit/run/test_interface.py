@@ -193,7 +193,7 @@ def test_only_a_run_on_the_vendors_package_is_refused(
 ) -> None:
     machine = install(change)
     pair = {"interface", "own agent"}
-    monkeypatch.setattr("chaos.run.driver.Machine", lambda: machine)
+    monkeypatch.setattr("chaos.run.driver.Machine", lambda kubernetes_context: machine)
     monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
     path = Path(chaos.__file__).parents[1] / "scenarios" / f"{name}.yaml"
     scenario = load_scenario(path, settings={}, names=known_names()).cells[0].scenario
