@@ -192,7 +192,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     for doubt, where in (
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
-        *on_node.node_doubts(case.fault, landing, evidence),
+        *on_node.node_doubts(case.fault, landing, evidence, injection),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
         *in_cluster.cluster_doubts(case.fault, landing, evidence),
         *damage_doubts(case.plan, case.history, case.fault, landing, evidence),

@@ -56,6 +56,13 @@ ENDS_LATER = frozenset({"node-stop"})
 """Kinds whose node goes on for a while after the act."""
 
 
+_GRACE = 2.0
+"""Seconds that a node has where the scenario says nothing (chaos/faults/node_stop.py)."""
+
+_APART = 0.05
+"""Seconds by which the platform's time of day, which tells the end, and the history's own clock may be apart."""
+
+
 def ended_at(landing: Event) -> int | None:
     """When the node of such a fault ended, on the clock of the history (ns); None where the landing does not tell.
 
@@ -67,7 +74,9 @@ def ended_at(landing: Event) -> int | None:
     return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
 
 
-def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
+def node_doubts(
+    fault: PlannedFault, landing: Event, evidence: Mapping[str, object], injection: Event
+) -> Iterator[Doubt]:
     """What speaks against a fault of the node that a rank is on. Nothing for faults of another kind."""
     if fault.kind not in _WANTED:
         return
@@ -78,6 +87,11 @@ def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, obje
     elif fault.kind == "node-oom" and (kills := int(shown["oom_kills"])) < len(fault.ranks):
         ended = f"{kills} process{'es' if kills > 1 else ''} of the node for want of memory"
         yield f"the kernel has ended {ended}, and the fault was to take {len(fault.ranks)} ranks", (landing.source,)
+    elif fault.kind == "node-stop" and (end := ended_at(landing)) is not None:
+        grace, took = float(fault.parameters.get("grace", _GRACE)), (end - injection.mono) / 1e9
+        if took < grace - _APART:
+            text = f"the node ended {took:.3f} s after the order to stop, and had {grace:g} s: something else ended it"
+            yield text, (landing.source, injection.source)
 
 
 def _some(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.in_cluster import CHANGES_NODES, EVICTS, host_of, pod_gone, pod_node, release_steps
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.pod_evict import PodEvict
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
@@ -31,10 +31,14 @@ class NodeDrain(PodEvict):
         return release_steps(fault, victims, "uncordon")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Cordon the node and evict that very pod, once for all of its ranks."""
+        """Cordon the node and evict that very pod, once for all of its ranks.
+
+        Raises FaultMissed where somebody has cordoned it before: that new pods go elsewhere would be nothing of ours.
+        """
         node = pod_node(job, victim)
-        if not node.ordered:
-            node.own.hold_node(host_of(victim), {"spec": {"unschedulable": True}})
+        host = host_of(victim)
+        if not node.ordered and not node.own.hold_node(host, {"spec": {"unschedulable": True}}):
+            raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
         super().inject(job, victim)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

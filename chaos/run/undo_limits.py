@@ -36,7 +36,8 @@ def restore_limit(step: UndoStep, context: UndoContext) -> str:
 def leave_group(step: UndoStep, context: UndoContext) -> str:
     """Move processes out of a control group of this run and remove it. Arguments: group, and back, where they were."""
     group, hierarchy = Path(str(step.arguments.get("group", ""))), cpu_hierarchy()
-    back = Path(str(step.arguments.get("back", "")))
+    # Ledgers of older versions do not say it: their processes came from the group above.
+    back = Path(str(step.arguments.get("back", group.parent)))
     if hierarchy is None or hierarchy.mount not in group.parents or ".." in (*group.parts, *back.parts):
         raise CannotUndo(f"step {step.id} does not name a control group: {step.arguments}")
     if not back.is_relative_to(hierarchy.mount):

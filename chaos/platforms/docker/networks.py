@@ -63,8 +63,8 @@ class RoutedNode(DockerNode):
         return self.router.left(self.number)
 
     def is_connected(self) -> bool:
-        """Whether the router's end of its link is up."""
-        return self.router.is_connected(self.number)
+        """Whether the router's end of its link is up. A container that has ended has taken its link with it."""
+        return self.router.is_joined(self.number) and self.router.is_connected(self.number)
 
     def disconnect(self) -> None:
         """Take the router's end of its link down."""

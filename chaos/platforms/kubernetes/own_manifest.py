@@ -21,7 +21,8 @@ from chaos.platforms.kubernetes.workload import WAIT, Manifest, Named
 from chaos.scenario.errors import Problem, ScenarioError
 from chaos.scenario.kubernetes import Kubernetes
 
-_FOREVER = re.compile(r"(exec\s+)?(sleep\s+(infinity|\d+[smhd]?)|tail\s+-f\s+/dev/null)")
+_FOREVER = re.compile(r"(exec\s+)?(sleep\s+(infinity|[1-9]\d*d|[1-9]\d{5,}s?)|tail\s+-f\s+/dev/null)")
+"""What outlives every run: without an end, for days, or for 100,000 seconds and more."""
 _SHELLS = ("sh", "bash")
 _SHARED = ("persistentVolumeClaim", "hostPath", "nfs", "csi", "cephfs", "glusterfs", "flexVolume")
 """Volumes that this machine may see, too."""

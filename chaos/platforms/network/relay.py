@@ -19,7 +19,7 @@ from collections import deque
 _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 _READ = 1 << 16
-_MOST = 10_000
+MOST = 10_000
 """Packets that may wait; what comes when it is full is lost, as in any queue."""
 
 
@@ -40,7 +40,7 @@ def main(device: str, delay: float, jitter: float, loss: float, seed: str) -> No
                 packet = os.read(tunnel, _READ)
             except BlockingIOError:
                 break
-            if len(waiting) < _MOST and drawn.random() * 100 >= loss:
+            if len(waiting) < MOST and drawn.random() * 100 >= loss:
                 due = time.monotonic() + (delay + drawn.uniform(-jitter, jitter)) / 1000
                 waiting.append((max(due, waiting[-1][0]) if waiting else due, packet))
         while waiting and waiting[0][0] <= time.monotonic():

@@ -30,7 +30,7 @@ class Impairment:
     def netem(self) -> tuple[str, ...]:
         """The same as options of the kernel's netem (tc-netem(8))."""
         delay = ("delay", f"{self.delay}ms", f"{self.jitter}ms") if self.delay else ()
-        return ("netem", *delay, *(("loss", f"{self.loss}%") if self.loss else ()))
+        return ("netem", "limit", str(relay.MOST), *delay, *(("loss", f"{self.loss}%") if self.loss else ()))
 
 
 class Relays:

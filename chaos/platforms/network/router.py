@@ -149,8 +149,11 @@ class Router:
         self._run.do("tc", "qdisc", "replace", "dev", _link(node), "root", "handle", handle_of(fault), *discipline)
 
     def limited(self, fault: str, node: int) -> dict[str, object] | None:
-        """The discipline of this fault with which the kernel sends to a node, with its counters; None without one."""
-        there = self._discipline(node)
+        """The discipline of this fault with which the kernel sends to a node, with its counters; None without one.
+
+        A node whose namespace has ended has none: its link has gone with it.
+        """
+        there = self._discipline(node) if self.is_joined(node) else None
         return there if there is not None and there.get("handle") == handle_of(fault) else None
 
     def free(self, fault: str, node: int) -> bool:

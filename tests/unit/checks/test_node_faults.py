@@ -27,7 +27,7 @@ GOOD: dict[str, dict[str, Any]] = {
 
 def doubts(kind: str, **evidence: Any) -> list[str]:
     fault = PlannedFault("node", kind, (2, 3), {}, {}, None, 1, "death")
-    return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence})]
+    return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence}, LANDING)]
 
 
 @pytest.mark.parametrize("kind", PROOFS)
@@ -79,9 +79,9 @@ def test_without_the_platforms_word_the_end_of_a_stopped_node_is_not_known(nothi
     assert ended_at(landing()) is None
 
 
-def stopped(run: GoodRun, seconds_after_act: float) -> GoodRun:
+def stopped(run: GoodRun, seconds_after_act: float, grace: float = 0) -> GoodRun:
     """The good run, with its fault made by stopping the node, which ended so long after the act."""
-    run.replan(faults=(replace(run.plan.faults[0], kind="node-stop"),))
+    run.replan(faults=(replace(run.plan.faults[0], kind="node-stop", parameters={"grace": grace}),))
     (act,), (landed,) = run.events("fault.injecting"), run.events("fault.landed")
     act["kind"] = landed["kind"] = "node-stop"
     ended = landed["wall"] - (landed["mono"] - act["mono"]) + int(seconds_after_act * 1e9)
@@ -98,6 +98,11 @@ def test_a_recovery_is_measured_from_the_end_of_the_node_and_not_from_the_order_
     assert later.recovery.phases[0].name == "detection"
     assert said(later, "injection", "pass", "the node has ended, and when")
     assert [one for one in later.findings if one.verdict != "pass"] == []
+
+
+def test_a_node_that_ends_before_its_grace_is_over_was_ended_by_something_else(judged: Judge) -> None:
+    judgement = judged(stopped(good_run(), 0.04, grace=10))
+    assert said(judgement, "injection", "unknown", "after the order to stop, and had 10 s: something else ended it")
 
 
 @pytest.mark.parametrize("seconds", [-0.01, 1.0])

@@ -27,6 +27,9 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("read-only", {"refused": "ENOSPC"}, "refused a file with ENOSPC, not with EROFS"),
         ("read-only", {"mount": None}, "what rank 0 sees mounted is not in the evidence"),
         ("io-error", {"refused": "EROFS"}, "refused a file with EROFS, not with EIO"),
+        ("network-delay", {"round_trip": 1}, "a round trip took 1 ms, with a delay of 30 ms"),
+        ("network-loss", {"lost": 0}, "of 200 echoes 0 were lost"),
+        ("network-loss", {"lost": 90}, "of 200 echoes 90 were lost, which is not 5 %"),
         ("storage-gone", {"refused": None}, "refused a file with None, not with ENOENT"),
         ("no-permission", {"refused": "EIO"}, "refused a file with EIO, not with EPERM or EACCES"),
         ("no-permission", {"directory": None}, "what has become of the directory of rank 0 is not in the evidence"),
@@ -94,6 +97,8 @@ def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run:
     ("kind", "changed", "reason"),
     [
         ("fd-limit", {"limit": 1024}, "its limit is 1024, and was 44"),
+        ("network-delay", {"by": "netem"}, "its by is netem, and was relay"),
+        ("node-cpu-quota", {"quota": 0}, "its quota is 0 us in each 100000"),
         ("cpu-quota", {"group": "another"}, "its group is another, and was chaos-x-first-0"),
         ("slow-storage", {"opened_after": 0.001}, "opened_after is 0.001, and delay 0.3 s"),
         ("partition", {"lost": []}, "packets are lost on ways [], of 2"),

@@ -134,6 +134,7 @@ REFUSED = [
         "runs 'msrun --worker_num=8 train.py'",
     ),
     ("command: [sleep, infinity]", 'command: [sh, -c, "sleep 5; python train.py"]', "its pods have to wait"),
+    ("command: [sleep, infinity]", 'command: [sleep, "600"]', "its pods have to wait"),
     ("          command: [sleep, infinity]\n", "", "runs what the image says"),
     ("- name: ascend", "- name: trainer", "no container of pod pod is called ascend"),
     ("mountPath: /data}", "mountPath: /elsewhere}", "mounts no shared volume at /data/chaos"),
