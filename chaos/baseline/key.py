@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,24 @@ _NO_MATTER = {"resume", "resume_arguments", "timings", "controller", "hccl", "st
 
 
 def baseline_key(
-    scenario: Scenario, *, fingerprint: Mapping[str, str], versions: Mapping[str, str], sdk: str, cores: int
+    scenario: Scenario,
+    *,
+    fingerprint: Mapping[str, str],
+    versions: Mapping[str, str],
+    sdk: str,
+    cores: int,
+    same_losses: Collection[str] = (),
 ) -> str:
     """A key that two jobs share only if they compute the same, 64 hexadecimal digits.
 
     Faults, expectations, deadlines and names are left out: the baseline has no faults. ``fingerprint`` stands for the
     job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently.
-    The number of ``cores`` is too, since libraries may choose other algorithms by it.
+    The number of ``cores`` is too, since libraries may choose other algorithms by it. ``same_losses`` are more keys of
+    the job to leave out: those of which its kind says that they change no loss of its own script. A script that the
+    scenario names may read them, so there they count.
     """
-    job = scenario.job.model_dump(mode="json", exclude=_NO_MATTER)
+    left_out = _NO_MATTER if scenario.job.script else _NO_MATTER.union(same_losses)
+    job = scenario.job.model_dump(mode="json", exclude=left_out)
     parts: dict[str, Any] = {
         "format": _FORMAT,
         "cluster": scenario.cluster.model_dump(mode="json"),

@@ -34,7 +34,8 @@ class JobTraits:
     suffix of the files of an end-of-life checkpoint, None where their names are not known; ``sinks_steps`` says that
     in MindFormers' form each step is an epoch of its own, as in sink mode, so that ``5_1`` is step 5.
     ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``. ``alters`` is what a fault
-    can change inside its ranks: gradient, weight, activation, batch, loss.
+    can change inside its ranks: gradient, weight, activation, batch, loss. ``same_losses`` are keys of the job that
+    change no loss of its own script while there is no fault, so that cells which differ in them share a baseline.
     """
 
     observable: frozenset[str]
@@ -60,3 +61,4 @@ class JobTraits:
     sinks_steps: bool = True
     rank_directories: bool = True
     alters: frozenset[str] = frozenset()
+    same_losses: frozenset[str] = frozenset()

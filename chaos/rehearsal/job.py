@@ -48,6 +48,7 @@ class RehearsalJob:
         group_info=True,
         any_replica=True,
         alters=frozenset({"gradient", "weight"}),
+        same_losses=frozenset({"protection", "strategies", "agent", "restart_limit"}),
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2

@@ -223,6 +223,7 @@ class _Runner:
             versions=self._versions,
             sdk=self._sdk,
             cores=len(self._cores),
+            same_losses=self._kind.traits.same_losses,
         )
         wait = Patience(self._scenario.deadlines.run, self._clock, (self._deadline,))
         found, made = find_or_make(

@@ -25,7 +25,7 @@ def test_a_suspended_rank_is_lost_by_its_silence_and_continued_afterwards(chaos:
     assert healed.data["how"].startswith(f"continued process {fault['evidence'][0]['pid']} ")
     # The undo step was on disk before the fault, and its undoing before that of the job.
     ledger = Ledger(run.path / "undo.jsonl").read()
-    assert next(iter(ledger.closed)) == "suspend-rank-3" and ledger.open == []
-    (exited,) = history.select("rank.exit", attempt="train", rank=3)
+    assert next(iter(ledger.closed)) == "suspend-rank-1" and ledger.open == []
+    (exited,) = history.select("rank.exit", attempt="train", rank=1)
     assert exited.mono > healed.mono
     assert run.left() == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def key(
     versions: Mapping[str, str] = VERSIONS,
     sdk: str = "standin",
     cores: int = 2,
+    same_losses: Collection[str] = (),
 ) -> str:
     return baseline_key(
         Scenario.model_validate(BASE | dict(scenario or {})),
@@ -38,6 +39,7 @@ def key(
         versions=versions,
         sdk=sdk,
         cores=cores,
+        same_losses=same_losses,
     )
 
 
@@ -103,6 +105,15 @@ OTHER: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", SAME)
 def test_what_does_not_decide_about_losses_is_left_out(what: str) -> None:
     assert key(SAME[what]) == key()
+
+
+def test_what_the_kind_says_changes_no_loss_is_left_out_unless_the_script_is_the_scenarios() -> None:
+    spared = ("protection", "restart_limit")
+    one, other = {"protection": ("UCE",)}, {"protection": ("TTP",), "restart_limit": 1}
+    assert key(job(**one), same_losses=spared) == key(job(**other), same_losses=spared)
+    assert key(job(**one)) != key(job(**other))
+    scripts = [key(job(script="train.py", **fields), same_losses=spared) for fields in (one, other)]
+    assert scripts[0] != scripts[1]
 
 
 @pytest.mark.parametrize("what", OTHER)
