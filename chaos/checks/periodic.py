@@ -63,12 +63,16 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
 
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from."""
+    """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from or,
+    where each rank goes on from its own only, of every rank."""
     if plan.restore is not None and plan.restore.unrecorded:
         return  # what is left of the record is the evidence of the fault
-    expected = "no step is left of which every replica group has a file"
+    own = plan.restore is not None and plan.restore.own
+    sharing = tuple((rank,) for rank in range(plan.ranks)) if own else plan.replica_groups
+    whose = "rank" if own else "group"
+    expected = f"no step is left of which every {'rank' if own else 'replica group'} has a file"
     groups: dict[int, set[int]] = defaultdict(set)
-    group_of = {rank: number for number, group in enumerate(plan.replica_groups) for rank in group}
+    group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
     # What was damaged is as it was saved again: it was put back when the run was torn down.
     damaged = plan.restore.damaged if plan.restore is not None else {}
@@ -82,14 +86,14 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
         if step is not None and file.rank in group_of and damaged.get(file.rank) != step:
             groups[step].add(group_of[file.rank])
     for step, present in sorted(groups.items()):
-        if len(present) == len(plan.replica_groups):
+        if len(present) == len(sharing):
             where = [artifacts.relative(file.path) for file in files]
-            found.fail(expected, f"step {step} has one of every group", *where[:5])
+            found.fail(expected, f"step {step} has one of every {whose}", *where[:5])
     if not groups and not (files and damaged):
         found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
     kept = kept or "no step that was not damaged"
-    found.settle(expected, f"of {len(plan.replica_groups)} groups there are files of {kept}")
+    found.settle(expected, f"of {len(sharing)} {whose}s there are files of {kept}")
 
 
 def judge_refusal(history: History, artifacts: Artifacts, found: Collector) -> None:

@@ -127,6 +127,7 @@ class PlannedRestore:
     their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
     may load: itself or, where its own is lost or damaged, others of its replica group. ``unrecorded`` says that no
     record tells any more which checkpoint is the last: then the job cannot be resumed either, whatever files are left.
+    ``own`` says that a step will do only if every rank has a file of its own: a replica's is no help.
     """
 
     step: int | None
@@ -134,6 +135,7 @@ class PlannedRestore:
     holders: dict[int, tuple[int, ...]]
     damaged: dict[int, int] = field(default_factory=dict)
     unrecorded: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True)

@@ -87,13 +87,14 @@ def plan_restore(
     spoilt_steps = spoilt(faults, last, interval, traits, problems)
     left = _Left(lost, last, spoilt_steps, _any_replica(scenario, groups, traits, faults))
     records = recorded(faults, last, interval, traits, problems)
+    own = traits.restarts or traits.resumes_periodic
     if records.nobody:
-        return PlannedRestore(None, lost, {}, left.damaged, unrecorded=True), f"{records.why} ({_RESTART})"
+        hopeless = PlannedRestore(None, lost, {}, left.damaged, unrecorded=True, own=own)
+        return hopeless, f"{records.why} ({_RESTART})"
     if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:
             return PlannedRestore(told, lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
-    own = traits.restarts or traits.resumes_periodic
     newest = step - step % interval + interval
     for candidate in range(newest if records.newest is None else min(records.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
@@ -101,8 +102,9 @@ def plan_restore(
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
             why = _why(candidate, left, holders, source, own)
             why += f"; {records.why}" if records.why else ""
-            return PlannedRestore(candidate, lost, holders, left.damaged), why
-    return PlannedRestore(None, lost, {}, left.damaged), _why_not(groups, left, interval, traits)
+            return PlannedRestore(candidate, lost, holders, left.damaged, own=own), why
+    hopeless = PlannedRestore(None, lost, {}, left.damaged, own=own)
+    return hopeless, _why_not(groups, left, interval, traits)
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,11 @@ def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int, trai
         return (
             f"the files of every rank of replica group {group(gone)} are lost, so nobody has its slices any more and "
             f"the job cannot be resumed ({SOURCE})"
+        )
+    if left.damaged and traits.restarts:
+        return (
+            f"of no step every rank has a periodic checkpoint that is not damaged (one every {interval} steps), and "
+            f"each rank goes on from its own only, so there is nothing to resume from ({_RESTART})"
         )
     if left.damaged:
         return (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from chaos.checks.lost_files import lost_files_doubts
@@ -139,6 +141,28 @@ def test_a_complete_step_refutes_the_plan(run: GoodRun, judged: Judge) -> None:
     hopeless(run)
     run.saved = dict(enumerate(slices))
     assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every group")
+
+
+def own_files_only(run: GoodRun) -> None:
+    """Ranks 0 and 2 hold the same slices, and rank 0's files are lost: of no use to a job that takes no replica's."""
+    kept = restored_run().saved[0]
+    hopeless(run)
+    run.replan(restore=PlannedRestore(None, (0,), {}, own=True))
+    run.saved = {1: run.saved[1], 2: replace(kept, path=f"job/{slices_of(2)}"), 3: run.saved[3]}
+
+
+def test_a_replicas_file_refutes_nothing_where_each_rank_goes_on_from_its_own(run: GoodRun, judged: Judge) -> None:
+    own_files_only(run)
+    judgement = judged(run)
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert said(judgement, "resume", "pass", f"of 4 ranks there are files of step {SAVED}: 3")
+
+
+def test_a_file_of_every_rank_refutes_the_plan_all_the_more(run: GoodRun, judged: Judge) -> None:
+    kept = restored_run().saved[0]
+    own_files_only(run)
+    run.saved[0] = kept
+    assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every rank")
 
 
 def test_without_any_file_nobody_can_say_that_slices_were_lost(run: GoodRun, judged: Judge) -> None:

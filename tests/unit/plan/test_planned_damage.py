@@ -116,8 +116,18 @@ def test_every_rank_of_mindformers_goes_back_to_the_newest_step_of_which_all_hav
     plan: Planner, kind: str
 ) -> None:
     made = mindformers(plan)(power(ranks=BOTH), hit(1, kind=kind), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN, {1: 8})
+    assert made.restore == PlannedRestore(4, (), OWN, {1: 8}, own=True)
     assert loads(dumps(made)) == made
+
+
+def test_a_whole_file_of_a_replica_is_no_help_where_each_rank_goes_on_from_its_own(plan: Planner) -> None:
+    """Both ranks hold the same weights, and nobody looks for those of the other."""
+    job = {**JOB, "checkpoint_interval": 8}
+    made = mindformers(plan)(power(ranks=BOTH), hit(0, kind="truncate-checkpoint"), cluster=TWO, job=job)
+    assert made.restore == PlannedRestore(None, (), {}, {0: 8}, own=True)
+    told = " ".join(made.reasons)
+    assert "no step every rank has a periodic checkpoint that is not damaged" in told
+    assert "from its own only" in told and "replica group has a" not in told
 
 
 def test_what_a_file_of_mindformers_has_not_is_refused(plan: Planner) -> None:
@@ -137,7 +147,7 @@ def record(*ranks: int, how: str = "remove", name: str = "record") -> dict[str, 
 @pytest.mark.parametrize("ranks", [(0,), (0, 1)])
 def test_without_the_record_of_a_rank_the_newest_files_count(plan: Planner, how: str, ranks: tuple[int, ...]) -> None:
     made = mindformers(plan)(power(ranks=BOTH), record(*ranks, how=how), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(8, (), OWN)
+    assert made.restore == PlannedRestore(8, (), OWN, own=True)
     said = "latest time" if len(ranks) == 2 else "without the records of rank 0 those of the others count"
     assert said in " ".join(made.reasons)
 
@@ -145,14 +155,20 @@ def test_without_the_record_of_a_rank_the_newest_files_count(plan: Planner, how:
 @pytest.mark.parametrize("legacy", [True, False])
 def test_an_older_record_is_believed(plan: Planner, legacy: bool) -> None:
     made = mindformers(plan, legacy=legacy)(power(ranks=BOTH), record(0, how="stale"), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN)
+    assert made.restore == PlannedRestore(4, (), OWN, own=True)
     assert "the record of rank 0 names step 4" in " ".join(made.reasons)
+
+
+def test_a_plan_that_was_written_before_it_told_of_own_files_is_read(plan: Planner) -> None:
+    made = plan(power(), hit(0, 2), cluster=CLUSTER, job=JOB)
+    assert '"own": false' in dumps(made)
+    assert loads(dumps(made).replace(', "own": false', "")) == made
 
 
 @pytest.mark.parametrize("how", ["remove", "truncate"])
 def test_without_the_one_record_of_the_new_layout_nobody_goes_on(plan: Planner, how: str) -> None:
     made = mindformers(plan, legacy=False)(power(ranks=BOTH), record(0, how=how), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(None, (), {}, unrecorded=True)
+    assert made.restore == PlannedRestore(None, (), {}, unrecorded=True, own=True)
     assert not made.resumes
     assert loads(dumps(made)) == made
 

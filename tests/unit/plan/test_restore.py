@@ -132,7 +132,7 @@ def mindformers(plan: Planner) -> Planner:
 @pytest.mark.parametrize("phase", ["checkpoint.begin", "checkpoint.write", "step.end"])
 def test_mindformers_goes_on_from_a_step_of_which_every_rank_has_its_own_file(mindformers: Planner, phase: str) -> None:
     made = mindformers(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 7}})
-    assert made.restore == PlannedRestore(6, (), {0: (0,), 1: (1,)})
+    assert made.restore == PlannedRestore(6, (), {0: (0,), 1: (1,)}, own=True)
     assert "every rank has its own periodic checkpoint" in " ".join(made.reasons)
     text = mindformers.refused(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 9}})
     assert "resumes from the periodic checkpoints of step 6" in text
@@ -140,7 +140,7 @@ def test_mindformers_goes_on_from_a_step_of_which_every_rank_has_its_own_file(mi
 
 def test_mindformers_takes_no_replicas_file_for_a_lost_one(mindformers: Planner) -> None:
     made = mindformers(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
-    assert made.restore == PlannedRestore(None, (1,), {})
+    assert made.restore == PlannedRestore(None, (1,), {}, own=True)
     assert not made.resumes
     assert "files of rank 1 are lost, and each rank goes on from its own only" in " ".join(made.reasons)
 
