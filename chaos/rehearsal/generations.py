@@ -1,8 +1,10 @@
 """Generations of the communicator: each stop ends one, and the ranks meet again in the next.
 
 A rank whose process is replaced has no memory of what was stopped before it began, so the generation is in the file
-system: a directory for each, in the run's private directory. So is the network that they meet over: a communicator on
-one host has no network card, and what can be switched is the path of its sockets.
+system: a directory for each, in the run's private directory. A generation that ranks go to for an online repair is for
+the processes that there were: where the repair fails, they leave it and meet their new ones in the one behind it. So is
+the network that they meet over in the file system: a communicator on one host has no network card, and what can be
+switched is the path of its sockets.
 """
 
 from __future__ import annotations
@@ -33,9 +35,14 @@ class Generations:
         os.makedirs(self._backup, mode=0o700, exist_ok=True)
 
     def place(self) -> str:
-        """The directory in which the ranks meet. A process that comes anew joins the newest generation there is."""
+        """The directory in which the ranks meet.
+
+        A process that comes anew joins the newest generation there is, or the one behind it where that is for the
+        processes that there were: the others may not have gone on yet.
+        """
         if self._current is None:
-            self._current = self._newest()
+            newest = self._newest()
+            self._current = newest + 1 if os.path.exists(self._closed(newest)) else newest
         place = self._make(self._current)
         if self.network == "primary":
             return place
@@ -49,10 +56,13 @@ class Generations:
         assert self._current is not None
         self._make(self._current + 1)
 
-    def enter_next(self) -> None:
-        """Go to the next generation."""
+    def enter_next(self, *, same_processes: bool = False) -> None:
+        """Go to the next generation. ``same_processes`` closes it to those that come anew."""
         self.announce_next()
         assert self._current is not None
+        if same_processes:
+            with open(self._closed(self._current + 1), "w", encoding="ascii"):
+                pass
         self._current += 1
 
     def _newest(self) -> int:
@@ -60,7 +70,13 @@ class Generations:
         found = [int(match[1]) for name in os.listdir(self._directory) if (match := pattern.fullmatch(name))]
         return max(found, default=1)
 
+    def _path(self, generation: int) -> str:
+        return os.path.join(self._directory, f"{self._attempt}-{generation}")
+
+    def _closed(self, generation: int) -> str:
+        return os.path.join(self._path(generation), "closed")
+
     def _make(self, generation: int) -> str:
-        path = os.path.join(self._directory, f"{self._attempt}-{generation}")
+        path = self._path(generation)
         os.makedirs(path, mode=0o700, exist_ok=True)
         return path

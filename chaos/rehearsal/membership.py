@@ -61,7 +61,7 @@ class Membership:
         Nobody waits for the others here: a rank whose clean-up fails never comes, which is not for them to find out.
         """
         self.leave()
-        self._generations.enter_next()
+        self._generations.enter_next(same_processes=True)
         self._current = self._make(self._generations.place())
         self._joiner = threading.Thread(target=self._enter_if_all_come, name="communicator-join", daemon=True)
         self._joiner.start()

@@ -72,6 +72,24 @@ def test_resuming_does_not_wait_for_a_rank_that_never_comes_and_a_stop_ends_the_
     assert ranks.reduce() == [3.0, 3.0]
 
 
+def test_a_new_process_that_comes_first_meets_the_survivor_of_a_failed_repair(ranks: Ranks) -> None:
+    assert ranks.reduce() == [3.0, 3.0]
+    for one in ranks.all:
+        one.stop()
+    for one in ranks.all:
+        one.resume()
+    assert ranks.reduce() == [3.0, 3.0]  # in the generation of the repair both have met
+    ranks.all[0].leave()
+    with ThreadPoolExecutor(2) as pool:
+        ranks.all[1] = ranks.new(1)
+        new = pool.submit(ranks.all[1].join)
+        assert not wait([new], timeout=0.2).done  # the survivor has not gone on yet
+        survivor = pool.submit(ranks.all[0].rebuild)
+        survivor.result(SECONDS)
+        new.result(SECONDS)
+    assert ranks.reduce() == [3.0, 3.0]
+
+
 def test_a_stop_ends_the_wait_for_new_processes(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
     ranks.all[0].stop()
