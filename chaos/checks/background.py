@@ -44,7 +44,7 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
     steps = {
         one.step
         for one in plan.recoveries
-        if one.mechanism == "RSC" and one.reads_checkpoint and fault.id in one.faults
+        if one.mechanism in ("RSC", "TRE") and one.reads_checkpoint and fault.id in one.faults
     }
     if plan.restore is not None and fault.effect == "death":
         steps.add(plan.restore.step)

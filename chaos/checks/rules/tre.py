@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_finished
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, places, step_of
+from chaos.checks.parameters import is_appended, is_flag
 from chaos.checks.rules.case import Case
 from chaos.history.event import Event
+from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.log_event import LogEvent
+from chaos.observe.mindformers_layout import companion
 from chaos.observe.norm_record import NAME, NormRecordError, read_norm_record
 from chaos.plan.model import Plan
 
@@ -123,6 +128,8 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
         return
     if not ended:
         found.unknown(expected, f"rank {rank} began to load and no end of it was recorded", loads[0].source)
+    else:
+        _judge_loaded(case, ended[0], expected)
     path = loads[0].data.get("path")
     saves = [
         one
@@ -134,6 +141,32 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
     elif step_of(saves[-1]) != case.recovery.step:
         seen = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
         found.fail(expected, seen, case.line, loads[0].source, saves[-1].source)
+    elif not is_finished(case.history, saves[-1], loads[0].mono):
+        seen = f"rank {rank} has not recorded that the file of step {step_of(saves[-1])} was written when it loaded it"
+        found.unknown(expected, seen, loads[0].source, saves[-1].source)
+
+
+def _judge_loaded(case: Case, end: Event, expected: str) -> None:
+    """Whoever loads the file of a rank gets all of it: what the file holds or, where it is gone, what the rank held."""
+    count, path = end.data.get("parameters"), Path(str(end.data.get("path")))
+    # In MindFormers' new layout what a rank has saved is in several files.
+    if not isinstance(count, int) or companion(path) is not None:
+        return
+    held = len({name for name in _names(case, end, path) if not (is_flag(name) or is_appended(name))})
+    if count < held:
+        case.found.fail(expected, f"rank {end.rank} loaded {count} of {held} parameters", case.line, end.source)
+
+
+def _names(case: Case, end: Event, path: Path) -> Iterable[str]:
+    kept = case.artifacts.locate(path.as_posix())
+    if kept is not None:
+        try:
+            return case.artifacts.read_checkpoint(kept).digests
+        except CheckpointError:
+            pass  # check checkpoint judges that
+    digest = case.history.last("digest", attempt=TRAIN, rank=end.rank, step=case.recovery.step)
+    parameters = digest.data.get("parameters") if digest is not None else None
+    return parameters if isinstance(parameters, dict) else ()
 
 
 def _judge_logs(case: Case, expected: str) -> None:

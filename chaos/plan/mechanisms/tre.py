@@ -94,6 +94,7 @@ def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobT
             )
         if spike.repaired_by is not None:
             _check_checkpoint(scenario, spike, problems)
+            _check_background(scenario, spike, traits, problems)
             _check_others(scenario, spike, faults, problems)
     _check_loading(faults, problems)
 
@@ -196,6 +197,31 @@ def _check_checkpoint(scenario: Scenario, spike: Scheduled, problems: Problems) 
         text="" if interval is None else interval,
         hint=f"set job.checkpoint_interval to less than {step}" if step > 1 else "let the spike come later",
     )
+
+
+def _check_background(scenario: Scenario, spike: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """Note a rollback to a save in the background of which nobody can say that it will be the newest one then."""
+    step = spike.moment.earliest.step
+    saved = last_saved_before(step, scenario.job.checkpoint_interval)
+    if not scenario.job.storage.asynchronous_saving or not saved:
+        return
+    if traits.restarts:
+        problems.add(
+            "job.storage.asynchronous_saving",
+            "MindFormers records a checkpoint that is written in the background at the end of some later step, so "
+            f"nobody knows to which one the rollback goes back that fault {spike.fault.id!r} "
+            f"({problems.where(spike.path)}) calls for",
+            hint="save in the foreground",
+        )
+    elif step == saved + 1:
+        problems.add(
+            f"{spike.path}.trigger",
+            f"fault {spike.fault.id!r} calls for a rollback at the end of step {step}, when the periodic checkpoint of "
+            f"step {saved} is just being written in the background (job.storage.asynchronous_saving): whether it is "
+            "finished is a matter of time",
+            text=step,
+            hint="use a later step, so that it has been written; that it was is asked of the run",
+        )
 
 
 def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:

@@ -77,6 +77,17 @@ def _never_loads(records: Records) -> None:
         records.drop(records.all(event, rank=1))
 
 
+def _loads_a_part(records: Records) -> None:
+    """Rank 1 got one parameter of its file, and says that it goes on from it."""
+    records.first("load.end", rank=1)["parameters"] = 1
+
+
+def _not_written(records: Records) -> None:
+    """The save of step 6 went on in the background on rank 1, and its end is not recorded."""
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        records.first(event, rank=1, step=6)["asynchronous"] = True
+
+
 def _no_second_digest(records: Records) -> None:
     """What rank 0 trained in step 7 is known of its first training only."""
     records.drop([records.digest(0, 7)])
@@ -131,6 +142,12 @@ DEFECTS = (
         "rank 1 loaded no checkpoint",
     ),
     _defect(
+        "tre-loads-a-part",
+        "Rank 1 loaded one parameter of its checkpoint.",
+        recorded(_loads_a_part),
+        "rank 1 loaded 1 of ",
+    ),
+    _defect(
         "norm-record-stale",
         "abnormal_global_norm.json holds a step of an earlier run.",
         _norms({"5": [6.25]}),
@@ -176,6 +193,16 @@ DEFECTS = (
         ("the global norm of step 8 came to 2, not 7.5",),
         "unknown",
         recorded(_small),
+    ),
+    Defect(
+        "tre-checkpoint-not-written",
+        "The checkpoint that rank 1 went back to was being written in the background, and nobody knows until when.",
+        "files",
+        "tre",
+        "mechanism",
+        ("rank 1 has not recorded that the file of step 6 was written when it loaded it",),
+        "unknown",
+        recorded(_not_written),
     ),
     Defect(
         "tre-second-training-not-recorded",

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from chaos.checks.registry import BUILT_IN
-from chaos.plan.model import Watch
+from chaos.plan.model import Aids, Comparable, Watch
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Spoil, digests_of, record, state_after
+from tests.unit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
 from tests.unit.repaired_run import place_of
 from tests.unit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
 
@@ -98,6 +98,10 @@ def a_broken_record(run: GoodRun) -> None:
     run.others[RECORD] = b"{"
 
 
+def loads_a_part(run: GoodRun) -> None:
+    run.one("load.end", rank=2)["parameters"] = 5
+
+
 def another_state(run: GoodRun) -> None:
     run.one("initial", rank=3, mono=next(one["mono"] for one in run.events("initial", rank=3) if _late(one)))[
         "parameters"
@@ -114,6 +118,7 @@ def _late(one: dict[str, object]) -> bool:
         (another_checkpoint, "mechanism", "rank 2 loaded what it had saved after step 3"),
         (one_rank_does_not_load, "mechanism", "rank 3 loaded no checkpoint"),
         (loads_twice, "mechanism", "rank 0 loaded 2 times"),
+        (loads_a_part, "mechanism", "rank 2 loaded 5 of 6 parameters"),
         (a_handler_is_called, "mechanism", "stop was called on rank 0 in recovery 1, which is for TRE"),
         (a_new_process, "mechanism", "rank 2 was replaced"),
         (not_logged, "mechanism", "rank 2 logs 0 abnormal norms"),
@@ -130,6 +135,58 @@ def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, chec
     run = rolled_back_run()
     spoil(run)
     assert said(judged(run), check, "fail", text)
+
+
+def test_what_a_file_holds_counts_before_what_its_rank_held(judged: Judge) -> None:
+    run = rolled_back_run()
+    state = state_after(2, HELD)
+    run.saved[2] = Saved("job/checkpoints/rank_2/mnist-1_6.ckpt", state, {"step_num": HELD, "epoch_num": 1})
+    assert not said(judged(run), "mechanism", "fail", "parameters")
+    del state["learning_rate"]
+    loads_a_part(run)
+    assert not said(judged(run), "mechanism", "fail", "parameters")
+
+
+IN_TIME_NS, LATE_NS = 1_000_000, 3_000_000_000
+
+
+def in_background(run: GoodRun, late_ns: int = IN_TIME_NS, *, ok: bool = True, but: int | None = None) -> None:
+    """Checkpoints are written in the background, ``late_ns`` after the call has returned; none of rank ``but``."""
+    for one in [*run.events("checkpoint.begin"), *run.events("checkpoint.end")]:
+        one["asynchronous"] = True
+    for one in list(run.events("checkpoint.end")):
+        if one["rank"] != but:
+            times = {"mono": one["mono"] + late_ns, "wall": one["wall"] + late_ns}
+            run.add(f"train-rank_{one['rank']}", {**one, **times, "event": "checkpoint.written", "ok": ok})
+    run.replan(aids=Aids(asynchronous_saving=True), comparable=Comparable(HELD - 1, HELD, "asynchronous saving"))
+
+
+def test_a_checkpoint_that_was_written_in_the_background_is_taken_when_its_file_was_whole(judged: Judge) -> None:
+    run = rolled_back_run()
+    in_background(run)
+    judgement = judged(run)
+    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "ok", "but"), [(LATE_NS, True, None), (IN_TIME_NS, False, None), (IN_TIME_NS, True, 3)]
+)
+def test_whether_an_unwritten_checkpoint_was_taken_is_unknown(
+    judged: Judge, late_ns: int, ok: bool, but: int | None
+) -> None:
+    run = rolled_back_run()
+    in_background(run, late_ns, ok=ok, but=but)
+    judgement = judged(run)
+    text = f"rank {3 if but is None else but} has not recorded that the file of step {HELD} was written"
+    assert said(judgement, "mechanism", "unknown", text)
+    assert judgement.verdict == "unknown"
+
+
+def test_a_rollback_that_comes_into_a_save_in_the_background_is_another_than_the_planned_one(judged: Judge) -> None:
+    run = rolled_back_run()
+    in_background(run, but=3)
+    text = f"rank 3 has not recorded that its checkpoint of step {HELD} was written"
+    assert said(judged(run), "injection", "unknown", text)
 
 
 def test_the_log_of_a_replaced_process_counts(judged: Judge) -> None:
