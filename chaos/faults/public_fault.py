@@ -5,6 +5,7 @@ Simulated at ClusterD's input: no NPU is touched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,17 @@ from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, fault_id
 
 DEFAULT_CODE = "010001001"
 """Of level SubHealth in the configuration that ClusterD is shipped with: told, and no job is moved by it alone."""
+
+
+def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What a message says of the fault, with what is said where the scenario leaves it open."""
+    devices = parameters.get("devices", [0])
+    return {
+        "code": str(parameters.get("code", DEFAULT_CODE)),
+        "type": str(parameters.get("type", "NPU")),
+        "devices": devices if isinstance(devices, list) else [],
+        "sender": str(parameters.get("sender", "fd-online")),
+    }
 
 
 class PublicFaultKind(Condition):
@@ -57,7 +69,7 @@ class PublicFaultKind(Condition):
                 f"{fault}-{host}",
                 fault,
                 RECOVER_PUBLIC_FAULT,
-                {**one.place, "fault": fault},
+                {**one.place, "fault": fault, "message": described(one.parameters)},
                 f"tell ClusterD that fault {fault} of node {host} has recovered",
             )
             for host, one in sorted({host_of(one): one for one in victims}.items())
@@ -68,21 +80,20 @@ class PublicFaultKind(Condition):
         own, host = pod_node(job, victim).own, host_of(victim)
         if is_sent(own, victim.fault, host):
             return
-        given = victim.parameters
+        given = described(victim.parameters)
         now = SYSTEM_CLOCK.wall() // 1_000_000
-        devices = given.get("devices", [0])
         try:
             message = public_fault(
                 own.run,
                 victim.fault,
                 node=host,
-                devices=tuple(devices) if isinstance(devices, list) else (),
-                code=str(given.get("code", DEFAULT_CODE)),
-                kind=str(given.get("type", "NPU")),
+                devices=tuple(given["devices"]),
+                code=given["code"],
+                kind=given["type"],
                 began_ms=now,
                 now_ms=now,
                 assertion="occur",
-                sender=str(given.get("sender", "fd-online")),
+                sender=given["sender"],
             )
             send(own, victim.fault, host, message)
         except InvalidPublicFault as error:

@@ -6,12 +6,14 @@ from typing import Any
 
 from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
 from chaos.faults.on_mesh import DELETE_MESH
+from chaos.faults.public_fault import described
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
-from chaos.platforms.kubernetes.fault_message import forget, is_listed, recover
+from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
 from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.platform import cluster_of
+from chaos.platforms.kubernetes.public_fault import fault_id
 from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.wait import DeadlineExpired, wait_for
@@ -56,14 +58,20 @@ def release_node(step: UndoStep, context: UndoContext) -> str:
 def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
     """Send ClusterD the message that a fault has recovered, and wait until it lists it no more.
 
-    Arguments: kubeconfig, settings, host, fault.
+    Where the message that it occurs is no more, ClusterD is asked: what it still lists is told to have recovered too.
+    Arguments: kubeconfig, settings, host, fault, message (what it says of the fault; old steps have none).
     """
     host, fault = _text(step, "host"), _text(step, "fault")
+    now = context.clock.wall() // 1_000_000
     try:
         _, own = cluster_of(step.arguments, context.token)
-        identity = recover(own, fault, host, context.clock.wall() // 1_000_000)
+        identity = recover(own, fault, host, now)
         if identity is None:
-            return f"no message about fault {fault} was sent"
+            identity = fault_id(own.run, fault)
+            held = listed(own.api, host, identity)
+            if held is None:
+                return f"no message about fault {fault} is there, and ClusterD lists no fault {identity} of node {host}"
+            recover_anew(own, fault, host, held, step.arguments.get("message") or described({}), now)
         _wait_recovered(own, host, identity, context)
         forget(own, fault, host)
     except (PlatformError, ValueError, KeyError) as error:

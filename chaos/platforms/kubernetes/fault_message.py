@@ -2,19 +2,21 @@
 
 Source: ``clusterd/pkg/application/statistics/fault.go``, ``clusterd/pkg/domain/publicfault`` and MindCluster's page on
 its ConfigMaps (August 2026): ClusterD lists the public faults that it holds in the ConfigMap ``statistic-fault-info``
-of the namespace ``cluster-system``, by node, with their ids.
+of the namespace ``cluster-system``, by node, each with ``resource`` (who told), ``devIds``, ``faultId``, ``type``,
+``faultCode``, ``level`` and ``faultTime``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import Api, ApiError
-from chaos.platforms.kubernetes.own import Own
-from chaos.platforms.kubernetes.public_fault import PublicFault, configmap
+from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.public_fault import PublicFault, configmap, public_fault
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import CONFIGMAP
 from chaos.strict_json import parse
@@ -31,11 +33,11 @@ RIGHTS = (
 
 def name_of(run: str, fault: str, host: str) -> str:
     """The name of the ConfigMap that carries a fault."""
-    return f"chaos-fault-{hashlib.sha256(f'{run} {fault} {host}'.encode()).hexdigest()[:16]}"
+    return f"{names.PUBLIC_FAULT_PREFIX}{hashlib.sha256(f'{run} {fault} {host}'.encode()).hexdigest()[:16]}"
 
 
 def send(own: Own, fault: str, host: str, message: PublicFault) -> None:
-    """Send a message that the fault occurs. Raises ApiError, InvalidPublicFault."""
+    """Send a message about the fault. Raises ApiError, InvalidPublicFault."""
     own.create(configmap(name_of(own.run, fault, host), own.namespace, {}, message))
 
 
@@ -46,21 +48,26 @@ def is_sent(own: Own, fault: str, host: str) -> bool:
 
 def is_listed(api: Api, host: str, fault_id: str) -> bool:
     """Whether ClusterD holds that fault of that node. Raises ApiError, also where its list cannot be read."""
+    return listed(api, host, fault_id) is not None
+
+
+def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
+    """What ClusterD lists of that fault of that node; None where it does not hold it. Raises as :func:`is_listed`."""
     path = CONFIGMAP.path(STATISTICS_NAMESPACE, STATISTICS)
     try:
         found = api.request("get", path)
     except ApiError as error:
         if error.status == 404:  # ClusterD writes it with the first fault
-            return False
+            return None
         raise
     try:
-        listed: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
+        by_node: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
     except ValueError as error:
         raise ApiError(None, f"{path}: {STATISTICS_KEY} is not JSON: {error}") from error
-    if not isinstance(listed, dict):
+    if not isinstance(by_node, dict):
         raise ApiError(None, f"{path}: {STATISTICS_KEY} is no object")
-    held = listed.get(host)
-    return any(isinstance(one, dict) and fault_id in one.values() for one in held or ())
+    of_node = by_node.get(host)
+    return next((one for one in of_node or () if isinstance(one, dict) and fault_id in one.values()), None)
 
 
 def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
@@ -78,6 +85,42 @@ def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
     text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))
     own.replace_data(found, {names.PUBLIC_FAULT_KEY: text})
     return sent.faults[0].faultId
+
+
+def recover_anew(
+    own: Own, fault: str, host: str, held: Mapping[str, Any], described: Mapping[str, Any], now_ms: int
+) -> None:
+    """Tell ClusterD that a fault has recovered whose message is no more.
+
+    The message is made of what ClusterD lists of the fault (``held``), and of ``described`` (``code``, ``type``,
+    ``devices``, ``sender``) where it does not say. Raises ApiError, InvalidPublicFault.
+    """
+    code = _of(str, held.get("faultCode"), described["code"])
+    began = _of(int, held.get("faultTime"), now_ms)
+    message = public_fault(
+        own.run,
+        fault,
+        node=host,
+        devices=tuple(_of(list, held.get("devIds"), described["devices"])),
+        code=code,
+        kind=_of(str, held.get("type"), described["type"]),
+        began_ms=began,
+        now_ms=now_ms,
+        assertion="recover",
+        sender=_of(str, held.get("resource"), described["sender"]),
+        codes=frozenset({code}),  # ClusterD knows it: it holds the fault
+    )
+    send(own, fault, host, message)
+
+
+def waits(found: Found) -> bool:
+    """Whether an object is the message of a fault: it goes when ClusterD has heeded that the fault has recovered."""
+    labels = found.object["metadata"].get("labels") or {}
+    return found.name.startswith(names.PUBLIC_FAULT_PREFIX) and names.PUBLIC_FAULT_LABEL in labels
+
+
+def _of(kind: type, value: Any, otherwise: Any) -> Any:
+    return value if isinstance(value, kind) and value else otherwise
 
 
 def forget(own: Own, fault: str, host: str) -> None:

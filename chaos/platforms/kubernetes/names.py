@@ -57,6 +57,8 @@ RESET_PREFIX: Final = "reset-config-"
 
 PUBLIC_FAULT_LABEL: Final = "mc-consumer-publicfault"
 PUBLIC_FAULT_KEY: Final = "PublicFault"
+PUBLIC_FAULT_PREFIX: Final = "chaos-fault-"
+"""Beginning of the names of ConfigMaps in which a run tells ClusterD of its faults."""
 
 RECOVERY_ANNOTATIONS: Final = (
     "ProcessRecoverStrategy",

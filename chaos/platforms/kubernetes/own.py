@@ -133,15 +133,17 @@ class Own:
             raise NotOurs(f"pod {pod.name} is another one than the one that was meant")
         return self.api.attach(self.namespace, pod.name, names.CONTAINER, argv)
 
-    def take_away(self, workload: str) -> tuple[str, ...]:
-        """Delete everything in the namespace that carries the run's label; what was deleted, in words.
+    def take_away(self, workload: str, spared: Callable[[Found], bool] = lambda found: False) -> tuple[str, ...]:
+        """Delete everything in the namespace that carries the run's label, but ``spared``; what was deleted, in words.
 
         ``workload`` is what its job was submitted as. Other kinds of jobs it may have no right to see.
         """
         told = []
         for resource in (WORKLOADS[workload], POD, CONFIGMAP):
             for found in self.list(resource):
-                if found.object["metadata"].get("deletionTimestamp") is None and self.delete(found):
+                if found.object["metadata"].get("deletionTimestamp") is not None or spared(found):
+                    continue
+                if self.delete(found):
                     told.append(f"{resource.kind} {found.name}")
         return tuple(told)
 

@@ -20,6 +20,7 @@ from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
 from chaos.platforms.kubernetes.facts import PodState, pod_state
+from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.own_manifest import own_objects
@@ -89,10 +90,15 @@ class KubernetesPlatform:
         return nodes
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Release nodes that the run holds, delete what carries its label, and see that its pods have gone."""
+        """Release nodes that the run holds, delete what carries its label, and see that its pods have gone.
+
+        The message of a public fault stays: it goes with the fault's own undo step, which is open as long as it is
+        there.
+        """
         settings, own = cluster_of(arguments, token)
         released = [name for name in settings.nodes if own.release_node(name)]
-        told = own.take_away(settings.workload)
+        told = own.take_away(settings.workload, waits)
+        messages = [one.name for one in own.list(CONFIGMAP) if waits(one)]
         left: list[str] = []
 
         def gone() -> bool:
@@ -103,6 +109,7 @@ class KubernetesPlatform:
             raise PlatformError(f"deadline 'pods gone' of {GONE_SECONDS:g} s: pods of the run are still there: {left}")
         done = [f"deleted {', '.join(told)}"] if told else []
         done += [f"released node {name}" for name in released]
+        done += [f"left ConfigMap {name}, whose public fault ClusterD may still hold" for name in messages]
         return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
