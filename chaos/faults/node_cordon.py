@@ -33,7 +33,7 @@ class NodeCordon(Condition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and make it unschedulable. Raises FaultMissed where it was so before."""
         host = host_of(victim)
-        if not pod_node(job, victim).own.hold_node(host, {"spec": {"unschedulable": True}}):
+        if not pod_node(job, victim).own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}}):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
@@ -44,8 +44,8 @@ class NodeCordon(Condition):
         return {"signal": None, "host": host, "unschedulable": True}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the run holds the node no more."""
-        return not pod_node(job, victim).own.holds_node(host_of(victim))
+        """Whether the run holds the node no more for this fault."""
+        return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
 
 
 KIND = NodeCordon()

@@ -37,7 +37,8 @@ class NodeDrain(PodEvict):
         """
         node = pod_node(job, victim)
         host = host_of(victim)
-        if not node.ordered and not node.own.hold_node(host, {"spec": {"unschedulable": True}}):
+        cordon = {"spec": {"unschedulable": True}}
+        if not node.ordered and not node.own.hold_node(host, victim.fault, cordon):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
         super().inject(job, victim)
 

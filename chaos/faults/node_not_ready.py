@@ -16,7 +16,6 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.kubernetes.names import HELD_ANNOTATION
 from chaos.platforms.kubernetes.own import Own
 
 REASON = "ChaosNodeNotReady"
@@ -53,12 +52,10 @@ class NodeNotReady:
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and write its status."""
         own, host = pod_node(job, victim).own, host_of(victim)
-        node = own.node(host)
-        marks = (node.get("metadata") or {}).get("annotations") or {}
-        if marks.get(HELD_ANNOTATION) != own.run and _TAINT in _taints(node):
-            raise FaultMissed(f"the cluster took node {host} for not ready before the run said so")
-        own.hold_node(host, {})
-        _report(own, host)
+        if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
+            raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
+        own.hold_node(host, victim.fault, {}, status=True)
+        _report(own, host, victim.fault)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The cluster's own controller has tainted the node as not ready."""
@@ -66,7 +63,7 @@ class NodeNotReady:
         node = own.node(host)
         taints = _taints(node)
         if _TAINT not in taints:
-            _report(own, host)
+            _report(own, host, victim.fault)
             return None
         return {"signal": None, "host": host, "taints": taints}
 
@@ -75,10 +72,10 @@ def _taints(node: Mapping[str, Any]) -> list[str]:
     return [str(one["key"]) for one in (node.get("spec") or {}).get("taints") or ()]
 
 
-def _report(own: Own, host: str) -> None:
+def _report(own: Own, host: str, fault: str) -> None:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "Ready", "status": "False", "reason": REASON, "message": "a chaos test says so"}
-    own.report_node(host, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
+    own.report_node(host, fault, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
 
 
 KIND = NodeNotReady()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
 from chaos.faults.on_mesh import DELETE_MESH
 from chaos.faults.public_fault import described
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
-from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION, HELD_FOR_ANNOTATION
+from chaos.platforms.kubernetes.own import Own, Release
 from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.platforms.kubernetes.public_fault import fault_id
 from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
@@ -30,29 +28,31 @@ __all__ = [
 READY_SECONDS = 60.0
 RECOVERED_SECONDS = 60.0
 
+_BY_HAND = (
+    f"by hand: look what its annotation {BEFORE_ANNOTATION} says that it was before, make it so, and remove it, "
+    f"{HELD_ANNOTATION} and {HELD_FOR_ANNOTATION}"
+)
+
 
 def release_node(step: UndoStep, context: UndoContext) -> str:
-    """Put a node that the run holds back to what it was, and wait for its kubelet to say that it is ready.
+    """Put back what a fault has changed of a node.
 
-    Arguments: kubeconfig, settings, host.
+    Where it has written that the node is not ready, the node's kubelet has to say that it is; the node stays marked
+    with the fault until then. Arguments: kubeconfig, settings, host.
     """
     host = _text(step, "host")
     try:
         _, own = cluster_of(step.arguments, context.token)
-        if not own.release_node(host):
-            return f"node {host} is not held by this run"
-        wait_for("ready", lambda: _ready(own.node(host)), seconds=READY_SECONDS, clock=context.clock)
+        became = wait_for("ready", lambda: _released(own, host, step.fault), seconds=READY_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
         raise CannotUndo(
-            f"node {host} was released, but its kubelet has not said for {expired.seconds:g} s that it is ready: look "
-            "at the kubelet there"
+            f"node {host} was put back, but its kubelet has not said for {expired.seconds:g} s that it is ready, so it "
+            "stays marked with this run: look at the kubelet there, and run chaos heal again; for a node that does not "
+            f"come back {_BY_HAND}"
         ) from expired
     except (PlatformError, ValueError) as error:
-        by_hand = (
-            f"by hand: look what its annotation {BEFORE_ANNOTATION} says that it was before, make it so, and remove it"
-        )
-        raise CannotUndo(f"node {host} may still be held: {error}; {by_hand}") from error
-    return f"released node {host}"
+        raise CannotUndo(f"node {host} may still be held: {error}; {_BY_HAND}") from error
+    return f"released node {host}" if became == "released" else f"node {host} is not held by this run for this fault"
 
 
 def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
@@ -118,9 +118,9 @@ def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) ->
         ) from expired
 
 
-def _ready(node: dict[str, Any]) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+def _released(own: Own, host: str, fault: str | None) -> Release | None:
+    became = own.release_node(host, fault)
+    return None if became == "awaited" else became
 
 
 def _text(step: UndoStep, name: str) -> str:

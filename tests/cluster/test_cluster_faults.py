@@ -117,7 +117,7 @@ def test_a_drained_node_takes_no_pods_until_it_is_released(trial: Trial, api: Ap
     wait_for("elsewhere", lambda: _host(trial) not in (None, host), seconds=60, clock=SYSTEM_CLOCK)
     assert trial.undone(steps) == [f"released node {host}"]
     assert "unschedulable" not in api.request("get", f"/api/v1/nodes/{host}")["spec"]
-    assert trial.undone(steps) == [f"node {host} is not held by this run"]
+    assert trial.undone(steps) == [f"node {host} is not held by this run for this fault"]
 
 
 def _host(trial: Trial) -> str | None:

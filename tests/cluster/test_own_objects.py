@@ -69,16 +69,16 @@ def test_nodes_are_changed_only_by_name_and_held_by_one_run(api: Api, own: Own) 
         api.request("post", "/api/v1/nodes", {"metadata": {"name": name}})
     try:
         with pytest.raises(NotOurs, match="worker-2 is not among"):
-            own.hold_node("worker-2", {"spec": {"unschedulable": True}})
-        own.hold_node("worker-1", {"spec": {"unschedulable": True}})
+            own.hold_node("worker-2", "f1", {"spec": {"unschedulable": True}})
+        own.hold_node("worker-1", "f1", {"spec": {"unschedulable": True}})
         other = Own(api, own.namespace, "run-other", ["worker-1"])
         with pytest.raises(NotOurs, match="held by run"):
-            other.hold_node("worker-1", {"spec": {"unschedulable": True}})
-        assert not other.release_node("worker-1")
+            other.hold_node("worker-1", "f1", {"spec": {"unschedulable": True}})
+        assert other.release_node("worker-1") == "not held"
         assert own.node("worker-1")["spec"]["unschedulable"] is True
-        assert own.release_node("worker-1")
+        assert own.release_node("worker-1") == "released"
         assert "unschedulable" not in own.node("worker-1")["spec"]
-        assert not own.release_node("worker-1")
+        assert own.release_node("worker-1") == "not held"
     finally:
         for name in ("worker-1", "worker-2"):
             api.request("delete", f"/api/v1/nodes/{name}")

@@ -86,9 +86,11 @@ def _do_everything(api: Api, harness: Api, settings: Kubernetes, worker: str) ->
     with pytest.raises(ApiError) as refused:  # nobody runs the pod, but it was allowed to ask
         own.attach(second, ["true"])
     assert refused.value.status != 403, refused.value
-    own.hold_node(worker, {"spec": {"unschedulable": True}})
-    own.report_node(worker, {"type": "Ready", "status": "False"})
-    assert own.release_node(worker)
+    own.hold_node(worker, "f0", {"spec": {"unschedulable": True}}, status=True)
+    own.report_node(worker, "f0", {"type": "Ready", "status": "False"})
+    assert own.release_node(worker) == "awaited"
+    own.report_node(worker, "f0", {"type": "Ready", "status": "True"})
+    assert own.release_node(worker) == "released"
     now = SYSTEM_CLOCK.wall() // 1_000_000
     described: dict[str, Any] = {"node": worker, "devices": (0,), "code": public_fault.DEFAULT_CODE, "kind": "NPU"}
     send(own, "f1", worker, message_of("run-1", "f1", **described, began_ms=now, now_ms=now, assertion="occur"))

@@ -18,6 +18,9 @@ NODE_LABEL: Final = f"{PREFIX}/node"
 HELD_ANNOTATION: Final = f"{PREFIX}/held-by"
 """On a cluster's node that a fault has changed: the run that has to put it back."""
 
+HELD_FOR_ANNOTATION: Final = f"{PREFIX}/held-for"
+"""On the same node: the faults that have changed it, and which parts of it each has, as JSON."""
+
 BEFORE_ANNOTATION: Final = f"{PREFIX}/held-before"
 """On the same node: what the run has changed of it, and what that was before, as JSON."""
 

@@ -6,14 +6,14 @@ that has to put it back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import MERGE, STRATEGIC, Api, ApiError
+from chaos.platforms.kubernetes.node_hold import STATUS, hold_of, holder, is_ready
 from chaos.platforms.kubernetes.resources import (
     CONFIGMAP,
     NODE,
@@ -23,7 +23,10 @@ from chaos.platforms.kubernetes.resources import (
     resource_of,
 )
 from chaos.platforms.kubernetes.workload import Manifest
-from chaos.strict_json import parse
+
+Answer = TypeVar("Answer")
+Release = Literal["not held", "awaited", "released"]
+"""What became of a hold on a node."""
 
 _PAGE = "500"
 _REVISIONS = 20
@@ -154,72 +157,68 @@ class Own:
         self._check_node(name)
         return self.api.request("get", NODE.path(name=name))
 
-    def hold_node(self, name: str, change: Manifest) -> bool:
-        """Mark a node with the run, and change its ``spec``; what it was before is kept on the node, for the release.
+    def hold_node(self, name: str, fault: str, change: Manifest, *, status: bool = False) -> bool:
+        """Mark a node with the run and one of its faults, and change its ``spec``.
 
-        False where it was so before: then it is nothing that the run has done. Raises NotOurs where another run holds
-        it.
+        What it was before is kept on the node, for the release. ``status``: the fault goes on to write into the node's
+        status (:meth:`report_node`). False where all was so before: then it is nothing that the run has done. Raises
+        NotOurs where another run holds it.
         """
+        wanted = change.get("spec") or {}
 
-        def held(node: Manifest, marks: Mapping[str, Any]) -> tuple[Manifest | None, bool]:
-            holder = marks.get(names.HELD_ANNOTATION)
-            if holder not in (None, self.run):
-                raise NotOurs(f"node {name} is held by run {holder}, which has to put it back first")
-            spec = node.get("spec") or {}
-            kept = _kept(marks) if holder == self.run else {}
-            wanted = change.get("spec") or {}
-            for key, value in wanted.items():
-                if key not in kept:
-                    kept[key] = {"before": spec.get(key), "made": value}
-            mark = {names.HELD_ANNOTATION: self.run, names.BEFORE_ANNOTATION: json.dumps(kept, sort_keys=True)}
-            by_us = not wanted or any(kept[key]["before"] != value for key, value in wanted.items())
-            return {**change, "metadata": {"annotations": mark}}, by_us
+        def held(node: Manifest) -> tuple[Manifest | None, bool]:
+            if holder(node) not in (None, self.run):
+                raise NotOurs(f"node {name} is held by run {holder(node)}, which has to put it back first")
+            hold = hold_of(self.run, node).with_fault(fault, node.get("spec") or {}, wanted, status)
+            by_us = not wanted or any(hold.kept[key]["before"] != value for key, value in wanted.items())
+            return {**change, "metadata": {"annotations": hold.annotations()}}, by_us
 
         return self._revise_node(name, held)
 
-    def release_node(self, name: str) -> bool:
-        """Put a node back to what it was before the run changed it, and take the marks away.
+    def release_node(self, name: str, fault: str | None = None) -> Release:
+        """Put back what a fault has changed of a node, and take its mark away; None for all faults of the run.
 
-        False when the run does not hold it, or the cluster has it no more. What somebody else has changed meanwhile
-        stays as they have it.
+        What somebody else has changed meanwhile stays as they have it, and so does what another fault of the run has
+        changed too. ``awaited``: the fault has written into the node's status, and the node's kubelet has not said yet
+        that it is ready; the mark stays until then, so that whoever comes next waits too. ``not held`` also where the
+        cluster has the node no more.
         """
 
-        def released(node: Manifest, marks: Mapping[str, Any]) -> tuple[Manifest | None, bool]:
-            if marks.get(names.HELD_ANNOTATION) != self.run:
-                return None, False
-            spec = node.get("spec") or {}
-            back = {key: one["before"] for key, one in _kept(marks).items() if spec.get(key) == one["made"]}
-            mark = {names.HELD_ANNOTATION: None, names.BEFORE_ANNOTATION: None}
-            return {"spec": back, "metadata": {"annotations": mark}}, True
+        def released(node: Manifest) -> tuple[Manifest | None, Release]:
+            hold = hold_of(self.run, node)
+            ends = hold.of(fault)
+            if not ends:
+                return None, "not held"
+            back, rest = hold.without(fault, node.get("spec") or {}, is_ready(node))
+            answer: Release = "awaited" if set(ends) & set(rest.faults) else "released"
+            if rest == hold:
+                return None, answer
+            return {"spec": back, "metadata": {"annotations": rest.annotations()}}, answer
 
         try:
             return self._revise_node(name, released)
         except ApiError as error:
             if error.status == 404:
-                return False
+                return "not held"
             raise
 
-    def holds_node(self, name: str) -> bool:
-        """Whether a node is marked with the run; one that the cluster has no more is not."""
+    def holds_node(self, name: str, fault: str | None = None) -> bool:
+        """Whether a node is marked with the run, or with that fault of it; one that the cluster has no more is not."""
         try:
-            marks = (self.node(name).get("metadata") or {}).get("annotations") or {}
+            return bool(hold_of(self.run, self.node(name)).of(fault))
         except ApiError as error:
             if error.status == 404:
                 return False
             raise
-        return bool(marks.get(names.HELD_ANNOTATION) == self.run)
 
-    def _revise_node(
-        self, name: str, decide: Callable[[Manifest, Mapping[str, Any]], tuple[Manifest | None, bool]]
-    ) -> bool:
+    def _revise_node(self, name: str, decide: Callable[[Manifest], tuple[Manifest | None, Answer]]) -> Answer:
         """Change a node by what it is now; where somebody else changes it at the same moment, look again."""
         for last in (*[False] * _REVISIONS, True):
             node = self.node(name)
-            metadata = node.get("metadata") or {}
-            change, answer = decide(node, metadata.get("annotations") or {})
+            change, answer = decide(node)
             if change is None:
                 return answer
-            version = {"resourceVersion": metadata.get("resourceVersion")}
+            version = {"resourceVersion": (node.get("metadata") or {}).get("resourceVersion")}
             body = {**change, "metadata": {**change["metadata"], **version}}
             try:
                 self.api.request("patch", NODE.path(name=name), body, content_type=MERGE)
@@ -230,11 +229,10 @@ class Own:
                 return answer
         raise AssertionError
 
-    def report_node(self, name: str, condition: Manifest) -> None:
-        """Write a condition into the status of a node that the run holds."""
-        held = ((self.node(name).get("metadata") or {}).get("annotations") or {}).get(names.HELD_ANNOTATION)
-        if held != self.run:
-            raise NotOurs(f"node {name} is not held by this run")
+    def report_node(self, name: str, fault: str, condition: Manifest) -> None:
+        """Write a condition into the status of a node that the run holds for that."""
+        if STATUS not in hold_of(self.run, self.node(name)).faults.get(fault, ()):
+            raise NotOurs(f"the status of node {name} is not held by this run for fault {fault}")
         body = {"status": {"conditions": [condition]}}
         self.api.request("patch", NODE.path(name=name, subresource="status"), body, content_type=STRATEGIC)
 
@@ -273,16 +271,3 @@ class Own:
                 return False
             raise
         return True
-
-
-def _kept(marks: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What the run has changed of a node that it holds. Raises NotOurs where the mark is not as a run writes it."""
-    try:
-        found = parse(marks.get(names.BEFORE_ANNOTATION) or "{}")
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(
-        isinstance(one, dict) and {"before", "made"} <= one.keys() for one in found.values()
-    ):
-        raise NotOurs(f"its annotation {names.BEFORE_ANNOTATION} is not as a run writes it; look at the node by hand")
-    return found

@@ -92,11 +92,11 @@ class KubernetesPlatform:
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """Release nodes that the run holds, delete what carries its label, and see that its pods have gone.
 
-        The message of a public fault stays: it goes with the fault's own undo step, which is open as long as it is
-        there.
+        The message of a public fault stays, and so does the mark of a node whose kubelet is not ready: they go with the
+        fault's own undo step, which is open as long as they are there.
         """
         settings, own = cluster_of(arguments, token)
-        released = [name for name in settings.nodes if own.release_node(name)]
+        nodes = {name: own.release_node(name) for name in settings.nodes}
         told = own.take_away(settings.workload, waits)
         messages = [one.name for one in own.list(CONFIGMAP) if waits(one)]
         left: list[str] = []
@@ -108,7 +108,9 @@ class KubernetesPlatform:
         if not _reached(gone, GONE_SECONDS, clock):
             raise PlatformError(f"deadline 'pods gone' of {GONE_SECONDS:g} s: pods of the run are still there: {left}")
         done = [f"deleted {', '.join(told)}"] if told else []
-        done += [f"released node {name}" for name in released]
+        done += [f"released node {name}" for name, became in nodes.items() if became == "released"]
+        waiting = "is marked with this run until its kubelet says that it is ready"
+        done += [f"node {name} {waiting}" for name, became in nodes.items() if became == "awaited"]
         done += [f"left ConfigMap {name}, whose public fault ClusterD may still hold" for name in messages]
         return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
 

@@ -1,0 +1,119 @@
+"""What a run holds of a cluster's node: which of its faults do, what each has changed, and what that was before.
+
+It stands in annotations of the node itself, so whoever puts the node back finds it there. Several faults of a run may
+hold one node; what two of them have changed alike is put back with the last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.workload import Manifest
+from chaos.strict_json import parse
+
+STATUS = "status"
+"""The part of a node that its kubelet puts back; the other parts are keys of its ``spec``."""
+
+UNTOLD = ""
+"""The fault of a hold that does not say which fault it is for, as an older harness wrote it."""
+
+
+class UnreadableHold(PlatformError):
+    """The annotations are not as a run writes them."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The hold of one run. ``faults`` has the parts that each fault has changed, ``kept`` what keys of ``spec`` were
+    before, and what the run has made of them."""
+
+    run: str
+    faults: Mapping[str, tuple[str, ...]]
+    kept: Mapping[str, Mapping[str, Any]]
+
+    def with_fault(self, fault: str, spec: Mapping[str, Any], wanted: Mapping[str, Any], status: bool) -> Hold:
+        """The hold when a fault changes ``wanted`` of ``spec``, and the node's status where ``status`` is True."""
+        made = {key: {"before": spec.get(key), "made": value} for key, value in wanted.items()}
+        parts = {*self.faults.get(fault, ()), *wanted, *([STATUS] if status else [])}
+        return replace(self, faults={**self.faults, fault: tuple(sorted(parts))}, kept={**made, **self.kept})
+
+    def of(self, fault: str | None) -> tuple[str, ...]:
+        """The faults whose hold ends with that fault; None: with the run."""
+        return tuple(one for one in self.faults if fault is None or one in (fault, UNTOLD))
+
+    def without(self, fault: str | None, spec: Mapping[str, Any], ready: bool) -> tuple[Manifest, Hold]:
+        """What of ``spec`` has to be put back when a fault ends, and what is held then.
+
+        What somebody else has changed meanwhile stays as they have it. A fault that has changed the status holds the
+        node until its kubelet is ``ready``; of the ``spec`` it holds nothing any more, so what somebody does to a node
+        that does not come back is theirs.
+        """
+        ends = self.of(fault)
+        waits = {one: (STATUS,) for one in ends if STATUS in self.faults[one] and not ready}
+        staying = {one: parts for one, parts in self.faults.items() if one not in ends}
+        held = {part for parts in staying.values() for part in parts}
+        back = {
+            key: one["before"] for key, one in self.kept.items() if key not in held and spec.get(key) == one["made"]
+        }
+        kept = {key: one for key, one in self.kept.items() if key in held}
+        return back, replace(self, faults={**staying, **waits}, kept=kept)
+
+    def annotations(self) -> dict[str, str | None]:
+        """As they are written; None takes one away."""
+        if not self.faults:
+            return dict.fromkeys((names.HELD_ANNOTATION, names.HELD_FOR_ANNOTATION, names.BEFORE_ANNOTATION))
+        return {
+            names.HELD_ANNOTATION: self.run,
+            names.HELD_FOR_ANNOTATION: json.dumps(self.faults, sort_keys=True),
+            names.BEFORE_ANNOTATION: json.dumps(self.kept, sort_keys=True),
+        }
+
+
+def holder(node: Mapping[str, Any]) -> str | None:
+    """The run that holds a node; None for none."""
+    return _marks(node).get(names.HELD_ANNOTATION)
+
+
+def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
+    """What the run holds of a node. Raises UnreadableHold where the annotations are not as a run writes them."""
+    if holder(node) != run:
+        return Hold(run, {}, {})
+    marks = _marks(node)
+    kept = _mapping(marks, names.BEFORE_ANNOTATION)
+    if not all(isinstance(one, dict) and {"before", "made"} <= one.keys() for one in kept.values()):
+        raise _unreadable(names.BEFORE_ANNOTATION)
+    faults = _mapping(marks, names.HELD_FOR_ANNOTATION)
+    if not faults:
+        return Hold(run, {UNTOLD: (*sorted(kept), STATUS)}, kept)
+    if not all(isinstance(parts, list) and all(isinstance(one, str) for one in parts) for parts in faults.values()):
+        raise _unreadable(names.HELD_FOR_ANNOTATION)
+    return Hold(run, {fault: tuple(parts) for fault, parts in faults.items()}, kept)
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the node's kubelet says that it is ready."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _marks(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (node.get("metadata") or {}).get("annotations") or {}
+
+
+def _mapping(marks: Mapping[str, Any], name: str) -> dict[str, Any]:
+    try:
+        found = parse(marks.get(name) or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _unreadable(name)
+    return found
+
+
+def _unreadable(name: str) -> UnreadableHold:
+    return UnreadableHold(f"its annotation {name} is not as a run writes it; look at the node by hand")
