@@ -51,8 +51,12 @@ class Checked:
 
 
 def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
-    """Check the manifests of a file. Raises ScenarioError where it is not YAML, or holds no job or more than one."""
+    """Check the manifests of a file.
+
+    Raises ScenarioError where it is not YAML, is a scenario, or holds no job or more than one.
+    """
     documents = read_manifests(path)
+    _refuse_scenario(documents)
     jobs = [(one, kind) for one in documents if (kind := workload_of(_head(one))) is not None]
     if len(jobs) != 1:
         seen = ", ".join(str(one.at("kind").data) for one in documents if one.at("kind")) or "nothing"  # type: ignore[union-attr]
@@ -67,6 +71,18 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
     found += _job_problems(job, workload, wanted or Wanted())
     unique = dict.fromkeys(found)
     return Checked(job, workload, tuple(sorted(unique, key=lambda one: (one.line, one.column))))
+
+
+def _refuse_scenario(documents: Sequence[Placed]) -> None:
+    for one in documents:
+        version = one.at("chaos")
+        if version is not None and one.at("kind") is None:
+            hint = (
+                "check the job's own manifest with it: chaos kubernetes check job.yaml --scenario scenario.yaml. Where "
+                "the harness makes the job, chaos kubernetes manifest scenario.yaml prints what it makes; the scenario "
+                "itself is checked by chaos validate"
+            )
+            raise ScenarioError([version.problem("the file is a scenario, and no manifest of a job's objects", hint)])
 
 
 def strategies_of(job: Placed) -> tuple[str, ...]:

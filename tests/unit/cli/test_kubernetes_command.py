@@ -60,3 +60,12 @@ def test_a_scenario_without_a_cluster_is_refused(tmp_path: Path) -> None:
     code, said = call("rbac", str(scenario))
     assert code == -1
     assert "no cluster.kubernetes" in said
+
+
+def test_the_check_says_of_a_scenario_that_it_is_one_and_what_to_check_instead(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO, "utf-8")
+    code, said = call("check", str(scenario))
+    assert code == 64
+    assert f"{scenario}:1:1" in said and "the file is a scenario, and no manifest of a job's objects" in said
+    assert "chaos kubernetes check job.yaml --scenario scenario.yaml" in said and "chaos validate" in said

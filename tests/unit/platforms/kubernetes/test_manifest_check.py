@@ -161,6 +161,7 @@ def test_recovery_labels_on_a_plain_job_mean_nothing(tmp_path: Path) -> None:
     [
         ("a: [1", "expected"),
         ("kind: Pod\n", "has 0 jobs"),
+        ("chaos: 1\nname: a\njob: {steps: 4}\n", "is a scenario, and no manifest"),
         ("", "no manifest"),
         (ASCENDJOB + "---\n" + ASCENDJOB, "has 2 jobs"),
         ("kind: AscendJob\nkind: Job\n", "written twice"),
