@@ -11,6 +11,7 @@ from chaos.faults.in_cluster import NEEDS_CLUSTER, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
+from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.chaos_mesh import injected
 from chaos.platforms.kubernetes.platform import PodNode
@@ -51,8 +52,8 @@ class OnMesh(Condition):
                 f"{fault}-mesh-{node}",
                 fault,
                 DELETE_MESH,
-                {**one.place, "kind": kind, "name": name_of(fault, node)},
-                f"delete {kind} {name_of(fault, node)} of the run",
+                {**one.place, "kind": kind, "name": (name := name_of(one.place["run"], fault, node))},
+                f"delete {kind} {name} of the run",
             )
             for node, one in sorted(nodes.items())
         ]
@@ -60,7 +61,7 @@ class OnMesh(Condition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the object, once for each pod. Raises FaultMissed where the cluster refuses it."""
         node = pod_node(job, victim)
-        name = name_of(victim.fault, node.number)
+        name = name_of(node.own.run, victim.fault, node.number)
         if node.own.find(self.resource, name) is not None:
             return
         try:
@@ -75,7 +76,7 @@ class OnMesh(Condition):
         node = pod_node(job, victim)
         if node.state() == "gone":
             raise FaultMissed(f"the pod of rank {victim.rank} has gone")
-        found = node.own.find(self.resource, name_of(victim.fault, node.number))
+        found = node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number))
         records = [] if found is None else injected(found.object, node.own.namespace, node.pod.name)
         if found is None or not records:
             return None
@@ -85,12 +86,15 @@ class OnMesh(Condition):
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the object has gone, and with it the fault."""
         node = pod_node(job, victim)
-        return node.own.find(self.resource, name_of(victim.fault, node.number)) is None
+        return node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number)) is None
 
 
-def name_of(fault: str, node: int) -> str:
-    """The name of the object in the run's namespace; runs beside this one have others by their label alone."""
-    return f"chaos-mesh-{hashlib.sha256(f'{fault} {node}'.encode()).hexdigest()[:16]}"
+def name_of(run: str, fault: str, node: int) -> str:
+    """The name of the object in the run's namespace, where other runs may have faults of the same id.
+
+    It is shorter than the 63 characters that a name may have which is to be a label's value too.
+    """
+    return f"chaos-mesh-{names.run_digest(run)}-{hashlib.sha256(f'{fault} {node}'.encode()).hexdigest()[:16]}"
 
 
 def other_pods(job: Job, node: PodNode) -> list[str]:

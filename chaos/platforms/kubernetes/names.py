@@ -6,6 +6,7 @@ Source of MindCluster's names, where nothing else is said: its sources and docum
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 PREFIX: Final = "chaos-ascend.io"
@@ -83,3 +84,8 @@ FAULT_CONFIGMAPS: Final = (
     "fault-job-info",
 )
 """Names, or beginnings of names, of the ConfigMaps in which MindCluster shows faults and what it does about them."""
+
+
+def run_digest(run: str) -> str:
+    """A run's identity as part of an object's name: two runs in one namespace must not make objects of one name."""
+    return hashlib.sha256(run.encode()).hexdigest()[:10]

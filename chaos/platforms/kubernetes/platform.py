@@ -203,8 +203,8 @@ class PodNode:
 
     @property
     def place(self) -> dict[str, Any]:
-        """What an undo step has to know of it: how its cluster is reached, and the cluster's node that it is on."""
-        return {**self.cluster, "host": self.first.host}
+        """What an undo step has to know: how its cluster is reached, the node there that it is on, and the run."""
+        return {**self.cluster, "host": self.first.host, "run": self.own.run}
 
     def state(self) -> NodeState:
         """``gone`` when the cluster no longer has this very pod, or its container has ended."""
@@ -238,7 +238,7 @@ class PodNodes(HeldNodes[PodNode]):
         super().__init__(site)
         self._cluster = cluster
         self._settings = settings
-        self._name = f"chaos-{hashlib.sha256(site.token.encode()).hexdigest()[:10]}"
+        self._name = f"chaos-{names.run_digest(own.run)}"
         self.own = own
         self.pods = Pods(own, site.run_dir / "history", settings.workload, site.clock)
 

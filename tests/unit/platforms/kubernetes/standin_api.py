@@ -56,7 +56,7 @@ class Cluster:
             if name in self.objects:
                 raise ApiError(409, f"{name} already exists")
             return self.put(name, body)
-        if method == "get" and path not in self.objects and path.rpartition("/")[2] in ("configmaps", "pods", "jobs"):
+        if method == "get" and path.rpartition("/")[2] in _KINDS:
             return {"items": [copy.deepcopy(one) for one in self._in(path, (given.get("query") or {}))]}
         part = path.removesuffix("/status")
         if part not in self.objects:
@@ -125,3 +125,4 @@ class Clusterd:
 
 
 _TRAIN = CONFIGMAP.path("train")
+_KINDS = ("configmaps", "pods", "jobs", "networkchaos")
