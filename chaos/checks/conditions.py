@@ -198,6 +198,29 @@ _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
 """What must be the same as when it landed."""
 
 
+_OF_RANK = ("clock-skew",)
+"""Kinds that end with the rank's own process, and by nothing else."""
+
+_MESH_TAKEN = "somebody else may have deleted its object, or Chaos Mesh given up"
+_NETWORK_TAKEN = "the relay or the rule between the nodes may have been taken away"
+_TAKEN: Mapping[str, str] = {
+    "memory-load": "the process that holds it is the first that the kernel ends for want of memory",
+    "cpu-load": "the processes that made it may have been ended",
+    "slow-storage": "the process that delays it may have been ended, or its mount taken away",
+    "fd-limit": "the rank may have raised it itself",
+    "cpu-quota": "somebody may have moved the rank out of its group",
+    "node-cpu-quota": "somebody may have changed the node's limits",
+    **dict.fromkeys(("network-delay", "network-loss", "network-rate"), _NETWORK_TAKEN),
+    **dict.fromkeys(MESH, _MESH_TAKEN),
+    "node-cordon": "somebody else may have uncordoned the node",
+    "public-fault": "somebody else may have told ClusterD that it has recovered",
+}
+"""Who may have taken a condition away that was to last until the launch has ended."""
+
+_LOOK_SECONDS = 3.0
+"""How long before the last that its rank recorded a condition must have been seen. The harness looks all the time."""
+
+
 def condition_doubts(
     history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[Doubt]:
@@ -208,10 +231,11 @@ def condition_doubts(
     if (doubt := judge(fault.parameters, evidence)) is not None:
         yield f"the evidence for rank {evidence.get('rank')} does not show it: {doubt}", (landing.source,)
     seconds = _number(fault.parameters, "seconds")
-    if seconds is None:
-        return
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
-    if not endings:
+    if seconds is None:
+        if fault.kind not in _OF_RANK:
+            yield from _to_the_end(history, fault, landing, evidence, endings)
+    elif not endings:
         yield f"nothing tells when it ended, which was to be after {seconds:g} s", (landing.source,)
     elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
         seen = f"it was to last {seconds:g} s, and ended with the launch after {lasted:.3f} s"
@@ -221,11 +245,57 @@ def condition_doubts(
         yield seen, (landing.source, endings[0].source)
 
 
-def _vanished(fault: PlannedFault, landed: Told, ending: Event) -> str | None:
-    """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
+def _to_the_end(
+    history: History, fault: PlannedFault, landing: Event, landed: Told, endings: list[Event]
+) -> Iterator[Doubt]:
+    """What speaks against it that a condition without an end of its own was there until the launch had ended."""
+    rank = landed.get("rank")
+    if not endings:
+        yield f"nobody looked whether rank {rank} was still under it when the launch ended", (landing.source,)
+        return
+    ending = endings[0]
+    if (vanished := _vanished(fault, landed, ending)) is not None:
+        taken = f"; {_TAKEN[fault.kind]}" if fault.kind in _TAKEN else ""
+        seen = f"nothing shows that rank {rank} was under it until the launch ended: {vanished}{taken}"
+        yield seen, (landing.source, ending.source)
+        return
+    own = _of_rank(landed, ending)
+    if own is None or own.get("ended") is not True:
+        return
+    looked = _number(own, "looked")
+    until = _last_of(history, fault, landing, own, looked)
+    if looked is None or until is None or until - looked > _LOOK_SECONDS * 1e9:
+        late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"
+        yield f"nothing shows that rank {rank} was under it until its process ended{late}", (ending.source,)
+    again = [
+        one
+        for one in history.select("agent.start", attempt=landing.attempt, rank=rank)
+        if one.pid != own.get("pid") and landing.maybe_before(one)
+    ]
+    if again:
+        seen = f"rank {rank} was started again as process {again[0].pid}, which was not under it: give it seconds"
+        yield seen, (again[0].source, landing.source)
+
+
+def _last_of(history: History, fault: PlannedFault, landing: Event, own: Told, looked: float | None) -> int | None:
+    """When the process last recorded anything, or another fault was made that hits it (ns); None: nothing tells."""
+    rank, pid = own.get("rank"), own.get("pid")
+    recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
+    made = history.select("fault.injecting", attempt=landing.attempt, rank=rank, pid=pid)
+    others = [one for one in made if one.data.get("fault") != fault.id and one.mono >= (looked or 0)]
+    last = max((one.mono for one in recorded), default=None)
+    return None if last is None else min([last, *(one.mono for one in others)])
+
+
+def _of_rank(landed: Told, ending: Event) -> dict[str, Any] | None:
     listed = ending.data.get("evidence")
     told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    own = next((one for one in told if one.get("rank") == landed.get("rank")), None)
+    return next((one for one in told if one.get("rank") == landed.get("rank")), None)
+
+
+def _vanished(fault: PlannedFault, landed: Told, ending: Event) -> str | None:
+    """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
+    own = _of_rank(landed, ending)
     if own is None:
         return "it was not looked at then"
     if own.get("pid") != landed.get("pid"):

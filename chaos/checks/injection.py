@@ -17,17 +17,11 @@ from chaos.checks.collect import Collector
 from chaos.checks.conditions import condition_doubts
 from chaos.checks.damage import damage_doubts
 from chaos.checks.deaths import ACTING, acting_doubts, death_doubts, wanted_end
-from chaos.checks.facts import (
-    by_rank,
-    places,
-    ranks_text,
-    signal_name,
-    signal_number,
-    step_of,
-)
+from chaos.checks.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
 from chaos.checks.finding import Finding
+from chaos.checks.fired import trigger_doubts
 from chaos.checks.hung import hung_doubts
-from chaos.checks.in_order import TELLS_NS, out_of_order
+from chaos.checks.in_order import out_of_order
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
@@ -35,6 +29,7 @@ from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_dou
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
 from chaos.checks.scaled import scaled_doubts, scaled_too_often
 from chaos.checks.severed import severed_doubts
+from chaos.checks.silent import silence_doubts
 from chaos.checks.slowed import slowed_doubts
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
@@ -120,7 +115,8 @@ def _judge(case: _Case) -> None:
     _judge_landing(case, landing, injections)
     for doubt, where in background_doubts(case.plan, case.history, case.fault):
         case.unproven(doubt, *where)
-    _judge_trigger(case, injections)
+    for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
+        case.unproven(doubt, *where)
     own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
     own = {**own, **on_device.PROOFS, **on_node.PROOFS, **in_cluster.PROOFS}
     proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
@@ -193,6 +189,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
         *on_node.node_doubts(case.fault, landing, evidence, injection),
+        *silence_doubts(case.history, case.fault, landing, evidence, injection),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
         *in_cluster.cluster_doubts(case.fault, landing, evidence),
         *damage_doubts(case.plan, case.history, case.fault, landing, evidence),
@@ -321,33 +318,6 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
         case.unproven(f"rank {reached.rank} had begun step {last_begun} at the barrier of step {step}", reached.source)
     if last_ended is not None and last_ended > step - (phase not in _AFTER_STEP):
         case.unproven(f"rank {reached.rank} had ended step {last_ended} at {phase} of step {step}", reached.source)
-
-
-def _judge_trigger(case: _Case, injections: list[Event]) -> None:
-    """Nothing was done before the other conditions of the trigger held."""
-    wanted = demands(case.fault.trigger)
-    if not injections or not wanted.every:
-        return
-    act = min(injections, key=lambda one: one.mono)
-    for seconds in wanted.elapsed:
-        # The harness counts from when it knew of them all: what a message takes is in its favour.
-        begun = [events[0] for events in by_rank(case.history, "step.begin", act.attempt or "").values()]
-        firsts = [one.mono - min(one.error, TELLS_NS) for one in begun]
-        if len(firsts) < case.plan.ranks:
-            case.unproven("the start of elapsed time is not known: not every rank has a first step", act.source)
-        elif act.mono - max(firsts) < seconds * 1e9:
-            case.unproven(f"injected {(act.mono - max(firsts)) / 1e9:.3f} s after the first step", act.source)
-    for other in wanted.after:
-        before = case.history.select("fault.landed", fault=other)
-        if not before or out_of_order(before[0], act) is not None:
-            case.unproven(f"injected before fault {other} had landed", act.source)
-    for other in wanted.healed:
-        over = case.history.select("fault.healed", fault=other)
-        if not over or over[0].mono > act.mono:
-            case.unproven(f"injected before fault {other} had ended", act.source)
-    for line in wanted.logs:
-        if not case.artifacts.log_contains(act.attempt or "", str(line.get("contains")), line.get("rank")):
-            case.unproven(f"no log of the job contains {line.get('contains')!r}", act.source)
 
 
 def _judge_unplanned(plan: Plan, history: History, found: Collector) -> None:

@@ -48,8 +48,12 @@ PROOFS: Mapping[str, str] = {
 """What the evidence of a kind is, in words."""
 
 
-SILENCED = frozenset({"suspend", "node-pause", "node-disconnect"})
+SUSPEND, DISCONNECT = "suspend", "node-disconnect"
+
+SILENCED = frozenset({SUSPEND, "node-pause", DISCONNECT})
 """Kinds after which a rank is not heard of until the teardown."""
+
+_SIGSTOP = 19
 
 
 ENDS_LATER = frozenset({"node-stop"})
@@ -92,6 +96,14 @@ def node_doubts(
         if took < grace - _APART:
             text = f"the node ended {took:.3f} s after the order to stop, and had {grace:g} s: something else ended it"
             yield text, (landing.source, injection.source)
+
+
+def is_shown(kind: str, evidence: Mapping[str, object]) -> bool:
+    """Whether this evidence shows that a fault of a kind of ``SILENCED`` holds."""
+    if kind == SUSPEND:
+        return evidence.get("signal") == _SIGSTOP
+    shown = evidence.get("node")
+    return isinstance(shown, Mapping) and _WANTED[kind][1](shown)
 
 
 def _some(value: object) -> bool:

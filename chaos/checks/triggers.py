@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +35,9 @@ class Demands:
 def demands(trigger: dict[str, Any]) -> Demands:
     """Flatten a trigger as the plan holds it (plain data of the scenario's ``trigger``)."""
     parts = list(_flatten(trigger))
-    at_steps = [(part["step"], part.get("phase") or "step.begin") for part in parts if part.get("step")]
-    at_handlers = [(None, _of_handler(part)) for part in parts if part.get("handler")]
+    barriers = [found for part in parts if (found := barrier_of(part)) is not None]
     return Demands(
-        barriers=(*at_steps, *at_handlers),
+        barriers=tuple(barriers),
         elapsed=tuple(float(part["elapsed"]) for part in parts if part.get("elapsed") is not None),
         logs=tuple(part["log"] for part in parts if part.get("log")),
         after=tuple(part["after"] for part in parts if part.get("after")),
@@ -47,7 +46,14 @@ def demands(trigger: dict[str, Any]) -> Demands:
     )
 
 
-def _of_handler(part: dict[str, Any]) -> str:
+def barrier_of(trigger: Mapping[str, Any]) -> Barrier | None:
+    """The barrier that stands in a trigger itself, whatever is inside it."""
+    if trigger.get("step"):
+        return trigger["step"], trigger.get("phase") or "step.begin"
+    return (None, _of_handler(trigger)) if trigger.get("handler") else None
+
+
+def _of_handler(part: Mapping[str, Any]) -> str:
     return f"{HANDLER}{part['handler']}" + (f"/{part['phase']}" if part.get("phase") else "")
 
 

@@ -1,7 +1,8 @@
 """What kinds have in common that lay a condition on ranks: it lasts for some time, and the job goes on under it.
 
 The job must train as if nothing had happened, only slower. With ``seconds`` the condition ends while the job trains,
-and the kernel must show that it held until then and that it has ended; without, it stays until the launch has ended.
+and the kernel must show that it held until then and that it has ended; without, it stays until the launch has ended,
+and must be shown to be there then.
 """
 
 from __future__ import annotations
@@ -40,8 +41,13 @@ class Condition(ABC):
         """The same proof, asked for just before the end."""
         return self.evidence(job, victim)
 
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether that has ended on which it lay. A machine, a storage or a network has not."""
+        del job, victim
+        return False
+
     def lasts(self, victim: Victim) -> float:
-        """As long as ``seconds`` says, or until the launch has ended."""
+        """As long as ``seconds`` says, or until the launch has ended. One that vanishes before proves nothing."""
         return float(victim.parameters.get("seconds", FOR_GOOD))
 
     def landed(self, victim: Victim) -> None:  # noqa: B027 - most kinds have nothing to do then

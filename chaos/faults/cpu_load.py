@@ -18,6 +18,9 @@ from chaos.plan.parameters import Parameter, value_of
 from chaos.platforms.base import Job
 from chaos.platforms.procfs import cpu_seconds, read_stat
 
+_STANDING = ("T", "t", "Z", "X")
+"""States of a process that wants no processor time (proc(5)): stopped, or ended."""
+
 
 class CpuLoad(Condition):
     """Takes processor time. On Ascend: data loading, compression or another job on the cores of a host process."""
@@ -44,14 +47,25 @@ class CpuLoad(Condition):
         """The processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
+        return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same; where the rank has ended, on the cores that the load has itself."""
+        if job.state(victim.identity) not in ("gone", "zombie"):
+            return self.evidence(job, victim)
+        told = beside.said(victim)
+        return None if told is None else self._burnt(victim, os.sched_getaffinity(told["pid"]))
+
+    def _burnt(self, victim: Victim, cores: set[int]) -> dict[str, Any] | None:
         told = beside.said(victim)
         if told is None:
             return None
-        cores = os.sched_getaffinity(victim.identity.pid)
         consumed = {}
         for pid in told["children"]:
             stat, seconds = read_stat(pid), cpu_seconds(pid)
-            if stat is not None and stat.ppid == told["pid"] and os.sched_getaffinity(pid) & cores and seconds:
+            if stat is None or stat.ppid != told["pid"] or stat.state in _STANDING:
+                continue
+            if os.sched_getaffinity(pid) & cores and seconds:
                 consumed[pid] = seconds
         if len(consumed) < len(told["children"]):
             return None

@@ -74,6 +74,13 @@ class CpuQuota(Condition):
             return None
         return {"signal": None, "group": group.name, "throttled": periods}
 
+    look_every = 0.0
+    """The group ends with the process."""
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the process has ended: it is in no group any more."""
+        return job.state(victim.identity) in ("gone", "zombie")
+
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the process is in its group no longer."""
         hierarchy = cpu_hierarchy()

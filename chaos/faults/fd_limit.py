@@ -63,11 +63,18 @@ class FdLimit(Condition):
         wanted = int(value_of(victim.parameters, self.parameters, "spare"))
         return {"signal": None, "limit": limit, "left": left} if left <= wanted else None
 
+    look_every = 0.0
+    """The rank itself may raise its limit at any time."""
+
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The limit: how many descriptors are left below it is the job's affair by then."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return {"limit": self._soft(victim)}
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the process has ended: its limit ends with it."""
+        return job.state(victim.identity) in ("gone", "zombie")
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether more may be opened again, or the process has ended."""

@@ -140,10 +140,26 @@ class Lasting(Protocol):
 
 @runtime_checkable
 class StillShown(Protocol):
-    """A lasting kind of fault that is looked at again just before it is ended: it may have vanished by itself."""
+    """A kind of fault that holds until the harness ends it, and is looked at again just before: it may have vanished.
+
+    ``gone`` is asked first. What lasts on the machine or the network is there when its ranks have ended, and is shown
+    then too; what lies on a process or a node ends with it.
+    """
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it holds at this moment, None where there is none. Raises FaultMissed like ``evidence``."""
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether that has ended on which it lay, so that nothing can show any more."""
+
+
+@runtime_checkable
+class LookedAt(StillShown, Protocol):
+    """One that ends together with what it lies on. So it is looked at while it lasts: the last look counts then."""
+
+    @property
+    def look_every(self) -> float:
+        """Seconds between two looks, at least."""
 
 
 AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"

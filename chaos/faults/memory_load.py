@@ -54,6 +54,11 @@ class MemoryLoad(Condition):
         """How much the process holds in memory, by the kernel."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
+        return self.still(job, victim)
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does. The kernel ends this process first where memory gets short."""
+        del job
         told = beside.said(victim)
         resident = None if told is None else resident_bytes(told["pid"])
         if resident is None or resident < int(victim.parameters["megabytes"]) * _MEBIBYTE:

@@ -43,6 +43,10 @@ class NetworkRate(OnNetwork):
         """The rate that the kernel holds to, and how many bytes it has sent by it. Raises FaultMissed on an end."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
+        return self.still(job, victim)
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does."""
         assert victim.identity.node is not None
         try:
             shown = router_of(job).limited(victim.fault, victim.identity.node)

@@ -42,9 +42,20 @@ class NodeCpuQuota(Condition):
         rank has ended."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before its node used up its share")
+        return self.still(job, victim)
+
+    look_every = 1.0
+    """The node may end, or be ended by another fault."""
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does."""
         node = node_of(job, victim)
         periods = node.waited()
         return {"signal": None, "quota": node.quota(), "throttled": periods} if periods else None
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the platform says that it has no quota any more."""

@@ -36,6 +36,14 @@ class NodeDisconnect:
             raise FaultMissed(f"the node of rank {victim.rank} is {shown['status']}, so more than its network is gone")
         return {"signal": None, "node": shown} if _off(shown) else None
 
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same: anybody may take it back."""
+        return self.evidence(job, victim)
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
 
 def _off(shown: dict[str, Any]) -> bool:
     return not shown["connected"]

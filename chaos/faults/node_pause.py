@@ -36,6 +36,14 @@ class NodePause:
             raise FaultMissed(f"the node of rank {victim.rank} has ended before it could be paused")
         return {"signal": None, "node": shown} if _paused(shown) else None
 
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same: anybody may take it back."""
+        return self.evidence(job, victim)
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
 
 def _paused(shown: dict[str, Any]) -> bool:
     return bool(shown["status"] == "paused")

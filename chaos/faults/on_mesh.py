@@ -83,6 +83,13 @@ class OnMesh(Condition):
         pod = {"name": node.pod.name, "uid": node.pod.uid}
         return {"signal": None, "object": found.name, "uid": found.uid, "pod": pod, "injected": records}
 
+    look_every = 1.0
+    """The pod may end, or be ended by another fault."""
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the pod has gone."""
+        return pod_node(job, victim).state() == "gone"
+
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the object has gone, and with it the fault."""
         node = pod_node(job, victim)

@@ -19,7 +19,7 @@ from chaos.faults.storage import FROM_START, directory_of, top_mount, unmount_st
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.mounts import mount_itself
+from chaos.platforms.mounts import Mount, mount_itself, mounts_at
 
 
 class SlowStorage(Condition):
@@ -56,11 +56,20 @@ class SlowStorage(Condition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """How long the kernel takes to open a file where the rank's process saves: no less than the delay."""
-        mount, told = top_mount(job, victim), beside.said(victim)
+        return self._opened(victim, top_mount(job, victim), f"/proc/{victim.identity.pid}/root{directory_of(victim)}")
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same; where the rank has ended, by what the harness sees mounted there."""
+        if job.state(victim.identity) not in ("gone", "zombie"):
+            return self.evidence(job, victim)
+        mounts = mounts_at(directory_of(victim))
+        return self._opened(victim, mounts[-1] if mounts else None, str(directory_of(victim)))
+
+    def _opened(self, victim: Victim, mount: Mount | None, directory: str) -> dict[str, Any] | None:
+        told = beside.said(victim)
         if mount is None or told is None:
             return None
         began = time.monotonic()
-        directory = f"/proc/{victim.identity.pid}/root{directory_of(victim)}"
         os.close(os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         took = time.monotonic() - began
         if took < float(victim.parameters["delay"]):

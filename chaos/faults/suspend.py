@@ -44,5 +44,13 @@ class Suspend:
             raise FaultMissed(f"rank {victim.rank} has ended before it could be suspended")
         return {"signal": int(self.signal)} if state == "stopped" else None
 
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same: anybody may continue a process."""
+        return self.evidence(job, victim)
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the process has ended."""
+        return job.state(victim.identity) in ("gone", "zombie")
+
 
 KIND = Suspend()

@@ -94,6 +94,7 @@ class Injection:
         """Make every fault whose trigger holds now, and end those that have lasted long enough."""
         for fault in list(self._open.values()):
             if fires(fault, self.known):
+                self.lasting.look(job, at_once=True)
                 self._fire(fault, job, ranks)
         self.lasting.end_due(job)
         self.known.healed |= self.lasting.healed
@@ -126,6 +127,7 @@ class Injection:
                 return
             victims = [self._victim(fault, NO_RANK, beside[0], job)]
         steps: list[UndoStep] = []
+        seen: dict[int, tuple[int, dict[str, Any]]] = {}
         try:
             for step in kind.undo_steps(fault.id, victims):
                 steps.append(self._ledger.record(step))
@@ -134,7 +136,9 @@ class Injection:
                 self._act(fault, kind, job, victim)
             if isinstance(kind, Lasting) and not getattr(kind, "seen_at_once", False):
                 self._answer_held(fault)
-            evidence = [self._await_evidence(fault, kind, job, victim) for victim in victims]
+            for victim in victims:
+                seen[victim.rank] = self._await_evidence(fault, kind, job, victim)
+            evidence = [self._as_evidence(fault, victim, seen[victim.rank][1]) for victim in victims]
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
             if isinstance(kind, Lasting):
                 self.lasting.abandon(fault, kind, victims, steps)
@@ -154,7 +158,9 @@ class Injection:
             evidence=evidence,
         )
         if isinstance(kind, Lasting):
-            self.lasting.add(fault, kind, victims, steps)
+            self.lasting.add(fault, kind, victims, steps, seen)
+        else:
+            self.lasting.hold(fault, kind, victims)
         self._let_go(fault)
 
     def _act(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> None:
@@ -171,8 +177,20 @@ class Injection:
         )
         kind.inject(job, victim)
 
-    def _await_evidence(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> dict[str, Any]:
-        shown = self._patience(f"evidence of fault {fault.id}", lambda: kind.evidence(job, victim))
+    def _await_evidence(
+        self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim
+    ) -> tuple[int, dict[str, Any]]:
+        """When it was looked at (ns), and the evidence. Faults that last are looked at meanwhile."""
+
+        def look() -> tuple[int, dict[str, Any]] | None:
+            self.lasting.look(job)
+            now = self._patience.clock.mono()
+            shown = kind.evidence(job, victim)
+            return None if shown is None else (now, shown)
+
+        return self._patience(f"evidence of fault {fault.id}", look)
+
+    def _as_evidence(self, fault: PlannedFault, victim: Victim, shown: dict[str, Any]) -> dict[str, Any]:
         return {
             **({"rank": victim.rank} if fault.role is None else {"rank": None, "role": fault.role}),
             "pid": victim.identity.pid,

@@ -1,4 +1,7 @@
-"""Faults that last: they end while the job goes on, at the harness's word, and count as healed once they have ended."""
+"""Faults that last until the harness ends them: while the job goes on, or with its launch.
+
+Just before that each is looked at again, since anything may have taken it back: what was seen is in ``fault.ending``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Lasting, StillShown, Victim
+from chaos.faults.condition import FOR_GOOD
+from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, StillShown, Victim
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.model import PlannedFault
@@ -21,7 +25,8 @@ from chaos.run.undo import Undone
 class _Under:
     """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been asked for.
 
-    ``told``: what could not be seen of it, each text once.
+    ``told``: what could not be seen of it, each text once. ``looks`` has the last one at each rank while what it lies
+    on was there: when (ns), and what was seen. ``look_at`` is when the next one is due.
     """
 
     fault: PlannedFault
@@ -33,6 +38,19 @@ class _Under:
     asked: bool = False
     told: set[str] = field(default_factory=set)
     undone: list[Undone] = field(default_factory=list)
+    looks: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    look_at: int = 0
+
+
+@dataclass
+class _Held:
+    """A fault that stays until the teardown undoes its steps, and has no other end."""
+
+    fault: PlannedFault
+    kind: StillShown
+    victims: list[Victim]
+    told: set[str] = field(default_factory=set)
+    looks: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
 
 
 class LastingFaults:
@@ -52,17 +70,33 @@ class LastingFaults:
         self._attempt = attempt
         self._clock = clock
         self._under: list[_Under] = []
+        self._held: list[_Held] = []
         self.healed: set[str] = set()
 
-    def add(self, fault: PlannedFault, kind: Lasting, victims: list[Victim], steps: list[UndoStep]) -> None:
-        """A fault has landed; ``steps`` are its steps in the ledger."""
+    def add(
+        self,
+        fault: PlannedFault,
+        kind: Lasting,
+        victims: list[Victim],
+        steps: list[UndoStep],
+        landed: dict[int, tuple[int, dict[str, Any]]] | None = None,
+    ) -> None:
+        """A fault has landed; ``steps`` are its steps in the ledger.
+
+        ``landed`` is its evidence by rank, and when that was seen (ns): the first look.
+        """
         began = self._clock.mono()
         until = began + int(max(kind.lasts(victim) for victim in victims) * 1e9)
-        one = _Under(fault, kind, victims, steps, began, until)
+        one = _Under(fault, kind, victims, steps, began, until, looks=dict(landed or {}))
         self._under.append(one)
         for victim in victims:
             with self._noting(one):
                 kind.landed(victim)
+
+    def hold(self, fault: PlannedFault, kind: FaultKind, victims: list[Victim]) -> None:
+        """A fault has landed that only the teardown ends. It is looked at before, where its kind can be."""
+        if isinstance(kind, StillShown):
+            self._held.append(_Held(fault, kind, victims))
 
     def abandon(self, fault: PlannedFault, kind: Lasting, victims: list[Victim], steps: list[UndoStep]) -> None:
         """A fault has not landed. It may have been made all the same, and nobody else would end it."""
@@ -70,6 +104,7 @@ class LastingFaults:
 
     def end_due(self, job: Job) -> None:
         """End those whose time is over, and record those that have ended."""
+        self.look(job)
         for one in list(self._under):
             over = self._clock.mono() >= one.until
             if not one.asked and over and self._may_end(one, job):
@@ -83,35 +118,74 @@ class LastingFaults:
                 self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
                 self.healed.add(one.fault.id)
 
-    def end_all(self) -> None:
-        """Ask for the end of all that are left; whether it comes is for the undo steps to see.
+    def look(self, job: Job, *, at_once: bool = False) -> None:
+        """Look at those that end with a process or a node: of what has ended nothing shows any more.
 
-        One whose steps are undone by that is healed. The steps of others are open still, for the teardown.
+        ``at_once``: another fault is about to be made, which may end it.
         """
         for one in self._under:
-            if not one.asked:
-                self._ask(one)
+            kind, now = one.kind, self._clock.mono()
+            if one.asked or one.until - one.began < FOR_GOOD * 1e9 or not isinstance(kind, LookedAt):
+                continue
+            if now < one.look_at and not at_once:
+                continue
+            one.look_at = now + int(kind.look_every * 1e9)
+            for victim in one.victims:
+                with self._noting(one):
+                    if not kind.gone(job, victim):
+                        one.looks[victim.rank] = (now, kind.still(job, victim) or {})
+
+    def end_all(self, job: Job) -> None:
+        """Ask for the end of all that are left; whether it comes is for the undo steps to see.
+
+        One whose steps are undone by that is healed. The steps of others are open still, for the teardown. All are
+        looked at before any is ended.
+        """
+        ending = [(one, self._at_last(one, job)) for one in self._under if not one.asked]
+        for held in self._held:
+            self._record_ending(held, self._at_last(held, job))
+        for one, evidence in ending:
+            self._ask(one, evidence)
+        for one in self._under:
             if one.undone and all(undone.ok for undone in one.undone):
                 how = "; ".join(undone.how for undone in one.undone)
                 self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
                 self.healed.add(one.fault.id)
-        self._under = []
+        self._under, self._held = [], []
 
     def _ask(self, one: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
         one.asked = True
-        shown: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
-        self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id, **shown)
+        self._record_ending(one, evidence)
         self._end(one)
 
-    def _still(self, one: _Under, job: Job) -> list[dict[str, Any]] | None:
-        """What shows of each rank, just before the end, that the condition holds. None of kinds that lay none."""
+    def _record_ending(self, one: _Under | _Held, evidence: list[dict[str, Any]] | None) -> None:
+        shown: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
+        self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id, **shown)
+
+    def _at_last(self, one: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+        """The same as ``_still``, of what the teardown ends. It ends it also where a hand is lost."""
+        try:
+            return self._still(one, job)
+        except HandLost as error:
+            self._unseen(one, error)
+            return []
+
+    def _still(self, one: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+        """What shows of each rank, just before the end, that the fault holds. None of kinds that are not looked at.
+
+        Of a rank on which it lay and which has ended before: that (``ended``), and the last look (``looked``, ns).
+        """
         if not isinstance(one.kind, StillShown):
             return None
         evidence = []
         for victim in one.victims:
-            shown = None
+            shown: dict[str, Any] | None = None
             with self._noting(one):
-                shown = one.kind.still(job, victim)
+                if one.kind.gone(job, victim):
+                    looked, seen = one.looks.get(victim.rank, (None, {}))
+                    shown = {**seen, "ended": True, "looked": looked}
+                else:
+                    shown = one.kind.still(job, victim)
             evidence.append({"rank": victim.rank, "pid": victim.identity.pid, **(shown or {})})
         return evidence
 
@@ -139,7 +213,7 @@ class LastingFaults:
         return False
 
     @contextmanager
-    def _noting(self, one: _Under) -> Iterator[None]:
+    def _noting(self, one: _Under | _Held) -> Iterator[None]:
         """What goes wrong with a rank that dies under a fault is a fact of the history, and told once.
 
         A hand that is lost is none: nothing would be known of its node any more.
@@ -149,11 +223,13 @@ class LastingFaults:
         except HandLost:
             raise
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError) as error:
-            if str(error) not in one.told:
-                one.told.add(str(error))
-                self._history.record(
-                    "fault.unseen", attempt=self._attempt, fault=one.fault.id, why=f"{type(error).__name__}: {error}"
-                )
+            self._unseen(one, error)
+
+    def _unseen(self, one: _Under | _Held, error: Exception) -> None:
+        if str(error) not in one.told:
+            one.told.add(str(error))
+            why = f"{type(error).__name__}: {error}"
+            self._history.record("fault.unseen", attempt=self._attempt, fault=one.fault.id, why=why)
 
     def _end_by_undo(self, one: _Under, step: UndoStep) -> None:
         """One that fails stays open, and the teardown tries it again."""

@@ -91,7 +91,7 @@ class Launches:
             with uninterrupted():
                 self._measure_clocks_again(session, name)
                 injection.miss_rest("the attempt was ended")
-                injection.lasting.end_all()
+                injection.lasting.end_all(job)
                 put_back_faults(session, running=True)
                 job.stop(limits.stop)
                 put_back_faults(session)

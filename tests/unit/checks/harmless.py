@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from chaos.checks.conditions import MESH
@@ -76,6 +77,18 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "node-cordon": {"seconds": 1},
     "public-fault": {"seconds": 1},
 }
+
+
+def without_end(run: GoodRun, kind: str) -> GoodRun:
+    """The same of a condition that lasts until the launch has ended, which is looked at then."""
+    given = {key: value for key, value in PARAMETERS[kind].items() if key != "seconds"}
+    with_fault(run, kind)
+    (first, *others) = run.plan.faults
+    run.replan(faults=(replace(first, parameters=given), *others))
+    (ending,) = run.events("fault.ending", fault="first")
+    run.drop("fault.ending", fault="first")
+    run.add("harness", {**ending, **record(12.09, "fault.ending", attempt="train")})
+    return run
 
 
 def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault
-from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun
+from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault, without_end
+from tests.unit.checks.judging import Judge, not_passed, said
+from tests.unit.good_run import GoodRun, record
 
 
 @pytest.mark.parametrize("kind", EVIDENCE)
@@ -137,6 +137,77 @@ def test_a_condition_that_did_not_last_proves_nothing(
 ) -> None:
     spoil(with_fault(run, kind))
     assert said(judged(run), "injection", "unknown", reason)
+
+
+UNTIL_THE_END = [kind for kind in LASTING if kind not in ("freeze", "partition", "storage-stall")]
+"""Conditions whose parameter ``seconds`` may be left out."""
+
+
+@pytest.mark.parametrize("kind", UNTIL_THE_END)
+def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run: GoodRun, judged: Judge) -> None:
+    (still,) = without_end(run, kind).one("fault.ending", fault="first")["evidence"]
+    assert not_passed(judged(run)) == []
+    still_there = dict(still)
+    still.clear()
+    still.update({"rank": 0, "pid": HIT["pid"]})
+    (doubt,) = said(
+        judged(run), "injection", "unknown", "nothing shows that rank 0 was under it until the launch ended"
+    )
+    assert any(word in doubt.seen for word in (" may ", "the kernel ends"))
+    still.update(still_there | {"pid": 1})
+    assert said(judged(run), "injection", "unknown", "process 1 was looked at, and it landed on process")
+    del run.one("fault.ending", fault="first")["evidence"]
+    assert said(judged(run), "injection", "unknown", "it was not looked at then")
+    run.drop("fault.ending", fault="first")
+    assert said(judged(run), "injection", "unknown", "nobody looked whether rank 0 was still under it")
+
+
+def ended_before(run: GoodRun, *, seconds: float, **changed: Any) -> GoodRun:
+    """Rank 0, whose limit of files is low, has ended before the launch; it was looked at so long before."""
+    told = without_end(run, "fd-limit").one("fault.ending", fault="first")["evidence"][0]
+    told.update({"ended": True, "looked": last_of_rank_0(run) - int(seconds * 1e9), **changed})
+    return run
+
+
+def last_of_rank_0(run: GoodRun) -> int:
+    """When rank 0 last recorded anything in the faulted launch, in ns."""
+    (name,) = [name for name in run.files if name.startswith("train-rank_0")]
+    return int(run.files[name][-1]["mono"])
+
+
+def test_of_a_rank_that_has_ended_the_last_look_counts(run: GoodRun, judged: Judge) -> None:
+    assert not_passed(judged(ended_before(run, seconds=0.1))) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "changed", "reason"),
+    [
+        (0.1, {"limit": 1024}, "its limit is 1024, and was 44; the rank may have raised it itself"),
+        (0.1, {"looked": None}, "was under it until its process ended"),
+        (3.5, {}, "was under it until its process ended: the last look was 3.500 s before"),
+    ],
+)
+def test_a_last_look_that_shows_nothing_or_is_old_proves_nothing(
+    seconds: float, changed: dict[str, Any], reason: str, run: GoodRun, judged: Judge
+) -> None:
+    assert said(judged(ended_before(run, seconds=seconds, **changed)), "injection", "unknown", reason)
+
+
+def test_a_last_look_before_another_fault_ends_the_rank_is_soon_enough(run: GoodRun, judged: Judge) -> None:
+    ended_before(run, seconds=5)
+    act = {**run.one("fault.injecting", fault="first"), "mono": last_of_rank_0(run) - 4_000_000_000}
+    run.add("harness", act)
+    assert said(judged(run), "injection", "unknown", "the last look was 5.000 s before")
+    act["fault"] = "other"
+    assert not said(judged(run), "injection", "unknown", "the last look was")
+
+
+def test_a_rank_that_is_started_again_is_not_under_it(run: GoodRun, judged: Judge) -> None:
+    ended_before(run, seconds=0.1)
+    begun = run.one("agent.start", attempt="train", rank=0)
+    again = {**begun, **record(11.9, "agent.start", attempt="train"), "rank": 0, "pid": 777}
+    run.add("train-rank_1", again)
+    assert said(judged(run), "injection", "unknown", "rank 0 was started again as process 777, which was not under it")
 
 
 def silent_after_the_signal(run: GoodRun) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from chaos.faults import own_disk
-from chaos.faults.beside import DIRECTORY
-from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Preparing, Victim
+from chaos.faults.beside import DIRECTORY, is_held, said, switch_of
+from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
 from chaos.faults.storage import refusal, refusal_of_name
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
@@ -244,3 +244,40 @@ def test_heal_puts_it_back_after_the_harness_was_killed(name: str, run: RunDirec
     nothing_is_left(run)
     assert find_run_processes(run.token) == []
     assert heal_run(run.path).outcome == "nothing"
+
+
+@pytest.mark.parametrize("name", ["cpu-load", "cpu-quota", "fd-limit", "memory-load", "slow-storage"])
+def test_a_condition_is_shown_until_what_it_lies_on_has_gone(
+    name: str, run: RunDirectory, job: LocalJob, storage: Path, undo: Undo
+) -> None:
+    """The load of a machine and a slow storage are there when the rank has ended; a limit has ended with it."""
+    kind, victim = kind_of(name), victim_of(name, run, job, storage)
+    assert isinstance(kind, StillShown)
+    landed = lay(kind, run, job, victim)
+    assert (kind.still(job, victim) or {}).keys() <= landed.keys()
+    assert not kind.gone(job, victim)
+    job.signal(job.launcher, signal.SIGKILL)
+    wait_for("end", lambda: job.state(job.launcher) in ("gone", "zombie"), seconds=30, clock=SYSTEM_CLOCK)
+    assert kind.gone(job, victim) == isinstance(kind, LookedAt) == (name in ("cpu-quota", "fd-limit"))
+    if not kind.gone(job, victim):
+        assert (kind.still(job, victim) or {}).keys() == landed.keys()
+    for step in in_order(run.ledger.open_steps()):
+        undo(run, step)
+
+
+@pytest.mark.parametrize("name", ["cpu-load", "memory-load"])
+def test_a_load_that_has_ended_by_itself_is_not_shown(
+    name: str, run: RunDirectory, job: LocalJob, storage: Path, undo: Undo
+) -> None:
+    kind, victim = kind_of(name), victim_of(name, run, job, storage)
+    assert isinstance(kind, StillShown)
+    lay(kind, run, job, victim)
+    told = said(victim)
+    assert told is not None
+    os.kill(told["pid"], signal.SIGKILL)
+    wait_for("end", lambda: not is_held(switch_of(victim)), seconds=30, clock=SYSTEM_CLOCK)
+    assert kind.still(job, victim) is None
+    job.signal(job.launcher, signal.SIGKILL)
+    assert kind.still(job, victim) is None
+    for step in in_order(run.ledger.open_steps()):
+        undo(run, step)

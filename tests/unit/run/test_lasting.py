@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chaos.faults import suspend
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
@@ -15,6 +16,7 @@ from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.hand.client import HandLost
+from chaos.platforms.process import ProcessIdentity
 from chaos.run.injection import Injection
 from chaos.run.undo import Undone
 from chaos.run.wait import Patience
@@ -140,7 +142,7 @@ def test_it_ends_when_its_time_is_over_and_is_healed_when_it_has_ended(
     assert names(tmp_path)[-3:] == ["fault.landed", "fault.ending", "fault.healed"]
     assert injection.known.healed == {"halt"}
     assert ledger.open_steps() == []
-    injection.lasting.end_all()
+    injection.lasting.end_all(FakeJob())
     assert kind.said[4:] == ["end 0", "end 1"]
 
 
@@ -149,7 +151,7 @@ def test_at_the_end_of_the_attempt_it_is_asked_to_end_and_its_undo_step_stays_op
 ) -> None:
     kind = Halt([FakeConnection(), FakeConnection()])
     injection = start(kind)
-    injection.lasting.end_all()
+    injection.lasting.end_all(FakeJob())
     assert kind.said[4:] == ["end 0", "end 1"]
     assert [step.id for step in ledger.open_steps()] == ["halt-end"]
     assert names(tmp_path)[-1] == "fault.ending"
@@ -224,18 +226,25 @@ def test_one_that_has_not_landed_is_ended_by_its_undo_steps_at_once(
 class Shown(Halt):
     """A condition: what shows of it is asked for again just before it is ended."""
 
-    gone: tuple[int, ...] = ()
+    vanished: tuple[int, ...] = ()
+    ended_ranks: tuple[int, ...] = ()
+    lost = False
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         self.said.append(f"still {victim.rank}")
-        if victim.rank in self.gone:
-            raise FaultMissed(f"rank {victim.rank} has ended")
+        if self.lost:
+            raise HandLost("node 1")
+        if victim.rank in self.vanished:
+            raise FaultMissed(f"nothing is left at rank {victim.rank}")
         return {"halted": True}
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        return victim.rank in self.ended_ranks
 
 
 def test_a_condition_is_looked_at_again_just_before_it_is_ended(start: Under, clock: Clock, tmp_path: Path) -> None:
     kind = Shown([FakeConnection(), FakeConnection()])
-    kind.gone = (1,)
+    kind.vanished = (1,)
     injection = start(kind)
     injection.inject_due(FakeJob(), RANKS)
     assert "still 0" not in kind.said
@@ -250,14 +259,7 @@ def test_a_condition_is_looked_at_again_just_before_it_is_ended(start: Under, cl
     ]
 
 
-def test_at_the_end_of_the_launch_nothing_is_left_to_look_at(start: Under, tmp_path: Path) -> None:
-    injection = start(Shown([FakeConnection(), FakeConnection()]))
-    injection.lasting.end_all()
-    (ending,) = read_history(tmp_path / "history").select("fault.ending")
-    assert "evidence" not in ending.data
-
-
-class Condition(Halt):
+class Condition(Shown):
     """The same, without an end of its own: its undo steps end it."""
 
     ends_by_undo = True
@@ -275,7 +277,115 @@ def test_a_condition_without_an_end_is_healed_with_the_attempt_if_its_steps_are_
     kind = Condition([FakeConnection(), FakeConnection()])
     kind.ok = ok
     injection = start(kind)
-    injection.lasting.end_all()
-    assert kind.said[4:] == ["undo halt-end"]
+    injection.lasting.end_all(FakeJob())
+    assert kind.said[4:] == ["still 0", "still 1", "undo halt-end"]
     assert names(tmp_path)[-2:] == last
     assert injection.lasting.healed == ({"halt"} if ok else set())
+
+
+def ending(tmp_path: Path) -> dict[str, Any]:
+    (found,) = read_history(tmp_path / "history").select("fault.ending")
+    return found.data
+
+
+def test_a_condition_without_an_end_is_looked_at_with_the_launch(start: Under, tmp_path: Path) -> None:
+    kind = Condition([FakeConnection(), FakeConnection()])
+    kind.vanished = (1,)
+    start(kind).lasting.end_all(FakeJob())
+    assert ending(tmp_path)["evidence"] == [
+        {"rank": 0, "pid": RANKS[0].pid, "halted": True},
+        {"rank": 1, "pid": RANKS[1].pid},
+    ]
+    assert "fault.unseen" in names(tmp_path)
+
+
+def test_a_hand_that_is_lost_then_keeps_no_condition_from_being_ended(start: Under, tmp_path: Path) -> None:
+    kind = Condition([FakeConnection(), FakeConnection()])
+    kind.lost = True
+    start(kind).lasting.end_all(FakeJob())
+    assert ending(tmp_path)["evidence"] == []
+    assert kind.said[-1] == "undo halt-end"
+
+
+class OnProcess(Condition):
+    """It ends together with its ranks' processes."""
+
+    look_every = 1.0
+
+
+def test_what_ends_with_a_process_is_looked_at_while_it_lasts(start: Under, clock: Clock, tmp_path: Path) -> None:
+    kind = OnProcess([FakeConnection(), FakeConnection()])
+    injection = start(kind)
+    first = clock.mono()
+    kind.said.clear()
+    injection.inject_due(FakeJob(), RANKS)
+    assert kind.said == []  # not a second has passed
+    clock.sleep(1.1)
+    kind.ended_ranks = (1,)
+    injection.inject_due(FakeJob(), RANKS)
+    assert kind.said == ["still 0"]
+    second = clock.mono()
+    injection.lasting.look(FakeJob(), at_once=True)
+    third = clock.mono()
+    assert kind.said == ["still 0", "still 0"]
+    kind.ended_ranks = (0, 1)
+    injection.lasting.end_all(FakeJob())
+    told = ending(tmp_path)["evidence"]
+    looked = [one.pop("looked") for one in told]
+    assert told == [{"rank": rank, "pid": RANKS[rank].pid, "halted": True, "ended": True} for rank in (0, 1)]
+    assert looked[1] < first < second < looked[0] < third
+
+
+def test_the_last_look_counts_also_where_it_shows_nothing_any_more(start: Under, clock: Clock, tmp_path: Path) -> None:
+    class Taken(OnProcess):
+        taken = False
+
+        def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+            return None if self.taken else {"halted": True}
+
+    kind = Taken([FakeConnection(), FakeConnection()])
+    injection = start(kind)
+    clock.sleep(1.1)
+    kind.taken = True
+    injection.inject_due(FakeJob(), RANKS)
+    kind.ended_ranks = (0, 1)
+    injection.lasting.end_all(FakeJob())
+    assert ["halted" in one for one in ending(tmp_path)["evidence"]] == [False, False]
+
+
+def test_a_fault_that_only_the_teardown_ends_is_looked_at_before(
+    ledger: Ledger, history: HistoryWriter, clock: Clock, tmp_path: Path
+) -> None:
+    stopped = {identity(2): "stopped"}
+
+    def stop(job: FakeJob, process: ProcessIdentity, signum: int) -> None:
+        job.states[process] = "stopped"
+
+    fault = planned(2, id="stop", kind="suspend", trigger={"elapsed": 0.0})
+    injection = Injection(
+        (fault,),
+        {"suspend": suspend.KIND},
+        history=history,
+        ledger=ledger,
+        attempt="train",
+        patience=Patience(30, clock),
+        records=tmp_path / "history",
+    )
+    injection.known.elapsed = 1.0
+    job = FakeJob(on_signal=stop)
+    injection.inject_due(job, RANKS)
+    injection.lasting.end_all(job)
+    assert job.states == stopped
+    assert ending(tmp_path)["evidence"] == [{"rank": 2, "pid": RANKS[2].pid, "signal": 19}]
+    assert [step.id for step in ledger.open_steps()] == ["stop-rank-2"]  # the teardown's
+    injection.lasting.end_all(job)
+    assert names(tmp_path).count("fault.ending") == 1
+
+
+def test_the_evidence_of_the_landing_is_the_first_look(start: Under, clock: Clock, tmp_path: Path) -> None:
+    kind = OnProcess([FakeConnection(), FakeConnection()])
+    before = clock.mono()
+    kind.ended_ranks = (0, 1)  # by the time of the first look after the landing
+    start(kind).lasting.end_all(FakeJob())
+    told = ending(tmp_path)["evidence"]
+    assert all(one["halted"] and before < one["looked"] < clock.mono() for one in told)
