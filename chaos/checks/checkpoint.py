@@ -16,6 +16,7 @@ from chaos.checks.finding import Finding
 from chaos.checks.periodic_values import judge_periodic_values
 from chaos.checks.save_records import judge_records
 from chaos.checks.saved import end_of_life
+from chaos.checks.saving_goes_on import judge_saving_goes_on
 from chaos.checks.twin import Twin
 from chaos.checks.unfinished import judge_unfinished
 from chaos.checks.values import judge_values
@@ -37,7 +38,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     files = end_of_life(history, artifacts)
     judge_unfinished(history, artifacts, found)
     judge_records(history, artifacts, found)
-    judge_periodic_values(history, artifacts, Twin(plan, history, artifacts), found)
+    judge_periodic_values(plan, history, artifacts, Twin(plan, history, artifacts), found)
+    judge_saving_goes_on(plan, history, found)
     if plan.checkpoint is None:
         _judge_absence(plan, artifacts, files, found)
         return found.findings()

@@ -11,6 +11,7 @@ from chaos.checks.facts import RESUME, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
 from chaos.checks.saved import end_of_life, stored_step
+from chaos.checks.whole import lacking
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
@@ -105,7 +106,8 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Foun
     if last_load is not None and last_load.mono > initial.mono:
         found.unknown(RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source)
         return
-    stored = artifacts.read_checkpoint(file.path).digests
+    state = artifacts.read_checkpoint(file.path)
+    stored = state.digests
     parameters = initial.data.get("parameters") or {}
     own_file = file.rank == rank
     shared = [
@@ -116,6 +118,10 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Foun
     unequal = sorted(name for name in shared if parameters[name] != stored[name])
     if not shared:
         found.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
+    missing = [name for name in lacking(file, state, parameters) if own_file or is_replicated(name)]
+    if missing:
+        seen = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
+        found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
         found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))

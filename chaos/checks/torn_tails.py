@@ -9,7 +9,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History, Problem
 
 _NAME = re.compile(r"history/(?P<attempt>[^/-]+)-(?:rank_(?P<rank>\d+)|launcher(?:_\d+)?)-(?P<pid>\d+)\.jsonl")
-_GONE = ("host.vanished", "host.rebooted", "host.reboot")
+GONE = ("host.vanished", "host.rebooted", "host.reboot")
 """Events of a host that has gone with all that ran on it. One whose connection was cut only (``host.lost``) lives."""
 
 
@@ -46,7 +46,7 @@ def _of_a_gone_host(file: str, history: History) -> bool:
     boots = {one.data.get("boot") for one in _starts(file, history)}
     return any(
         one.data.get("node") in nodes and _in_attempt(one, attempt, history) and boots <= _boots(one, boots)
-        for event in _GONE
+        for event in GONE
         for one in history.select(event)
     )
 

@@ -49,13 +49,14 @@ class Checkpoint:
     that were appended to them (``epoch_num``, ``step_num``, ``batch_num``, ``cur_rank``, ``global_step``,
     ``loss_scale``). ``global_step`` is in both: it is a parameter of the optimizer, and ``save_checkpoint`` writes an
     appended one in its place. ``__exception_save__`` is rarely there: MindSpore 2.10 takes it out before it writes.
-    ``crc`` says whether a stored checksum was compared.
+    ``crc`` says whether a stored checksum was compared. ``partial``: what other ranks save of the same is left out.
     """
 
     path: Path
     tensors: dict[str, Tensor]
     values: dict[str, bool | int | float | str]
     crc: Crc
+    partial: bool = False
 
     def number(self, name: str) -> int | None:
         """A whole number stored under ``name``, appended or a tensor of one integer; None when there is none."""
@@ -113,4 +114,4 @@ def _sort(path: Path, parsed: Parsed) -> Checkpoint:
             values[name] = scalar
         if scalar is None or name in _ALSO_PARAMETER:
             tensors[name] = entry
-    return Checkpoint(path, tensors, values, parsed.crc)
+    return Checkpoint(path, tensors, values, parsed.crc, parsed.partial)

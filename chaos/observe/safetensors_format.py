@@ -5,7 +5,8 @@ Eight bytes little-endian length, a JSON header ``{name: {dtype, shape, data_off
 
 MindSpore (``crc_check=True``) stores ``crc_num`` in the metadata: CRC-32 over name and content of every tensor in the
 order of the names. Its code takes ``bytes(array)`` for the content, which for an integer of shape ``()`` and value *n*
-is *n* zero bytes and not the number (seen with 2.10); the reader has to do the same.
+is *n* zero bytes and not the number (seen with 2.10); the reader has to do the same. ``remove_redundancy`` says in text
+whether the file leaves out what other ranks that hold the same save.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def parse_safetensors(path: Path, stream: BinaryIO, size: int) -> Parsed:
         raise CheckpointNotSupported(path, str(error)) from error
     except ValueError as error:
         raise CheckpointError(path, str(error)) from error
-    return Parsed(dict(entries), crc)
+    return Parsed(dict(entries), crc, partial=metadata.get("remove_redundancy") == "True")
 
 
 def _header(raw: bytes) -> dict[str, Any]:

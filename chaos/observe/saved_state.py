@@ -23,12 +23,14 @@ class SavedState:
     """The content of a checkpoint by digests.
 
     ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
-    ``numbers`` holds single whole numbers, appended or parameters.
+    ``numbers`` holds single whole numbers, appended or parameters. ``partial``: what other ranks save of the same is
+    left out.
     """
 
     digests: dict[str, str]
     infinite: tuple[str, ...]
     numbers: dict[str, int]
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def read_saved_state(path: Path) -> SavedState:
         digests={name: digest for state in states for name, digest in state.digests.items()},
         infinite=tuple(name for state in states for name in state.infinite),
         numbers={name: number for state in states for name, number in state.numbers.items()} | common.numbers,
+        partial=any(state.partial for state in states),
     )
 
 
@@ -65,6 +68,7 @@ def _state(checkpoint: Checkpoint) -> SavedState:
         digests={name: tensor.digest() for name, tensor in checkpoint.tensors.items()},
         infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite()),
         numbers={name: number for name in names if (number := checkpoint.number(name)) is not None},
+        partial=checkpoint.partial,
     )
 
 

@@ -147,7 +147,7 @@ def stale_run() -> GoodRun:
     run = damaged_run()
     run.replan(restore=PlannedRestore(SAVED, (), {**HOLDERS, VICTIM: (VICTIM,)}, {VICTIM: 2 * SAVED}))
     evidence(run).update(file=RENAMED, step=2 * SAVED, older=FILE)
-    run.one("checkpoint.end", rank=VICTIM)["path"] = f"checkpoints/{RENAMED}"
+    run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{RENAMED}"
     loads(run, VICTIM, f"checkpoints/{RENAMED}")
     return run
 
@@ -161,7 +161,7 @@ def test_a_stale_file_whose_older_one_is_not_known_is_a_damaged_one(judged: Judg
     run = stale_run()
     del evidence(run)["older"]
     evidence(run).update(file=FILE, step=2 * SAVED)
-    run.one("checkpoint.end", rank=VICTIM)["path"] = slices_of(VICTIM)
+    run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = slices_of(VICTIM)
     loads(run, VICTIM, slices_of(VICTIM))
     assert said(judged(run), "resume", "fail", "which a fault had damaged")
 
@@ -175,7 +175,7 @@ def removed_run(kind: str) -> GoodRun:
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
         run.one(event, fault=LOSS)["kind"] = kind
     evidence(run)["after"] = "absent"
-    run.one("checkpoint.end", rank=VICTIM)["step"] = SAVED
+    run.one("checkpoint.end", attempt="train", rank=VICTIM)["step"] = SAVED
     return run
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from chaos.checks.finding import Finding
 from chaos.checks.periodic_values import EXPECTED
-from tests.unit.checks.judging import Judge
-from tests.unit.good_run import SAVED, GoodRun, digests_of, state_after
-from tests.unit.restored_run import restored_run
+from chaos.checks.whole import lacking
+from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.saved_state import SavedState
+from tests.unit.checks.judging import Judge, said
+from tests.unit.damaged_run import damaged_run
+from tests.unit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
+from tests.unit.restored_run import restored_run, slices_of
 
 
 @pytest.fixture
@@ -59,10 +66,97 @@ def test_any_state_of_a_step_that_was_trained_twice_will_do(run: GoodRun, judged
     assert [one.verdict for one in findings(judged, run)] == ["pass"]
 
 
-def test_without_a_digest_or_a_sound_file_nothing_is_said(run: GoodRun, judged: Judge) -> None:
+def test_without_a_digest_of_the_step_values_are_not_compared_and_names_are(run: GoodRun, judged: Judge) -> None:
     run.drop("digest", attempt="train", step=SAVED)
     assert findings(judged, run) == []
-    run = restored_run()
+    without_moments(run)
+    assert {one.verdict for one in findings(judged, run)} == {"fail"}
+
+
+def without_moments(run: GoodRun) -> None:
     for saved in run.saved.values():
-        saved.state = {}
-    assert findings(judged, run) == []
+        saved.state = {name: value for name, value in saved.state.items() if not name.startswith("moments.")}
+
+
+def only_the_step(run: GoodRun) -> None:
+    run.saved[1].state = {"global_step": np.array([SAVED], np.int32)}
+
+
+def without_a_step(run: GoodRun) -> None:
+    del run.saved[1].state["global_step"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "seen"),
+    [
+        (without_moments, "file of step 5 lacks optimizer state: moments.layer1.bias, moments.layer1.weight"),
+        (only_the_step, "rank 1's file of step 5 lacks parameters: layer1.bias, layer1.weight, learning_rate"),
+        (without_a_step, "rank 1's file lacks optimizer state: global_step"),
+    ],
+)
+def test_a_file_that_lacks_what_its_rank_held_fails(
+    run: GoodRun, judged: Judge, spoil: Callable[[GoodRun], None], seen: str
+) -> None:
+    spoil(run)
+    assert said(judged(run), "checkpoint", "fail", seen)
+
+
+def test_a_rank_that_goes_on_with_more_than_its_file_holds_fails_without_a_baseline(
+    run: GoodRun, judged: Judge
+) -> None:
+    without_moments(run)
+    run.replan(baseline="none")
+    run.baseline = None
+    assert said(judged(run), "resume", "fail", "goes on with parameters that its file does not hold: moments.")
+
+
+def test_a_file_with_other_names_cannot_be_compared(run: GoodRun, judged: Judge) -> None:
+    (digest,) = [one for one in run.events("digest", attempt="train", rank=1) if one["step"] == SAVED]
+    digest["parameters"] = {"tft_g_one_flag": "0"}
+    run.saved[1].state = {"step_num": np.array([SAVED], np.int64), **run.saved[1].state}
+    del run.saved[1].state["global_step"]
+    assert said(judged(run), "checkpoint", "unknown", "no parameter in rank 1's file of step 5 can be compared")
+
+
+def test_a_finished_file_that_cannot_be_read_fails(run: GoodRun, judged: Judge) -> None:
+    run.saved[1].keep = 40
+    assert said(judged(run), "checkpoint", "fail", "rank 1's file is damaged")
+
+
+def test_what_a_host_has_not_written_before_it_went_is_unknown(run: GoodRun, judged: Judge) -> None:
+    run.saved[1].keep = 40
+    run.add("harness", record(10.6, "host.vanished", node=0))
+    assert said(judged(run), "checkpoint", "unknown", "a host has gone")
+    assert not said(judged(run), "checkpoint", "fail", "is damaged")
+
+
+def test_what_a_fault_has_damaged_or_an_end_has_broken_off_is_nobodys_fault(run: GoodRun, judged: Judge) -> None:
+    run = damaged_run()
+    run.saved[VICTIM].keep = 40
+    assert findings(judged, run)[0].verdict == "pass"
+    run = restored_run()
+    run.saved[VICTIM] = Saved(f"job/{slices_of(VICTIM)}", state_after(VICTIM, SAVED), {}, keep=40)
+    assert said(judged(run), "checkpoint", "fail", "rank 2's file is damaged")
+    place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM), "step": SAVED}
+    path = f"/elsewhere/job/{slices_of(VICTIM)}"
+    run.add(f"train-rank_{VICTIM}", record(10.455, "checkpoint.begin", kind="periodic", path=path, **place))
+    assert not said(judged(run), "checkpoint", "fail", "rank 2's file is damaged")
+
+
+def test_a_file_that_says_that_it_leaves_out_what_others_save_is_not_asked_for_it() -> None:
+    state = SavedState({"layer1.weight": "0"}, (), {}, partial=True)
+    file = FoundCheckpoint(Path("rank_0/net-1_4.safetensors"), 0, 1, 4, None, False, "periodic", None)
+    assert lacking(file, state, ["layer1.weight", "layer1.bias"]) == []
+    assert lacking(file, replace(state, partial=False), ["layer1.bias", "epoch_num", "tft_g_one_flag"]) == [
+        "layer1.bias"
+    ]
+    weights = replace(file, path=Path("checkpoint_network/rank_0/net-1_4.safetensors"))
+    assert lacking(weights, replace(state, partial=False), ["moments.layer1.bias"]) == []
+
+
+def test_the_loss_scale_of_mindformers_new_layout_is_in_no_file_of_a_rank() -> None:
+    state = SavedState({"layer1.weight": "0"}, (), {})
+    path = Path("checkpoint/iteration_00000003/qwen3-model-0000000-0000001.safetensors")
+    file = FoundCheckpoint(path, 0, 1, 3, None, False, "either", 0)
+    assert lacking(file, state, ["scale_sense", "layer1.bias"]) == ["layer1.bias"]
+    assert lacking(replace(file, path=Path("rank_0/x-1_3.ckpt")), state, ["scale_sense"]) == ["scale_sense"]

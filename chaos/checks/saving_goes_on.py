@@ -1,0 +1,105 @@
+"""Part of check ``checkpoint``: every rank goes on to save its periodic checkpoints, above all after a recovery.
+
+A job that does not is none that survives the next fault. At which steps is the job's own affair: MindSpore counts from
+the beginning of each training, another from the beginning of the job. None trains further than the interval.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from chaos.checks.background import is_background, written
+from chaos.checks.collect import Collector
+from chaos.checks.facts import ranks_text
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import STORAGE, Plan
+
+_EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end")
+
+
+def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None:
+    """Judge every process that trains on for as many steps as the interval. Of others nothing was to be saved."""
+    interval = plan.checkpoint_interval
+    if interval is None:
+        return
+    expected = f"every rank saves a periodic checkpoint at least every {interval} steps"
+    due: set[int] = set()
+    saves = 0
+    refused = any(fault.effect in STORAGE for fault in plan.faults)
+    unseen = history.first("checkpoint.begin", kind="periodic") is None
+    for process in _processes(history):
+        kept = [one for one in process if one.event == "checkpoint.end"]
+        saves += len(kept)
+        for last, step, event in _gaps(history, process, interval):
+            rank = event.rank
+            seen = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
+            if refused:
+                found.unknown(expected, f"{seen}; a fault of its storage may have refused it", event.source)
+            elif unseen:
+                found.unknown(expected, f"{seen}; no save of any rank is recorded", event.source)
+            else:
+                found.fail(expected, seen, event.source)
+        if kept and kept[0].rank is not None:
+            due.add(kept[0].rank)
+        _judge_background(history, kept, ended=_ended_well(history, process), expected=expected, found=found)
+    if due:
+        found.settle(expected, f"{saves} saves of {ranks_text(sorted(due))}")
+    found.close()
+
+
+def _processes(history: History) -> list[list[Event]]:
+    """What each process of a rank recorded of its training and its periodic saves, in its own order."""
+    own: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
+    for name in _EVENTS:
+        for one in history.select(name):
+            if name != "checkpoint.end" or one.data.get("kind") == "periodic":
+                own[one.attempt, one.rank, one.pid].append(one)
+    return [sorted(events, key=lambda one: one.seq) for events in own.values()]
+
+
+def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[int, int, Event]]:
+    """Where a process went on although a save was due: the last saved step, the last trained one, and what followed."""
+    found = []
+    last = ended = None
+    for one in process:
+        step = one.data.get("step")
+        if one.event == "train.begin":
+            last = ended = None
+        elif one.event == "train.end" or not isinstance(step, int):
+            continue
+        elif one.event == "step.begin":
+            if last is None:
+                last = step - 1
+            if ended == step - 1 and ended - last >= interval:
+                found.append((last, ended, one))
+                last = ended
+        elif one.event == "step.end":
+            ended = step
+        else:
+            last = step
+    # The last checkpoint may be saved behind the end of the training.
+    end = process[-1] if process[-1].event == "train.end" else None
+    if end is None or last is None or ended is None or ended - last < interval or not _ended_well(history, process):
+        return found
+    return [*found, (last, ended, end)]
+
+
+def _ended_well(history: History, process: list[Event]) -> bool:
+    one = process[0]
+    exits = history.select("rank.exit", attempt=one.attempt, rank=one.rank, pid=one.pid)
+    return any(exit.data.get("code") == 0 for exit in exits)
+
+
+def _judge_background(history: History, saves: list[Event], *, ended: bool, expected: str, found: Collector) -> None:
+    """One in the background is saved when its writing has ended. The last may be under way when its process ends."""
+    for one in saves if ended else saves[:-1]:
+        if not is_background(one):
+            continue
+        end = written(history, one)
+        if end is None:
+            seen = f"rank {one.rank} has not recorded that its checkpoint of step {one.data.get('step')} was written"
+            found.unknown(expected, seen, one.source)
+        elif end.data.get("ok") is not True:
+            seen = f"rank {one.rank} could not write its checkpoint of step {one.data.get('step')} in the background"
+            found.fail(expected, seen, end.source)

@@ -1,0 +1,70 @@
+"""Defects of periodic checkpoints, loaded or not: what they hold, and that they go on to be saved."""
+
+from __future__ import annotations
+
+from chaos.selftest.ckpt_file import CkptFile, stored
+from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.files import rewritten
+from chaos.selftest.records import Records, recorded
+
+
+def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "tre", check: str = "checkpoint") -> Defect:
+    return Defect(name, what, "files", base, check, reason, spoil=spoil)
+
+
+def _without_moments(file: CkptFile) -> None:
+    for name in file.moments():
+        file.remove(name)
+
+
+def _only_the_step(file: CkptFile) -> None:
+    for name in [one.tag for one in file.entries if one.tag != "global_step"]:
+        file.remove(name)
+
+
+def _no_save_after(records: Records) -> None:
+    """No rank saves anything from its rollback on."""
+    for begin in records.all("train.begin", initial_step=6):
+        own = records.all(rank=begin["rank"], pid=begin["pid"])
+        late = [one for one in own if one["event"].startswith("checkpoint.") and one["mono"] > begin["mono"]]
+        records.drop([one for one in late if one.get("kind") == "periodic"])
+
+
+DEFECTS = (
+    _defect(
+        "periodic-checkpoints-without-moments",
+        "No periodic checkpoint of rank 1 holds the optimizer's moments.",
+        stored("rank_1/*.ckpt", _without_moments),
+        "every periodic checkpoint holds",
+        "lacks optimizer state: moments.",
+    ),
+    _defect(
+        "periodic-checkpoint-with-its-step-only",
+        "The periodic checkpoints of rank 1 hold the number of their step and nothing else.",
+        stored("rank_1/*.ckpt", _only_the_step),
+        "every periodic checkpoint holds",
+        "lacks parameters: ",
+    ),
+    _defect(
+        "periodic-checkpoint-cut-off",
+        "The periodic checkpoints of rank 1 were finished and cannot be read.",
+        rewritten("job/checkpoints/rank_1/*.ckpt", lambda content: content[: len(content) // 2]),
+        "every periodic checkpoint holds",
+        "rank 1's file is damaged",
+    ),
+    _defect(
+        "no-checkpoint-after-rollback",
+        "After the rollback no rank saves any checkpoint.",
+        recorded(_no_save_after),
+        "every rank saves a periodic checkpoint at least every 3 steps",
+        "rank 0 has trained up to step 9, and saved none since step 6",
+    ),
+    _defect(
+        "loaded-checkpoint-without-moments",
+        "The file that rank 1 goes on from holds no moments, and rank 1 goes on with some.",
+        stored("rank_1/sliced-1_6.ckpt", _without_moments),
+        "goes on with parameters that its file does not hold: moments.",
+        base="slices",
+        check="resume",
+    ),
+)

@@ -1,0 +1,145 @@
+"""Every rank goes on to save its periodic checkpoints, above all after a recovery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaos.checks.collect import Collector
+from chaos.checks.finding import Finding
+from chaos.checks.saving_goes_on import judge_saving_goes_on
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import STORAGE_FULL, PlannedFault
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun, Record
+from tests.unit.rolled_back_run import AT, BACK_S, HELD, rolled_back_plan, rolled_back_run
+
+EXPECTED = "every rank saves a periodic checkpoint at least every 3 steps"
+BACK = int(next(rolled_back_run().events("step.begin", rank=0, step=1))["mono"]) + int((AT + BACK_S - 10) * 1e9)
+
+
+def after_the_rollback(run: GoodRun, event: str = "checkpoint.") -> list[Record]:
+    return [
+        one
+        for own in run.files.values()
+        for one in own
+        if one["event"].startswith(event) and one["mono"] >= BACK and one["rank"] is not None
+    ]
+
+
+def forget(run: GoodRun, unwanted: list[Record]) -> None:
+    assert unwanted
+    for name, own in run.files.items():
+        run.files[name] = [one for one in own if one not in unwanted]
+
+
+def test_a_run_whose_ranks_go_on_to_save_passes(judged: Judge) -> None:
+    assert said(judged(rolled_back_run()), "checkpoint", "pass", f"{EXPECTED} | 16 saves of ranks 0, 1, 2, 3")
+
+
+def test_a_recovery_after_which_nobody_saves_is_none(judged: Judge) -> None:
+    run = rolled_back_run()
+    forget(run, after_the_rollback(run))
+    judgement = judged(run)
+    text = f"rank 0 has trained up to step 9, and saved none since step {HELD}"
+    assert said(judgement, "checkpoint", "fail", text)
+    assert judgement.verdict == "fail"
+
+
+def test_the_last_one_is_asked_for_where_the_training_came_to_its_end(judged: Judge) -> None:
+    run = rolled_back_run()
+    forget(run, [one for one in after_the_rollback(run) if one["step"] == 12 and one["rank"] == 1])
+    assert said(judged(run), "checkpoint", "fail", "rank 1 has trained up to step 12, and saved none since step 9")
+    run.drop("rank.exit", rank=1)
+    assert not said(judged(run), "checkpoint", "fail", "rank 1 has trained up to step 12")
+
+
+def test_where_no_save_of_anybody_is_recorded_it_is_unknown(judged: Judge) -> None:
+    run = rolled_back_run()
+    run.drop("checkpoint.begin")
+    run.drop("checkpoint.end")
+    assert said(judged(run), "checkpoint", "unknown", "no save of any rank is recorded")
+
+
+def test_what_a_fault_of_the_storage_may_have_refused_is_unknown(judged: Judge) -> None:
+    run = rolled_back_run()
+    forget(run, after_the_rollback(run))
+    full = PlannedFault("full", "disk-full", (0,), {"step": 9}, {}, None, 30, STORAGE_FULL)
+    run.replan(faults=(*run.plan.faults, full))
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "unknown", "a fault of its storage may have refused it")
+    assert not said(judgement, "checkpoint", "fail", EXPECTED)
+
+
+def test_with_a_torn_history_nobody_is_blamed(judged: Judge) -> None:
+    run = rolled_back_run()
+    own = next(name for name in run.files if name.startswith("train-rank_0"))
+    for number, one in enumerate(run.files[own]):
+        one["seq"] = number
+    forget(run, [one for one in after_the_rollback(run) if one["rank"] == 0])
+    assert judged(run).verdict == "unknown"
+
+
+def trained(*events: str, **more: Any) -> list[Finding]:
+    """What is said of one process that did this, ``name step``, with an interval of 3."""
+    story = []
+    for number, text in enumerate(events):
+        name, _, step = text.partition(" ")
+        fields: dict[str, Any] = {"step": int(step)} if step else {}
+        if name.startswith("checkpoint"):
+            fields |= {"kind": "periodic", "path": f"net-{step}", **more}
+        story.append(Event(name, number, number, "agent", number, "train", 0, 100, fields, f"history/x.jsonl:{number}"))
+    found = Collector("checkpoint")
+    judge_saving_goes_on(rolled_back_plan(), History(tuple(story)), found)
+    return found.findings()
+
+
+def steps(*numbers: int) -> list[str]:
+    return [f"step.{part} {number}" for number in numbers for part in ("begin", "end")]
+
+
+SAVE = ("checkpoint.begin {0}", "checkpoint.end {0}")
+
+
+def save(step: int) -> list[str]:
+    return [one.format(step) for one in SAVE]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6), *save(6), *steps(7)],
+        # As MindSpore counts after a resume: from the beginning of this training.
+        ["train.begin", *steps(8, 9, 10), *save(10), *steps(11, 12)],
+        # A callback that saves before the agent's own comes to the end of the step.
+        ["step.begin 1", "step.end 1", *steps(2), "step.begin 3", *save(3), "step.end 3", *steps(4, 5, 6)],
+        # Ended before it could save; and one that was thrown back before.
+        ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6)],
+        [
+            "train.begin",
+            *steps(1, 2, 3),
+            *save(3),
+            *steps(4, 5, 6),
+            "train.begin",
+            *steps(4, 5, 6),
+            *save(6),
+            *steps(7),
+        ],
+    ],
+)
+def test_no_step_was_due(events: list[str]) -> None:
+    assert [one.verdict for one in trained(*events)] == ["pass"]
+
+
+def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> None:
+    events = ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6), *save(6), *steps(7)]
+    (found,) = trained(*events, asynchronous=True)
+    assert found.verdict == "unknown"
+    assert "rank 0 has not recorded that its checkpoint of step 3 was written" in found.seen
+    events.insert(events.index("step.begin 4"), "checkpoint.written 3")
+    assert [one.verdict for one in trained(*events, asynchronous=True, ok=True)] == ["pass"]
+    (found,) = trained(*events, asynchronous=True, ok=False)
+    assert found.verdict == "fail"
+    assert "rank 0 could not write its checkpoint of step 3 in the background" in found.seen
