@@ -24,9 +24,8 @@ from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
 from chaos.run.recoveries import MECHANISMS
-from chaos.run.soak import SoakRecord, SoakRun, Tally, key_of_runs, still_to_run, tally
+from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally
 from chaos.run.stoppable import StoppableRuns
-from chaos.run.versions import versions
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
@@ -78,8 +77,8 @@ def command(
     """Run every cell until it has run --times times in all, and say how often it passed.
 
     Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
-    goes on with what is left; runs of other code or of a changed scenario do not count. A cell whose runs do not agree
-    is flaky.
+    goes on with what is left; runs of other code, inputs or versions, or of a changed scenario, do not count. A cell
+    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks.
 
     With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
     and done again), then a search for processes, mounts, directories, locks and histories that cannot be read. Each
@@ -97,8 +96,9 @@ def command(
 
     \b
     Exit codes: 0 every run has passed (or failed, where the scenario names a
-    finding), 1 one failed, 2 one is unknown, 3 the harness failed (with --kill:
-    something was left), 64 bad usage or scenario, 130 interrupted.
+    finding), 1 one failed, 2 one is unknown or was not made, 3 the harness
+    failed (with --kill: something was left), 64 bad usage or scenario, 130
+    interrupted.
     """
     if (number is None) == (not scenarios):
         raise click.UsageError("give scenarios, or --random for drawn ones")
@@ -131,7 +131,7 @@ def command(
         print_summary(summary)
     else:
         _print(tallies, times, reports)
-    return codes.INTERRUPTED if interrupted else _exit_code(tallies)
+    return codes.INTERRUPTED if interrupted else _exit_code(tallies, times)
 
 
 class _Soak:
@@ -150,9 +150,9 @@ class _Soak:
         self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
         if len(self._cells) < len(groups):
             raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
-        self._versions = versions()
         self._settings = settings
-        self._codes = {name: self._key(loaded) for name, (loaded, _) in self._cells.items()}
+        self._keys = {name: self._key(name) for name in self._cells}
+        self._codes = {name: keys.of for name, keys in self._keys.items()}
         self._reports = reports
         self._times = times
         self._jobs = jobs
@@ -204,8 +204,9 @@ class _Soak:
             for text in (*report.done, *report.failed):
                 click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
 
-    def _key(self, loaded: LoadedScenario) -> str:
-        return key_of_runs(loaded.path, self._settings, _PACKAGE, self._versions)
+    def _key(self, name: tuple[str, str]) -> Keys:
+        loaded, cells = self._cells[name]
+        return keys_of_cells(loaded, cells, self._settings, _PACKAGE)
 
     def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
         done, rest = wait(waiting, return_when=FIRST_COMPLETED)
@@ -230,12 +231,12 @@ class _Soak:
         ended = self._started.finish(command)
         if ended.code == codes.INTERRUPTED or self._started.stopped:
             return None
-        if self._key(loaded) != self._codes[name]:
+        if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
-                f"{loaded.path}: it, or the harness's own code, has changed since the soak began: this run does not "
-                "count; start the soak again"
+                f"{loaded.path}: it, what its job is made of, a version, or the harness's own code, has changed since "
+                "the soak began: this run does not count; start the soak again"
             )
-        verdict, runs = _read(ended.output)
+        verdict, runs, failing = _read(ended.output)
         seconds = round(time.monotonic() - since, 1)
         if verdict == "pass" and not self._keep_all:
             for run in runs:
@@ -244,47 +245,68 @@ class _Soak:
             if latest.is_symlink() and not latest.exists():
                 latest.unlink(missing_ok=True)
         load = round(os.getloadavg()[0], 1)
-        return SoakRun(*name, self._codes[name], verdict, " ".join(runs) or None, round(started, 1), seconds, load)
+        code, made = self._codes[name], " ".join(runs) or None
+        return SoakRun(*name, code, verdict, made, round(started, 1), seconds, load, failing)
 
 
 def _groups(pairs: list[tuple[LoadedScenario, Cell]]) -> Iterator[tuple[LoadedScenario, tuple[Cell, ...]]]:
     """What is run together: each cell by itself, or two that their scenario compares."""
     for loaded in {id(loaded): loaded for loaded, _ in pairs}.values():
         cells = [cell for other, cell in pairs if other is loaded]
-        groups: list[tuple[Cell, ...]] = [*compared(cells)] or [(cell,) for cell in cells]
-        yield from ((loaded, group) for group in groups)
+        together = [*compared(cells)]
+        paired = {id(cell) for pair in together for cell in pair}
+        alone = [(cell,) for cell in cells if id(cell) not in paired]
+        yield from ((loaded, group) for group in (*together, *alone))
 
 
 def _name(cells: tuple[Cell, ...]) -> tuple[str, str]:
     return cells[0].scenario.name, " | ".join(cell.name for cell in cells)
 
 
-def _read(output: str) -> tuple[str | None, list[str]]:
-    """Verdict and runs of what ``chaos run --json`` prints, comparisons included; None and none without a result."""
+def _read(output: str) -> tuple[str | None, list[str], str]:
+    """Verdict and runs of what ``chaos run --json`` prints, comparisons included, and the checks that fail, by name.
+
+    None and none without a result.
+    """
     try:
         answer = json.loads(output)
         runs = [cell["run"] for cell in answer["cells"] if cell["run"] is not None]
         failed = any(cell["verdict"] is None for cell in answer["cells"])
-        return None if failed or not answer["cells"] else answer["verdict"], runs
+        checks = [one for cell in answer["cells"] for one in (cell.get("result") or {}).get("checks", ())]
+        failing = dict.fromkeys(one["name"] for one in checks if one["verdict"] == "fail")
+        compared_too = any(one.get("verdict") == "fail" for one in answer.get("comparisons", ()))
+        names = " ".join([*failing, *(["comparison"] if compared_too else [])])
+        return None if failed or not answer["cells"] else answer["verdict"], runs, names
     except (ValueError, KeyError, TypeError):
-        return None, []
+        return None, [], ""
 
 
 def _print(tallies: list[Tally], times: int, reports: Path) -> None:
     for one in tallies:
         name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
         counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
+        counts += f" (differently: {'; '.join(one.failing)})" if len(one.failing) > 1 else ""
         counts += f", {one.harness_failed} of the harness" if one.harness_failed else ""
-        mark = "flaky" if one.flaky else "good" if one.good and one.runs >= times else "bad" if not one.good else "open"
+        mark = (
+            "flaky"
+            if one.flaky
+            else "good"
+            if one.good and one.runs >= times
+            else "open"
+            if one.good or not one.runs
+            else "bad"
+        )
         click.echo(f"{mark:<6}  {one.runs:4} of {times}  {name}: {counts or 'no run'}")
     good = sum(one.good and one.runs >= times for one in tallies)
     click.echo(f"{good} of {len(tallies)} cells are good {times} times; the runs are in {reports / 'soak.jsonl'}")
 
 
-def _exit_code(tallies: list[Tally]) -> int:
+def _exit_code(tallies: list[Tally], times: int) -> int:
+    """Fewer runs than were asked for show nothing, whatever became of the others."""
     if any(one.harness_failed for one in tallies):
         return codes.HARNESS
-    bad = [one for one in tallies if not one.good]
+    bad = [one for one in tallies if one.runs and not one.good]
     if any(one.verdicts["fail"] != 0 or one.wanted == "fail" for one in bad):
         return codes.of_verdict("fail")
-    return codes.of_verdict("unknown" if bad else "pass")
+    lacking = not tallies or any(one.runs < times for one in tallies)
+    return codes.of_verdict("unknown" if bad or lacking else "pass")

@@ -27,8 +27,7 @@ from chaos.run.killed import reached, recorded_lines
 from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.run.leftovers import leftovers
 from chaos.run.soak import Cell as CellName
-from chaos.run.soak import key_of_runs
-from chaos.run.versions import versions
+from chaos.run.soak import Keys, keys_of_cells
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
@@ -79,9 +78,10 @@ class KillSoak:
         seed: int | None,
     ) -> None:
         self._cells = {(cell.scenario.name, cell.name): loaded for loaded, cell in pairs}
+        self._given = {(cell.scenario.name, cell.name): cell for _, cell in pairs}
         self._settings = settings
-        self._versions = versions()
-        self._codes = {name: self._key(loaded) for name, loaded in self._cells.items()}
+        self._keys = {name: self._key(name) for name in self._cells}
+        self._codes = {name: keys.of for name, keys in self._keys.items()}
         self._places = reports / "kills"
         self._times = times
         self._jobs = jobs
@@ -117,8 +117,8 @@ class KillSoak:
                 self._stop()
         return False
 
-    def _key(self, loaded: LoadedScenario) -> str:
-        return key_of_runs(loaded.path, self._settings, _PACKAGE, self._versions)
+    def _key(self, name: tuple[str, str]) -> Keys:
+        return keys_of_cells(self._cells[name], [self._given[name]], self._settings, _PACKAGE)
 
     # The work of one thread.
 
@@ -184,10 +184,10 @@ class KillSoak:
         except _Interrupted:
             _heal_and_remove(place)
             raise
-        if self._key(self._cells[name]) != self._codes[name]:
+        if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
-                f"{self._cells[name].path}: it, or the harness's own code, has changed since the soak began: this kill "
-                "does not count; start the soak again"
+                f"{self._cells[name].path}: it, what its job is made of, a version, or the harness's own code, has "
+                "changed since the soak began: this kill does not count; start the soak again"
             )
         left = [*failed, *leftovers(place, harness.pid)]
         seconds = round(time.monotonic() - started, 1)

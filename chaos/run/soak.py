@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.jobs.inputs import SEEN
+from chaos.jobs.kind import JobError
+from chaos.registry import registry
+from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
+from chaos.run.versions import versions
+from chaos.scenario.load import Cell as LoadedCell
+from chaos.scenario.load import LoadedScenario
 
 VERDICTS = ("pass", "fail", "unknown")
 
@@ -23,6 +31,7 @@ class SoakRun:
     """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of what was run.
 
     ``started`` is in seconds of the epoch, ``load`` the machine's load average over the last minute at the end.
+    ``failing`` names the checks that failed, with spaces between them.
     """
 
     scenario: str
@@ -33,6 +42,7 @@ class SoakRun:
     started: float
     seconds: float
     load: float
+    failing: str = ""
 
     @property
     def of(self) -> Cell:
@@ -60,33 +70,74 @@ def _parsed(record: dict[str, Any]) -> SoakRun | None:
         run = SoakRun(**record)
     except TypeError:
         return None
-    texts, numbers = (run.scenario, run.cell, run.code), (run.started, run.seconds, run.load)
+    texts, numbers = (run.scenario, run.cell, run.code, run.failing), (run.started, run.seconds, run.load)
     sound = all(isinstance(one, str) for one in texts) and isinstance(run.run, str | None)
     sound = sound and all(isinstance(one, (int, float)) for one in numbers)
     return run if sound and (run.verdict is None or run.verdict in VERDICTS) else None
 
 
 def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:
-    """What makes two runs comparable: the text of the scenario and the harness's own code.
+    """What makes two runs comparable: the text of the scenario and the harness's own files, but for compiled ones.
 
     ``without`` names rooms of the package that have no part in what is compared.
     """
     digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
-    for file in sorted(package.rglob("*.py")):
-        if file.relative_to(package).parts[0] in without:
+    for file in sorted(package.rglob("*")):
+        within = file.relative_to(package)
+        compiled = file.suffix == ".pyc" or "__pycache__" in within.parts
+        if compiled or within.parts[0] in without or not file.is_file():
             continue
-        digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
+        content = file.read_bytes()
+        digest.update(str(within).encode() + b"\0%d\0" % len(content) + content)
     return digest.hexdigest()
 
 
-def key_of_runs(scenario: Path, settings: Mapping[str, str], package: Path, made_with: Mapping[str, str]) -> str:
-    """The key of what is run now: the file of the scenario with its settings, the harness's code, and the versions.
+def key_of_runs(
+    scenario: Path,
+    settings: Mapping[str, str],
+    package: Path,
+    made_with: Mapping[str, str],
+    inputs: Mapping[str, str] | None = None,
+) -> str:
+    """The key of what is run now: the scenario's file and settings, the harness's files, versions, the job's inputs.
 
     Take it again after each run: an edited file or new code makes a run one of another key. Raises OSError when the
     scenario cannot be read.
     """
-    given = json.dumps([dict(settings), dict(made_with)], sort_keys=True)
+    given = json.dumps([dict(settings), dict(made_with), dict(inputs or {})], sort_keys=True)
     return code_key(scenario.read_text("utf-8") + given, package)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Of what is run now. ``of`` has in it what the job's data look like from outside.
+
+    A job may write to its data itself. So whether a run is still one of that key is told by ``sources``, without them.
+    """
+
+    of: str
+    sources: str
+
+
+def keys_of_cells(
+    loaded: LoadedScenario, cells: Iterable[LoadedCell], settings: Mapping[str, str], package: Path
+) -> Keys:
+    """The keys of a run of these cells. What of a job's inputs cannot be read is told by the run itself.
+
+    Raises OSError when the scenario cannot be read.
+    """
+    found: dict[str, str] = {}
+    for cell in cells:
+        scenario = cell.scenario
+        try:
+            inputs = inputs_of(registry("jobs").load(scenario.job.kind), scenario, loaded.path.parent, os.environ)
+        except (JobError, OSError) as error:
+            inputs = {"not readable": str(error)}
+        found.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})
+    solid = {name: value for name, value in found.items() if not name.startswith(SEEN)}
+    sources = key_of_runs(loaded.path, settings, package, versions(), solid)
+    of = hashlib.blake2b((sources + json.dumps(found, sort_keys=True)).encode(), digest_size=8).hexdigest()
+    return Keys(of, sources)
 
 
 def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> Iterator[Cell]:
@@ -100,13 +151,18 @@ def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> 
 
 @dataclass(frozen=True)
 class Tally:
-    """What the runs of one cell came to."""
+    """What the runs of one cell came to.
+
+    ``failing`` has the checks that failed, one text for each combination: where a failure is wanted, another one than
+    in the other runs is another defect.
+    """
 
     scenario: str
     cell: str
     verdicts: dict[str, int]
     harness_failed: int
     wanted: str
+    failing: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -115,13 +171,14 @@ class Tally:
 
     @property
     def good(self) -> bool:
-        """Whether every run has the verdict that is wanted."""
-        return self.verdicts[self.wanted] == self.runs
+        """Whether there are runs, and every one has the verdict that is wanted, and fails in the same checks."""
+        return 0 < self.runs == self.verdicts[self.wanted] and not self.flaky
 
     @property
     def flaky(self) -> bool:
         """Whether the runs do not agree."""
-        return sum(count > 0 for count in (*self.verdicts.values(), self.harness_failed)) > 1
+        differ = sum(count > 0 for count in (*self.verdicts.values(), self.harness_failed)) > 1
+        return differ or (self.wanted == "fail" and len(self.failing) > 1)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -130,5 +187,7 @@ class Tally:
 
 def tally(cell: Cell, runs: Iterable[SoakRun], wanted: str) -> Tally:
     """Add up the runs of a cell. ``wanted`` is pass, or fail for a scenario of a known finding."""
-    own = [run.verdict for run in runs if run.of == cell]
-    return Tally(*cell, {name: own.count(name) for name in VERDICTS}, own.count(None), wanted)
+    own = [run for run in runs if run.of == cell]
+    verdicts = Counter(run.verdict for run in own)
+    failing = sorted({run.failing for run in own if run.verdict == "fail"})
+    return Tally(*cell, {name: verdicts[name] for name in VERDICTS}, verdicts[None], wanted, tuple(failing))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.soak import SoakRecord, SoakRun, code_key, key_of_runs, still_to_run, tally
+from chaos.run.soak import Keys, SoakRecord, SoakRun, code_key, key_of_runs, keys_of_cells, still_to_run, tally
+from chaos.scenario.load import load_scenario
 
 A, B = ("kill-rank", ""), ("uce", "phase=forward")
 RUN = SoakRun("kill-rank", "", "c0de", "pass", "kill-rank-1", 1.0, 20.0, 0.5)
@@ -53,8 +54,71 @@ def test_runs_that_do_not_agree_are_flaky() -> None:
     assert (mixed.good, mixed.flaky) == (False, True)
     broken = tally(A, [RUN, replace(RUN, verdict=None)], "pass")
     assert (broken.good, broken.flaky, broken.harness_failed) == (False, True, 1)
+    assert not tally(A, [], "pass").good
     finding = tally(A, [replace(RUN, verdict="fail")], "fail")
     assert finding.good and not finding.flaky
+
+
+def test_a_finding_that_fails_in_another_check_is_flaky() -> None:
+    first = replace(RUN, verdict="fail", failing="loss resume")
+    same = tally(A, [first, first], "fail")
+    assert (same.good, same.flaky, same.failing) == (True, False, ("loss resume",))
+    other = tally(A, [first, replace(first, failing="hygiene")], "fail")
+    assert (other.good, other.flaky, other.failing) == (False, True, ("hygiene", "loss resume"))
+
+
+@pytest.mark.parametrize("name", ["room/config.yaml", "data", "room/a.py"])
+def test_every_file_of_the_harness_counts_but_compiled_ones(tmp_path: Path, name: str) -> None:
+    (tmp_path / "room" / "__pycache__").mkdir(parents=True)
+    first = code_key("text", tmp_path)
+    (tmp_path / "room" / "__pycache__" / "a.txt").write_text("x")
+    (tmp_path / "room" / "a.pyc").write_text("x")
+    assert code_key("text", tmp_path) == first
+    (tmp_path / name).write_text("x")
+    assert code_key("text", tmp_path) != first
+    assert code_key("text", tmp_path, without=[name.split("/")[0]]) == first
+
+
+JOB = """
+chaos: 1
+name: own-script
+cluster: {ranks: 2, parallel: {data_parallel: 2}}
+job: {kind: mindspore, script: train.py, steps: 4, arguments: [--data, DATA]}
+expect: {mechanism: none}
+"""
+
+
+def test_the_jobs_own_script_is_in_the_key_and_its_data_as_they_look(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    data, script, path = tmp_path / "data.bin", tmp_path / "train.py", tmp_path / "own-script.yaml"
+    data.write_text("one")
+    script.write_text("one")
+    path.write_text(JOB.replace("DATA", str(data)))
+    loaded = load_scenario(path)
+
+    def keys() -> Keys:
+        return keys_of_cells(loaded, loaded.cells, {}, package)
+
+    first = keys()
+    assert keys() == first
+    data.write_text("another")
+    second = keys()
+    assert (second.sources, second.of != first.of) == (first.sources, True)
+    script.write_text("two")
+    third = keys()
+    assert third.sources != second.sources and third.of != second.of
+    script.unlink()
+    assert keys().sources not in (first.sources, third.sources)
+
+
+def test_an_upgrade_in_the_middle_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "own-script.yaml"
+    path.write_text(JOB)
+    loaded = load_scenario(path)
+    first = keys_of_cells(loaded, loaded.cells, {}, tmp_path)
+    monkeypatch.setattr("chaos.run.soak.versions", lambda: {"mindspore": "0"})
+    assert keys_of_cells(loaded, loaded.cells, {}, tmp_path).sources != first.sources
 
 
 def test_a_changed_scenario_or_harness_is_another_code(tmp_path: Path) -> None:
