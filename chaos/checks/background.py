@@ -54,6 +54,13 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
             for one in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
             if is_background(one) and one.data.get("step") in steps
         ]
-        if begun and written(history, begun[-1]) is None:
-            seen = f"rank {rank} has not recorded that its checkpoint of step {begun[-1].data.get('step')} was written"
+        if not begun:
+            continue
+        step = begun[-1].data.get("step")
+        end = written(history, begun[-1])
+        if end is None:
+            seen = f"rank {rank} has not recorded that its checkpoint of step {step} was written"
             yield f"{seen}: the fault may have come before, and then it is not the last one", (begun[-1].source,)
+        elif end.data.get("ok") is not True:
+            seen = f"rank {rank} has recorded that its checkpoint of step {step} could not be written"
+            yield f"{seen}: it is not the last one", (begun[-1].source, end.source)

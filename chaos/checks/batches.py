@@ -36,6 +36,8 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
         found.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
         found.close()
         return
+    counted = RESUME if plan.resumes else TRAIN
+    after = " after the resume" if plan.resumes else ""
     compared: dict[int, int] = dict.fromkeys(range(plan.ranks), 0)
     wrong: set[int] = set()
     planned = other_batches(plan)
@@ -46,14 +48,23 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
         if ours.data.get("batch") is None:
             found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
-        compared[rank] = compared.get(rank, 0) + (ours.attempt == RESUME)
+        compared[rank] = compared.get(rank, 0) + (ours.attempt == counted)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
             found.fail(EXPECTED, shift(twin, rank, step, ours), ours.source, at_baseline(other))
     for rank, count in compared.items():
         if not count:
-            found.unknown(EXPECTED, f"no batch of rank {rank} after the resume can be compared")
-    found.settle(EXPECTED, f"{sum(compared.values())} batches after the resume, and those before the fault, are equal")
+            found.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
+        elif missing := sorted(_asked(plan, twin, rank, saved) - digests(history, counted).get(rank, {}).keys()):
+            found.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
+    before = ", and those before the fault," if plan.resumes else ""
+    found.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
+
+
+def _asked(plan: Plan, twin: Twin, rank: int, saved: int | None) -> set[int]:
+    """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
+    first = 0 if not plan.resumes else plan.last_step if saved is None else saved
+    return {step for step, one in twin.digests.get(rank, {}).items() if step > first and one.data.get("batch")}
 
 
 def shift(twin: Twin, rank: int, step: int, ours: Event) -> str:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.background import is_background, written
 from chaos.checks.facts import TRAIN
-from chaos.checks.spans import trains_to_the_end
+from chaos.checks.spans import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -45,7 +45,7 @@ def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
     ended = {one.pid for one in acts if effects.get(str(one.data.get("fault"))) in _TAKES}
     restarts = sum(rank in recovery.restarted for recovery in plan.recoveries)
     ended.update(one.pid for one in exits[:-1][:restarts])
-    if plan.mechanism is not None and not trains_to_the_end(plan):
+    if not reaches_the_end(plan):
         ended.update(one.pid for one in exits[-1:])
     return ended - {one.pid for one in exits if one.data.get("signal") is None and one.data.get("code") == 0}
 

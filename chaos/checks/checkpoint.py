@@ -79,6 +79,8 @@ def _judge_absence(plan: Plan, artifacts: Artifacts, files: list[FoundCheckpoint
     for file in files:
         seen = f"rank {file.rank} has one: {file.path.name}"
         found.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
+    if not artifacts.job_dir.is_dir():
+        found.unknown(expected, "the job's directory was not kept, so nobody can look", "job")
     found.settle(expected, "there is none", _line(plan, "checkpoint"))
 
 

@@ -14,7 +14,7 @@ from chaos.checks.groups import judge_groups
 from chaos.checks.logged import logged
 from chaos.checks.parameters import is_replicated
 from chaos.checks.scope import trains_nothing
-from chaos.checks.spans import NotTold, Span, replayed_spans, spans
+from chaos.checks.spans import NotTold, Span, reaches_the_end, replayed_spans, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.corruption import stays
@@ -40,7 +40,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
                 for moment, events in sorted(states.items())
             ]
             compared += sum(times)
-            _judge_coverage(attempt, group, states, found)
+            _judge_coverage(plan, attempt, group, states, found)
     seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
     found.settle(EXPECTED, seen)
     by_log.judge_agreement(logged(plan, history, artifacts), found)
@@ -88,19 +88,22 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
 
 
 def _judge_coverage(
-    attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], found: Collector
+    plan: Plan, attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], found: Collector
 ) -> None:
-    """Every rank of the group was compared with another one at least once after a step."""
-    together = {
-        rank
-        for step, events in states.items()
-        if step > 0
-        for rank in group
-        if rank in events and sum(other in events for other in group) > 1
-    }
+    """Every rank of the group was compared with another one after a step: the last one, where the launch reaches it.
+
+    That step has a digest however thin they are, and it comes after every recovery.
+    """
+    last = attempt == RESUME or (not plan.resumes and reaches_the_end(plan))
+    together: set[int] = set()
+    for step, events in states.items():
+        present = [rank for rank in group if rank in events and _replicated(events[rank])]
+        if len(present) > 1 and (step == plan.last_step if last else step > 0):
+            together.update(present)
     alone = [rank for rank in group if rank not in together]
     if alone:
-        found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by in attempt {attempt}")
+        after = f" after step {plan.last_step}" if last else ""
+        found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
 
 
 def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], found: Collector) -> int:
@@ -109,6 +112,7 @@ def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[i
         return 0
     reference = events[present[0]]
     expected = _replicated(reference)
+    compared = 0
     for rank in present[1:]:
         own = _replicated(events[rank])
         if bool(own) != bool(expected):
@@ -116,11 +120,12 @@ def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[i
             seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
             found.unknown(EXPECTED, seen, reference.source, events[rank].source)
             continue
+        compared += bool(own)
         names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
         if names:
             seen = f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
             found.fail(EXPECTED, seen, reference.source, events[rank].source)
-    return len(present) - 1
+    return compared
 
 
 def _moment(step: int) -> str:

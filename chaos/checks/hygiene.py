@@ -16,7 +16,7 @@ from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.on_device import REBOOT, TAKE_RANKS
 from chaos.checks.on_node import SILENCED
 from chaos.checks.quarantine import judge_quarantine
-from chaos.checks.spans import trains_to_the_end
+from chaos.checks.spans import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
@@ -34,7 +34,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
-    if trains_to_the_end(plan):
+    if reaches_the_end(plan):
         _judge_launcher(plan, history, TRAIN, found)
     found.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
@@ -126,7 +126,7 @@ def _wanted_exit(
     plan: Plan, attempt: str, fault: PlannedFault | None
 ) -> tuple[str, Callable[[int | None, int | None], bool]]:
     """The exit status in words, and a test of signal and code."""
-    if attempt == RESUME or plan.mechanism is None or trains_to_the_end(plan):
+    if attempt == RESUME or reaches_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
     if fault is not None and (fault.kind in SILENCED or fault.effect == HANG):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
@@ -238,4 +238,4 @@ def _processes(listed: list[dict[str, object]]) -> str:
 def _allowed(plan: Plan, path: str) -> bool:
     """Where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
     temporary = any(part.endswith("_tmp") for part in path.split("/"))
-    return plan.checkpoint is None and not trains_to_the_end(plan) and temporary
+    return plan.checkpoint is None and not reaches_the_end(plan) and temporary

@@ -16,7 +16,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import RESUME, TRAIN
 from chaos.checks.periodic import resumed_from
 from chaos.checks.printed import Course, Numbers, Printed, Track, course, unequal, without
-from chaos.checks.spans import trains_to_the_end
+from chaos.checks.spans import reaches_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -207,7 +207,7 @@ def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Number
     missing = unprinted if both.twin is None else without(both.course, both.twin)
     if plan.comparable is not None:
         missing = missing[missing <= plan.comparable.losses_until]
-    if not (plan.resumes or plan.mechanism is None or trains_to_the_end(plan)):
+    if not (plan.resumes or reaches_the_end(plan)):
         missing = missing[missing <= both.course.steps().max(initial=0)]  # a fault has ended the job there
     if killed and saved is not None:
         missing = missing[missing != saved]  # it may have been killed before it printed that

@@ -9,13 +9,13 @@ from chaos.checks.altered import may_be_infinite
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import kept
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, step_of, text_list
+from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.logged import Logged, logged
 from chaos.checks.parameters import is_weight
 from chaos.checks.periodic import resumed_from
 from chaos.checks.scope import trains_nothing
-from chaos.checks.spans import trains_to_the_end
+from chaos.checks.spans import reaches_the_end, trains_to_the_end
 from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -186,7 +186,7 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
         final = max(recorded, default=None)
         if final is None:
             found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
-        elif final not in steps and (plan.resumes or trains_to_the_end(plan)):
+        elif final not in steps and (plan.resumes or reaches_the_end(plan)):
             found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline")
     found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.ranks} ranks do")
 
@@ -194,19 +194,20 @@ def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Even
 def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     expected = "gradients are finite and not zero"
     recorded = digests(history, attempt)
+    # The last step has a digest however thin they are; a norm of before the fault says nothing of what follows it.
+    last = plan.last_step if plan.resumes or reaches_the_end(plan) else None
     limit = None if plan.comparable is None else plan.comparable.finite_gradients_until
     for rank in range(plan.ranks):
-        norms = 0
-        for step, event in sorted(recorded.get(rank, {}).items()):
-            gradients = event.data.get("gradients")
-            if not gradients:
-                continue
-            norms += 1
-            norm = float.fromhex(str(gradients["norm"]))
+        told = {step: one for step, one in sorted(recorded.get(rank, {}).items()) if one.data.get("gradients")}
+        for step, event in told.items():
+            norm = float.fromhex(str(event.data["gradients"]["norm"]))
             if (limit is None or step <= limit) and (not math.isfinite(norm) or norm <= 0):
                 found.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
-        if not norms:
+        if not told:
             found.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")
+        elif last not in (None, *told):
+            seen = f"no gradients of rank {rank} were recorded at step {last}, the last of attempt {attempt}"
+            found.unknown(expected, seen, *places(list(told.values())[-1:]))
     found.settle(expected, "on all ranks")
 
 

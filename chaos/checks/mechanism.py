@@ -14,7 +14,7 @@ from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
 from chaos.checks.rules.watched import judge_watched
-from chaos.checks.spans import NotTold, Span, spans, trains_to_the_end
+from chaos.checks.spans import NotTold, Span, reaches_the_end, spans
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -67,7 +67,7 @@ def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) 
         if mechanism not in allowed:
             signs = text_list(dict.fromkeys(seen for seen, _ in evidence))
             found.fail(expected, f"{mechanism} acted: {signs}", _line(plan), *(where for _, where in evidence[:5]))
-    if not trains_to_the_end(plan):
+    if not reaches_the_end(plan):
         return
     for one in history.select("handler.enter", attempt=TRAIN, name="exit"):
         found.fail(expected, f"rank {one.rank} was told to exit", _line(plan), one.source)

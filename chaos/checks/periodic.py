@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, loads_made
-from chaos.checks.facts import RESUME, text_list
+from chaos.checks.facts import RESUME, exit_status, places, signal_number, text_list
 from chaos.checks.saved import end_of_life, saved_step, stored_step
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
@@ -96,13 +96,33 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     found.settle(expected, f"of {len(sharing)} {whose}s there are files of {kept}")
 
 
-def judge_refusal(history: History, artifacts: Artifacts, found: Collector) -> None:
-    """There the job started again says so and ends; above all it does not begin from the start without a word."""
+def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """There the job started again says so and ends; above all it does not begin from the start without a word.
+
+    Every rank ends: with an error of its own, or by the signal of whoever ends the job after the first one that did.
+    """
     expected = "the job started again finds nothing to go on from, says so and ends"
     # A load of a damaged file that did not come to its end is none.
     for one in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
         found.fail(expected, f"rank {one.rank} has recorded {one.event}", one.source)
-    refused = [one for one in history.select("rank.exit", attempt=RESUME) if one.data.get("code") not in (None, 0)]
+    refused = []
+    for rank in range(plan.ranks):
+        exits = history.select("rank.exit", attempt=RESUME, rank=rank)
+        ended = {one.pid for one in exits}
+        missed = [one for one in history.select("rank.found", attempt=RESUME, rank=rank) if one.pid not in ended]
+        if history.first("agent.start", attempt=RESUME, rank=rank) is None:
+            found.unknown(expected, f"no history of rank {rank} tells whether it trained")
+        if not exits or missed:
+            found.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
+        for one in exits:
+            if signal_number(one.data.get("signal")) is not None:
+                continue
+            if one.data.get("code") == 0:
+                found.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(one)}", one.source)
+            elif one.data.get("code") is None:
+                found.unknown(expected, f"rank {rank} has ended, and nobody can say how", one.source)
+            else:
+                refused.append(one)
     if not refused:
         found.unknown(expected, "no rank of attempt resume has ended with an error of its own")
     for one in refused:

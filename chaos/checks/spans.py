@@ -85,6 +85,11 @@ def trains_to_the_end(plan: Plan) -> bool:
     return plan.mechanism is not None and plan.mechanism not in ENDING | {"none"}
 
 
+def reaches_the_end(plan: Plan) -> bool:
+    """Whether the faulted launch must train its last step: because of a recovery, or since nothing stops it."""
+    return plan.mechanism is None or trains_to_the_end(plan)
+
+
 def spans(plan: Plan, history: History) -> list[Span]:
     """The planned recoveries with their times. Raises NotTold when a fault has no time, or they are out of order."""
     chains: list[list[Recovery]] = [[]]

@@ -175,6 +175,7 @@ def build_plan(
         gradients=traits.gradients,
         comparable=judged.comparable,
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
+        sink_size=scenario.job.sink_size,
         configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),

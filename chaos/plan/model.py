@@ -209,7 +209,7 @@ class Plan:
     shows that no mechanism can (the job just ends). ``recoveries`` holds everything that mechanisms must do, in order.
     ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
     ``comparable`` is None where the whole run can be compared with the fault-free one,
-    ``watch`` where nobody watches the global norm.
+    ``watch`` where nobody watches the global norm. ``sink_size`` is how many steps may be recorded as one.
     ``configured`` tells for each value that the job's own files decide, by its key in a scenario or by its name, what
     it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
@@ -251,6 +251,7 @@ class Plan:
     gradients: bool = True
     comparable: Comparable | None = None
     watch: Watch | None = None
+    sink_size: int = 1
     configured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)

@@ -174,7 +174,10 @@ _SOURCES: Sequence[_Source] = (
     _Source("the baseline", ("baseline",), ("loss", "resume")),
     _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
-    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume", "loss"), lambda p: bool(p.restore)),
+    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.restore)),
+    _Source(
+        "the periodic checkpoints", ("job/checkpoints/rank_*",), ("loss",), lambda p: bool(p.restore) and p.resumes
+    ),
     _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.mechanism in ("TTP", "UCE", "HCCE", "ARF")),
     _Source("the ranks' logs", ("logs/train/worker_*.log",), ("mechanism",), lambda plan: plan.mechanism == "TRE"),
     _Source("the undo ledger", ("undo.jsonl",), ("hygiene",)),

@@ -217,6 +217,7 @@ class GoodRun:
 
     def write(self, directory: Path) -> Path:
         """Write the run's directory."""
+        (directory / "job").mkdir(parents=True, exist_ok=True)
         _write(directory / "plan.json", dumps(self.plan).encode())
         facts: Record = {
             "run": "r1",

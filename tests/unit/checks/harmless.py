@@ -1,7 +1,8 @@
-"""Faults that stop no training, made in the good run before its kill."""
+"""Faults that stop no training, made in the good run before its kill, and a run without any fault."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -107,3 +108,24 @@ def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
         run.add("harness", record(11.21, "fault.ending", attempt="train", fault="first", evidence=still))
     run.add("harness", record(12.1, "fault.healed", fault="first", how="put back"))
     return run
+
+
+def nothing_happens(run: GoodRun) -> None:
+    """A run without any fault."""
+    assert run.baseline is not None
+    run.replan(mechanism=None, recoveries=(), checkpoint=None, faults=(), resumes=False, resume_step=None)
+    run.saved.clear()
+    run.log = run.log[:1]
+    started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]
+    found = list(run.events("rank.found", attempt="train"))
+    run.files = copy.deepcopy(run.baseline)
+    run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
+    for start in run.events("writer.start"):
+        start["run"] = "r1"
+    for rank, one in enumerate(found):
+        one["pid"] = 500 + rank
+        code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)
+        run.files["harness.jsonl"].append(code)
+    ended = record(20.1, "launcher.exit", "train", pid=900, role="launcher", signal=None, code=0)
+    run.files["harness.jsonl"].append(ended)
+    run.files["harness.jsonl"].extend(one for one in started if one["event"] != "run.start")

@@ -184,9 +184,60 @@ def test_a_job_that_ends_without_saying_why_is_unknown(run: GoodRun, judged: Jud
     assert said(judged(run), "resume", "unknown", "the log of rank 2 does not say why it ended")
 
 
-@pytest.mark.parametrize("code", [0, None])
-def test_a_job_that_does_not_end_by_itself_is_unknown(run: GoodRun, judged: Judge, code: int | None) -> None:
+@pytest.mark.parametrize("signal", [None, 9])
+def test_a_job_that_does_not_end_by_itself_is_unknown(run: GoodRun, judged: Judge, signal: int | None) -> None:
     hopeless(run)
     for one in run.events("rank.exit", attempt="resume"):
-        one["code"] = code
+        one.update(signal=signal, code=None)
     assert said(judged(run), "resume", "unknown", "no rank of attempt resume has ended with an error of its own")
+
+
+def test_who_is_ended_after_the_first_that_refused_refuses_too(run: GoodRun, judged: Judge) -> None:
+    hopeless(run)
+    for rank, signal in ((0, 15), (2, 9)):
+        run.one("rank.exit", attempt="resume", rank=rank).update(signal=signal, code=None)
+    assert said(judged(run), "resume", "pass", "2 ranks did")
+
+
+def end_with_zero(run: GoodRun) -> None:
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = one["code"] if one["rank"] == 1 else 0
+
+
+def no_other_exits(run: GoodRun) -> None:
+    for rank in (0, 2, 3):
+        run.drop("rank.exit", attempt="resume", rank=rank)
+
+
+def only_one_came(run: GoodRun) -> None:
+    no_other_exits(run)
+    for rank in (0, 2, 3):
+        run.drop("rank.found", attempt="resume", rank=rank)
+        run.drop_file(f"resume-rank_{rank}")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "verdict", "text"),
+    [
+        (end_with_zero, "fail", "rank 3 ended as if it had trained: exit code 0"),
+        (no_other_exits, "unknown", "no exit status of rank 3 was recorded"),
+        (only_one_came, "unknown", "no exit status of rank 3 was recorded"),
+        (only_one_came, "unknown", "no history of rank 3 tells whether it trained"),
+        (
+            lambda run: run.one("rank.exit", attempt="resume", rank=3).update(code=None),
+            "unknown",
+            "rank 3 has ended, and nobody can say how",
+        ),
+        (
+            lambda run: run.one("rank.exit", attempt="resume", rank=3).update(pid=99),
+            "unknown",
+            "no exit status of rank 3 was recorded",
+        ),
+    ],
+)
+def test_one_rank_that_refuses_does_not_speak_for_the_others(
+    run: GoodRun, judged: Judge, spoil: Spoil, verdict: str, text: str
+) -> None:
+    hopeless(run)
+    spoil(run)
+    assert said(judged(run), "resume", verdict, text)

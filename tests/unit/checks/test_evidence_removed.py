@@ -484,7 +484,10 @@ LOSS: list[tuple[Spoil, str]] = [
 ]
 
 CONSISTENCY: list[tuple[Spoil, str]] = [
-    (lambda run: run.drop("digest", attempt="resume", rank=3), "no digests to compare ranks 1, 3 by in attempt resume"),
+    (
+        lambda run: run.drop("digest", attempt="resume", rank=3),
+        "no digests to compare ranks 1, 3 by after step 12 in attempt resume",
+    ),
     (lambda run: run.drop("digest", attempt="train"), "no digests to compare ranks 0, 2 by in attempt train"),
 ]
 

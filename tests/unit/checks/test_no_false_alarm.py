@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from chaos.checks.phases import measure
 from chaos.history.reader import read_history
 from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import PlannedFault
+from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 
@@ -252,25 +252,6 @@ def nothing_can_be_saved(run: GoodRun) -> None:
         run.drop("handler.exit", name=name)
     run.log = [(at, text) for at, text in run.log if "rename" not in text and "Dump" not in text]
     run.others["job/checkpoints/ttp_saved_checkpoints-step_5_tmp/rank_0/half.ckpt"] = b"half"
-
-
-def nothing_happens(run: GoodRun) -> None:
-    """A run without any fault."""
-    assert run.baseline is not None
-    run.replan(mechanism=None, recoveries=(), checkpoint=None, faults=(), resumes=False, resume_step=None)
-    run.saved.clear()
-    run.log = run.log[:1]
-    started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]
-    found = list(run.events("rank.found", attempt="train"))
-    run.files = copy.deepcopy(run.baseline)
-    run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
-    for start in run.events("writer.start"):
-        start["run"] = "r1"
-    for rank, one in enumerate(found):
-        one["pid"] = 500 + rank
-        code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)
-        run.files["harness.jsonl"].append(code)
-    run.files["harness.jsonl"].extend(one for one in started if one["event"] != "run.start")
 
 
 @pytest.mark.parametrize("shape", [nothing_can_be_saved, nothing_happens], ids=lambda shape: str(shape.__name__))

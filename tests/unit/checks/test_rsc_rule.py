@@ -136,6 +136,9 @@ def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_pl
     assert list(background_doubts(PLAN, in_background(good()).history(), death)) == []
     ((doubt, _),) = background_doubts(PLAN, in_background(good(), but=3).history(), death)
     assert "rank 3 has not recorded that its checkpoint of step 4 was written" in doubt
+    failed = [doubt for doubt, _ in background_doubts(PLAN, in_background(good(), ok=False).history(), death)]
+    assert len(failed) == RANKS
+    assert "rank 0 has recorded that its checkpoint of step 4 could not be written" in failed[0]
     other = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], step=0, reads_checkpoint=False),))
     assert list(background_doubts(other, in_background(good(), but=3).history(), death)) == []
 

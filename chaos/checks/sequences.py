@@ -1,0 +1,94 @@
+"""Part of check ``resume``: each launch trains every step once and in order, and the last one reaches the last step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from chaos.checks import by_log
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, by_rank, places, step_of
+from chaos.checks.logged import Logged
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+EXPECTED = "each launch trains every step once and in order"
+
+
+def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequence[str], found: Collector) -> None:
+    """In each of the launches every step is begun and ended once, in order; the last launch reaches the last step."""
+    for attempt in attempts:
+        for event in ("step.begin", "step.end"):
+            sequences = by_rank(history, event, attempt)
+            for rank, events in sequences.items():
+                _judge_order(plan, rank, events, attempt, found)
+            if attempt == TRAIN and event == "step.begin":
+                _judge_start(plan, sequences, logs, found)
+        _judge_pairs(history, attempt, found)
+        for log in logs.ranks.values():
+            by_log.judge_sequence(log, attempt, (), found)
+    _judge_reach(plan, history, logs, attempts[-1], found)
+    by_logs = f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
+    found.settle(EXPECTED, f"steps up to {plan.last_step} on {plan.ranks} ranks{by_logs}")
+
+
+def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found: Collector) -> None:
+    for before, after in pairwise(events):
+        one, two = step_of(before), step_of(after)
+        if two <= one:
+            seen = f"rank {rank} trained step {two} twice in attempt {attempt} (after step {one})"
+            found.fail(EXPECTED, seen, after.source, before.source)
+        elif two - one not in _strides(plan):
+            seen = f"rank {rank} skipped step {one + 1} in attempt {attempt} (step {two} after step {one})"
+            found.fail(EXPECTED, seen, after.source, before.source)
+
+
+def _strides(plan: Plan) -> tuple[int, int]:
+    """How far apart recorded steps may be: a sink of several counts as one, where the data is sunk at all."""
+    return 1, plan.sink_size
+
+
+def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
+    """A step that is begun is ended before the next one, and its batch is trained once."""
+    ends = by_rank(history, "step.end", attempt)
+    for rank, begins in by_rank(history, "step.begin", attempt).items():
+        ended = {step_of(one) for one in ends.get(rank, [])}
+        for begin in begins[:-1]:
+            if step_of(begin) not in ended:
+                seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
+                found.fail(EXPECTED, seen, begin.source)
+    for rank, trained in by_rank(history, "digest", attempt).items():
+        for before, after in pairwise(trained):
+            if step_of(after) <= step_of(before):
+                seen = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
+                found.fail(EXPECTED, seen, after.source, before.source)
+
+
+def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, found: Collector) -> None:
+    for rank in range(plan.ranks):
+        events = begins.get(rank, [])
+        if rank in logs.ranks:
+            continue
+        if not events:
+            found.unknown(EXPECTED, f"no step of rank {rank} in attempt {TRAIN} is recorded")
+        elif step_of(events[0]) not in _strides(plan):
+            found.fail(EXPECTED, f"rank {rank} began with step {step_of(events[0])}", events[0].source)
+
+
+def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, found: Collector) -> None:
+    expected = f"every rank trains to step {plan.last_step}"
+    begins, ends = by_rank(history, "step.begin", attempt), by_rank(history, "step.end", attempt)
+    for rank in range(plan.ranks):
+        if rank in logs.ranks:
+            by_log.judge_reach(plan, logs.ranks[rank], attempt, found)
+            continue
+        ended, begun = ends.get(rank, []), begins.get(rank, [])
+        if not ended and attempt == RESUME:
+            found.fail(expected, f"rank {rank} ended no step")
+        elif not ended:
+            found.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")
+        elif step_of(ended[-1]) != plan.last_step:
+            found.fail(expected, f"rank {rank} stopped after step {step_of(ended[-1])}", *places(ended[-1:]))
+        elif begun and step_of(begun[-1]) > plan.last_step:
+            found.fail(expected, f"rank {rank} began step {step_of(begun[-1])}", *places(begun[-1:]))

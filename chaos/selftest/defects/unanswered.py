@@ -1,0 +1,184 @@
+"""Defects of launches that nothing has to answer, and of a job that has nothing to go on from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.files import removed
+from chaos.selftest.records import Records, recorded
+
+LAST = 8
+CHANGED = 4
+"""Step of the base ``harmless`` whose batch a fault has changed; its states are compared up to the one before."""
+
+_STEP = ("step.begin", "step.end", "digest")
+
+
+def _defect(
+    name: str,
+    what: str,
+    spoil: Spoil,
+    *reason: str,
+    base: str = "harmless",
+    check: str = "resume",
+    verdict: Wanted = "fail",
+) -> Defect:
+    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+
+
+def _without(first: int, last: int, *ranks: int) -> Spoil:
+    """These ranks leave the steps from ``first`` to ``last`` out."""
+
+    def change(records: Records) -> None:
+        for rank in ranks:
+            own = records.all(attempt="train", rank=rank)
+            records.drop([one for one in own if one["event"] in _STEP and first <= one["step"] <= last])
+
+    return recorded(change)
+
+
+def _again(records: Records) -> None:
+    """All ranks train steps 6 and 7 a second time after the last one."""
+    for rank in (0, 1):
+        own = [one for step in (6, 7) for one in records.all(attempt="train", rank=rank, step=step)]
+        after = records.digest(rank, LAST)
+        for one in (one for one in own if one["event"] in _STEP):
+            after = records.insert(after, **{key: value for key, value in one.items() if key not in ("mono", "wall")})
+
+
+def _other_batches(records: Records) -> None:
+    """Everything from the step after the changed one on is trained on other data."""
+    for one in records.all("digest", attempt="train"):
+        if one["step"] > CHANGED:
+            one["batch"] = f"{one['rank']}{one['step']:031x}"
+
+
+def _digests_end(records: Records) -> None:
+    records.drop([one for one in records.all("digest", attempt="train", rank=1) if one["step"] > CHANGED])
+
+
+def _without_gradients(records: Records) -> None:
+    """Rank 1 tells of its gradients before the fault only."""
+    for one in records.all("digest", attempt="train", rank=1):
+        if one["step"] >= CHANGED:
+            one["gradients"] = None
+
+
+def _without_parameters(records: Records) -> None:
+    """Of no rank the state is known once the fault was made."""
+    for one in records.all("digest", attempt="train"):
+        if one["step"] > CHANGED:
+            one["parameters"] = None
+
+
+def _exits(change: dict[str, int]) -> Spoil:
+    return recorded(lambda records: records.first("rank.exit", attempt="resume", rank=1).update(change))
+
+
+def _never_came(run_dir: Path) -> None:
+    """Rank 1 is not there when the job is started again."""
+
+    def change(records: Records) -> None:
+        records.drop_file("resume-rank_1")
+        records.drop(records.all(attempt="resume", rank=1))
+
+    recorded(change)(run_dir)
+
+
+DEFECTS = (
+    _defect(
+        "training-ends-early",
+        "All ranks end with 0 after step 5 of 8, and nothing has struck them.",
+        _without(6, LAST, 0, 1),
+        "every rank trains to step 8",
+        "rank 0 stopped after step 5",
+    ),
+    _defect(
+        "rank-ends-early",
+        "Rank 1 alone ends with 0 after step 5 of 8.",
+        _without(6, LAST, 1),
+        "every rank trains to step 8",
+        "rank 1 stopped after step 5",
+    ),
+    _defect(
+        "steps-left-out",
+        "All ranks leave steps 6 and 7 out under a fault that nothing has to answer.",
+        _without(6, 7, 0, 1),
+        "rank 0 skipped step 6 in attempt train (step 8 after step 5)",
+    ),
+    _defect(
+        "steps-trained-again",
+        "All ranks train steps 6 and 7 twice under a fault that nothing has to answer.",
+        recorded(_again),
+        "rank 0 trained step 6 twice in attempt train (after step 8)",
+    ),
+    _defect(
+        "other-batches-after-the-changed-one",
+        "Not only the changed batch is another one, but all that come after it.",
+        recorded(_other_batches),
+        "rank 0 trained another batch at step 5, which the baseline never trained on this rank",
+    ),
+    _defect(
+        "batches-not-recorded",
+        "Nobody knows which batches rank 1 has trained after the changed one.",
+        recorded(_digests_end),
+        "no batch of rank 1 at step 5 was recorded",
+        verdict="unknown",
+    ),
+    _defect(
+        "gradients-not-recorded",
+        "Of rank 1's gradients nothing is known once the fault was made.",
+        recorded(_without_gradients),
+        "no gradients of rank 1 were recorded at step 8",
+        check="loss",
+        verdict="unknown",
+    ),
+    _defect(
+        "states-not-recorded",
+        "Of no rank's weights anything is known once the fault was made.",
+        recorded(_without_parameters),
+        "no digests to compare ranks 0, 1 by after step 8 in attempt train",
+        check="consistency",
+        verdict="unknown",
+    ),
+    _defect(
+        "launcher-fails",
+        "The launcher of a job that nothing has struck ends with 1.",
+        recorded(lambda records: records.first("launcher.exit", attempt="train").update(code=1)),
+        "the launcher of attempt train exits with 0",
+        "exit code 1",
+        check="hygiene",
+    ),
+    _defect(
+        "job-directory-not-kept",
+        "The job's directory was not brought back, so nobody can see what was saved.",
+        removed("job"),
+        "the job's directory was not kept",
+        check="checkpoint",
+        verdict="unknown",
+    ),
+    _defect(
+        "refusal-of-one-rank",
+        "One rank says that there is nothing to go on from, the other ends with 0 and has trained nothing.",
+        _exits({"code": 0}),
+        "rank 1 ended as if it had trained: exit code 0",
+        base="refused",
+    ),
+    _defect(
+        "refusal-with-an-unknown-end",
+        "One rank says that there is nothing to go on from, and how the other ended is not recorded.",
+        recorded(lambda records: records.drop(records.all("rank.exit", attempt="resume", rank=1))),
+        "no exit status of rank 1 was recorded",
+        base="refused",
+        verdict="unknown",
+    ),
+    _defect(
+        "refusal-without-a-rank",
+        "One rank says that there is nothing to go on from, and the other never came.",
+        _never_came,
+        "no exit status of rank 1 was recorded",
+        base="refused",
+        verdict="unknown",
+    ),
+)
