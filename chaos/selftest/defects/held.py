@@ -1,0 +1,59 @@
+"""Defects of faults that hold until the harness ends them: somebody takes them back before, or nobody looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.records import Records, recorded
+
+BASE = "held"
+
+
+def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
+    return Defect(name, what, "files", BASE, "injection", reason, "unknown", spoil)
+
+
+def _at_end(records: Records, fault: str) -> dict[str, Any]:
+    """What was seen just before the fault was ended."""
+    (told,) = records.first("fault.ending", fault=fault)["evidence"]
+    found: dict[str, Any] = told
+    return found
+
+
+def _goes_on(records: Records) -> None:
+    """The rank that was stopped begins its step 0.3 s after the landing."""
+    landed = records.first("fault.landed", fault="stop")
+    reached = records.first("barrier.reached", attempt="train", rank=1)
+    at = {key: landed[key] + 300_000_000 for key in ("mono", "wall")}
+    begun = records.insert(reached, event="step.begin", **at)
+    for key in ("fault", "phase"):
+        del begun[key]
+
+
+DEFECTS = (
+    _defect(
+        "load-ended-early",
+        "The process that held memory was ended by the kernel before the launch had ended.",
+        recorded(lambda records: _at_end(records, "memory").pop("resident")),
+        "nothing shows that rank 0 was under it until the launch ended: resident is None",
+    ),
+    _defect(
+        "load-not-looked-at",
+        "Nobody looked whether the process that held memory was still there at the end.",
+        recorded(lambda records: records.drop(records.all("fault.ending", fault="memory"))),
+        "nobody looked whether rank 0 was still under it when the launch ended",
+    ),
+    _defect(
+        "stopped-rank-goes-on",
+        "The rank that was stopped begins its step a moment later.",
+        recorded(_goes_on),
+        "rank 1 went on after the landing: step.begin",
+    ),
+    _defect(
+        "stopped-rank-let-go",
+        "Somebody else had let the stopped rank go on before the harness did.",
+        recorded(lambda records: _at_end(records, "stop").update(signal=None)),
+        "nothing shows that rank 1 was under it up to its end",
+    ),
+)
