@@ -99,7 +99,9 @@ class HostClock:
         if not before or not after:
             near = before[-1] if before else after[0]
             far = abs(mono - (near.at + near.offset))
-            return Placed(mono - near.offset, near.error + -(-far * DRIFT_PPM // 1_000_000))
+            # What has passed on a clock that runs slow is less than what has passed.
+            drifted = -(-far * DRIFT_PPM // (1_000_000 - DRIFT_PPM))
+            return Placed(mono - near.offset, near.error + drifted)
         left, right = before[-1], after[0]
         length = (right.at + right.offset) - (left.at + left.offset)
         passed = mono - (left.at + left.offset)

@@ -57,6 +57,12 @@ def test_the_truth_is_never_further_away_than_the_error(ahead: int, trips: list[
     assert measured.error <= min(there + back + 1 for there, back in trips)
 
 
+def test_a_clock_that_runs_as_slow_as_may_be_is_placed_within_its_error_however_far_away() -> None:
+    true = 600 * SECOND
+    placed = HostClock([Offset(0, 0, 0)]).place(true - true * DRIFT_PPM // 1_000_000)
+    assert true - placed.mono == placed.error
+
+
 @given(
     st.integers(-(10**14), 10**14),
     st.integers(-DRIFT_PPM, DRIFT_PPM),
