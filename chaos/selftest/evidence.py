@@ -41,6 +41,10 @@ EXCUSED: Mapping[tuple[str, str | None], str] = MappingProxyType(
         ("launcher.exit", "train"): "of a launch that must fail the ranks' own exits count",
         ("launcher.found", None): "a rank is known by its identification and its agent; this adds suspicion only",
         ("train.begin", "train"): "of the first launch: its steps begin with 1",
+        (
+            "train.end",
+            None,
+        ): "that a rank trained to its end its last step tells; this adds that a last save was due behind it",
         ("writer.start", None): "the first line of a file: a file without it is refused as a whole",
     }
 )
