@@ -22,6 +22,7 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
     "read-only": ("EROFS",),
     "io-error": ("EIO",),
     "storage-gone": ("ENOENT",),
+    "node-volume-gone": ("ENOENT",),
     "no-permission": ("EPERM", "EACCES"),
 }
 """Storage faults, and the errors with one of which the kernel must have refused a file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.kind import FaultMissed, Victim
@@ -58,6 +59,12 @@ class ActsOnNode(Protocol):
 
     def disconnect(self) -> None:
         """Take it off the job's network."""
+
+    def take_directory(self, directory: Path) -> None:
+        """Let it have nothing at that path any more."""
+
+    def process_here(self, pid: int) -> int:
+        """The PID on this host of a process of it."""
 
 
 @runtime_checkable

@@ -63,7 +63,12 @@ def refusal(victim: Victim, size: int) -> str | None:
 
 def refusal_of_name(victim: Victim) -> str | None:
     """The name of the error with which the kernel refuses a file with a name there, None if it does not."""
-    path = f"/proc/{victim.identity.pid}/root{directory_of(victim)}/.chaos-probe"
+    return name_refused(directory_of(victim), victim.identity.pid)
+
+
+def name_refused(directory: Path, pid: int) -> str | None:
+    """The same of a directory as a process of this host sees it."""
+    path = f"/proc/{pid}/root{directory}/.chaos-probe"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except OSError as error:

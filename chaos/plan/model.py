@@ -45,7 +45,10 @@ STORAGE_FULL, STORAGE_READ_ONLY = "storage full", "storage read-only"
 STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED = "storage error", "storage gone", "storage denied"
 """Effects of faults that take no rank: nothing that is saved from then on is finished."""
 
-STORAGE = (STORAGE_FULL, STORAGE_READ_ONLY, STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED)
+VOLUME_GONE = "volume gone"
+"""Effect of a fault that takes the storage from its own ranks alone: nothing that these save is finished."""
+
+STORAGE = (STORAGE_FULL, STORAGE_READ_ONLY, STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED, VOLUME_GONE)
 
 
 @dataclass(frozen=True)

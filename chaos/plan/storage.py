@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.model import STORAGE, STORAGE_FULL
+from chaos.plan.describe import ranks
+from chaos.plan.model import STORAGE, STORAGE_FULL, VOLUME_GONE
 from chaos.plan.moments import Point, point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -49,13 +50,18 @@ def _periodic(scenario: Scenario, after: Point, last: int) -> int | None:
     return next((step for step in steps if point(step, "checkpoint.begin") >= after), None)
 
 
-def spoils_save(faults: Sequence[Scheduled], loss: Scheduled, problems: Problems) -> tuple[Scheduled, ...]:
+def spoils_save(
+    faults: Sequence[Scheduled], loss: Scheduled, entitled: Sequence[tuple[int, ...]], problems: Problems
+) -> tuple[Scheduled, ...]:
     """The storage faults that are certain to be there when the loss of ranks calls for an end-of-life checkpoint.
 
-    One that may come before the save or after it is noted as a problem.
+    One that may come before the save or after it is noted as a problem, and so is one that takes the storage from some
+    only of the ranks of a replica group that may save: ``entitled`` lists these, for each group.
     """
     found = []
     for fault in (fault for fault in faults if fault.effect in STORAGE and fault.handler is None):
+        if fault.effect == VOLUME_GONE and not _takes_savers(fault, loss, entitled, problems):
+            continue
         if _before(fault, loss):
             found.append(fault)
         else:
@@ -67,6 +73,23 @@ def spoils_save(faults: Sequence[Scheduled], loss: Scheduled, problems: Problems
                 hint="let the storage fault come a step before the loss",
             )
     return tuple(found)
+
+
+def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[int, ...]], problems: Problems) -> bool:
+    """Whether it takes the storage from all that may save for some replica group. Notes where nobody can tell."""
+    taken = frozenset(fault.fault.ranks)
+    hit = [members for members in entitled if not taken.isdisjoint(members)]
+    if any(taken.issuperset(members) for members in hit):
+        return True
+    if hit:
+        problems.add(
+            f"{fault.path}.target",
+            f"fault {fault.fault.id!r} takes the storage from some of {ranks(hit[0])}, which hold the same state: "
+            f"whether one saves that still has it when fault {loss.fault.id!r} ({problems.where(loss.path)}) calls for "
+            "a save is up to the SDK",
+            hint="let the loss take the other ranks that hold it, or those from which the storage is taken",
+        )
+    return False
 
 
 def _before(fault: Scheduled, loss: Scheduled) -> bool:

@@ -19,6 +19,9 @@ MNT_DETACH = 2
 CAP_SYS_ADMIN = 21
 """The capability that mounting needs (capabilities(7))."""
 
+REMOVED = ".{}.removed"
+"""Name of the directory that is removed and mounted in place of another one."""
+
 _ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
 
 
@@ -55,16 +58,18 @@ def mounts_at(point: Path, pid: int | str = "self", proc_root: Path = PROC) -> l
 
     Raises OSError when the process has gone.
     """
-    text = (proc_root / str(pid) / "mountinfo").read_text("utf-8", "surrogateescape")
-    found = (_parse(line) for line in text.splitlines())
-    return [mount for mount in found if mount.point == str(point)]
+    return [mount for mount in all_mounts(pid, proc_root) if mount.point == str(point)]
 
 
 def mounts_in(directory: Path, proc_root: Path = PROC) -> list[Mount]:
     """What is mounted somewhere below ``directory`` (absolute, without links), in the order in which it was mounted."""
-    text = (proc_root / "self" / "mountinfo").read_text("utf-8", "surrogateescape")
-    found = (_parse(line) for line in text.splitlines())
-    return [mount for mount in found if directory in Path(mount.point).parents]
+    return [mount for mount in all_mounts("self", proc_root) if directory in Path(mount.point).parents]
+
+
+def all_mounts(pid: int | str = "self", proc_root: Path = PROC) -> list[Mount]:
+    """All that process ``pid`` sees mounted, in the order in which it was mounted. Raises OSError when it has gone."""
+    text = (proc_root / str(pid) / "mountinfo").read_text("utf-8", "surrogateescape")
+    return [_parse(line) for line in text.splitlines()]
 
 
 def mount_memory(point: Path, source: str, size: int) -> None:
@@ -95,7 +100,7 @@ def mount_itself(point: Path) -> None:
 
 def mount_removed(point: Path) -> None:
     """Mount a directory that has been removed: nothing is in it, and nothing can be made in it. Raises OSError."""
-    empty = point.with_name(f".{point.name}.removed")
+    empty = point.with_name(REMOVED.format(point.name))
     empty.mkdir(exist_ok=True)
     try:
         _mount(str(empty), point, None, MS_BIND, None)

@@ -18,6 +18,9 @@ from tests.cluster import crds
 from tests.cluster.command_line import Cluster, account
 from tests.cluster.control_plane import CONTROLLERS, ControlPlane, control_plane, missing
 from tests.cluster.docker_engine import NoEngine, docker_engine
+from tests.cluster.docker_run import fresh as fresh
+from tests.cluster.docker_run import made as made
+from tests.cluster.docker_run import start_on as start_on
 from tests.cluster.standin_clusterd import clusterd
 from tests.cluster.standin_kubelet import Kubelet, kubelet
 from tests.cluster.standin_kubelet import missing as no_pods

@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of
 from chaos.platforms.network.router import Router
 from chaos.run.machine import Machine, probe
-from tests.rehearsal.kit import Chaos, Harness, Run
+from tests.cluster.docker_run import StartOn, left_of
+from tests.rehearsal.kit import Chaos, Run
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 SHIPPED = Path("scenarios").resolve()
-
-StartOn = Callable[..., Harness]
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Chaos]:
-    """The command line with an empty reports directory."""
-    place = tmp_path / "chaos"
-    place.mkdir()
-    chaos = Chaos(place / "reports", place)
-    yield chaos
-    chaos.close()
-
-
-@pytest.fixture
-def start_on(engine: str, fresh: Chaos) -> StartOn:
-    """Start ``chaos run --platform docker`` on this engine."""
-
-    def start(scenario: Path, *options: str) -> Harness:
-        arguments = ("run", scenario, "--json", "--cores", "1", "--reports", fresh.reports, "--platform", "docker")
-        return fresh.start(*arguments, *options, env={"DOCKER_HOST": engine})
-
-    return start
-
-
-def left_of(run: Run, engine: str) -> list[str]:
-    """What is left of a run, also in the engine."""
-    with closing(connect(engine)) as client:
-        networks = client.networks.list(filters={"label": f"{RUN_LABEL}={run.token}"})
-        made = [str(one.name) for one in containers_of(client, run.token)]
-        return [*run.left(), *made, *(str(one.name) for one in networks)]
 
 
 def passes(start_on: StartOn, engine: str, scenario: str, kind: str, *options: str) -> Run:

@@ -3,119 +3,32 @@
 from __future__ import annotations
 
 import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultMissed
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
-from chaos.platforms.docker.platform import _KEEPER, DockerNodes, DockerPlatform
+from chaos.platforms.docker.platform import _KEEPER, DockerPlatform
 from chaos.platforms.docker.subnets import make_network
-from chaos.platforms.nodes import NodesJob, Site
 from chaos.registry import registry
-from chaos.run.channel import Channel
-from chaos.run.directory import RunDirectory, create_run, make_private_directory
 from chaos.run.heal import heal_run
-from chaos.run.setup import write_secret
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.wait import wait_for
-from chaos.scenario.docker import Docker
-from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness
+from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
+from tests.rehearsal.kit import SCENARIOS, Chaos, Done
 
-KINDS = ("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect")
+KINDS = (
+    *("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect"),
+    "node-volume-gone",
+)
 ENDS = ("node-kill", "node-stop", "node-restart", "node-oom")
 """Those that nobody on the node outlives."""
-RANK = """
-import signal
-taken = []
-
-def take(*_):
-    while True:
-        taken.append(bytearray(b"x" * (1 << 20)))
-
-signal.signal(signal.SIGUSR1, take)
-print("ready", flush=True)
-while True:
-    pass
-"""
-"""Stands for a rank: it uses processor time, and memory without end when it is told to."""
-SECONDS = 60
-
-
-@dataclass
-class Made:
-    """A run on two nodes, a process on each."""
-
-    run: RunDirectory
-    nodes: DockerNodes
-    job: NodesJob
-    engine: str
-
-    def victim(self, node: int) -> Victim:
-        given = {"cores": 0.05, "grace": 1}
-        return Victim(node, self.job.launchers[node], self.run.path / "record", answer=self.answer, parameters=given)
-
-    def answer(self, message: dict[str, Any]) -> None:
-        """The rank does what its agent would: it takes memory."""
-        assert message["act"] == "oom"
-        self.job.signal(self.job.launchers[1], signal.SIGUSR1)
-
-    def left(self) -> list[str]:
-        with closing(connect(self.engine)) as client:
-            networks = client.networks.list(filters={"label": f"{RUN_LABEL}={self.run.token}"})
-            return [str(one.name) for one in containers_of(client, self.run.token)] + [
-                str(one.name) for one in networks
-            ]
-
-
-@pytest.fixture
-def made(engine: str, tmp_path: Path) -> Iterator[Made]:
-    run = create_run(tmp_path / "reports", "nodes")
-    private = make_private_directory(run.ledger, run.token)
-    with closing(Channel(private / "agents", run=run.token, secret=write_secret(private))) as channel:
-        site = Site(
-            run.token,
-            2,
-            run.path.resolve(),
-            private,
-            (),
-            (),
-            Docker(engine=engine),
-            run.ledger,
-            Path(sys.executable),
-            channel,
-            SYSTEM_CLOCK,
-        )
-        nodes = DockerPlatform().open(site)
-        try:
-            argv = (sys.executable, "-I", "-c", RANK)
-            spec = LaunchSpec(run.token, "train", argv, {"PATH": "/usr/bin"}, run.path, run.path / "log")
-            specs = [replace(spec, log=run.path / f"log-{number}") for number in range(2)]
-            job = NodesJob(nodes.all(), specs, SYSTEM_CLOCK)
-            wait_for("ranks", lambda: all("ready" in one.log.read_text("utf-8") for one in specs), seconds=SECONDS)
-            yield Made(run, nodes, job, engine)
-        finally:
-            nodes.close()
-            with closing(connect(engine)) as client:
-                take_away(client, run.token)
-            run.lock.release()
-            heal_run(run.path)
-
-
-def landed(made: Made, kind: Any, node: int) -> dict[str, Any]:
-    for step in kind.undo_steps("fault", [made.victim(node)]):
-        made.run.ledger.record(step)
-    kind.inject(made.job, made.victim(node))
-    found: dict[str, Any] = wait_for("evidence", lambda: kind.evidence(made.job, made.victim(node)), seconds=SECONDS)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -135,10 +48,7 @@ def test_a_fault_of_a_node_lands_on_it_alone_and_is_put_back(made: Made, name: s
     assert shown.items() <= evidence["node"].items()
     assert made.job.exit_status(made.job.launchers[0]) is None
     assert made.job.state(made.job.launchers[0]) == "alive"
-    steps = made.run.ledger.open_steps()
-    context = UndoContext(made.run.token, SYSTEM_CLOCK, nodes=NodesByUndoSteps(made.run.token, steps, made.nodes.all()))
-    for step in [one for one in steps if one.fault is not None]:
-        assert undo_step(made.run.ledger, step, UNDO_ACTIONS, context).ok
+    made.undo()
     if name in ENDS:
         assert evidence["signal"] == 9
         assert made.job.state(made.job.launchers[1]) == "gone"
@@ -188,10 +98,7 @@ def test_a_quota_of_a_node_is_felt_by_it_alone_and_ends_by_its_undo(made: Made) 
     assert (evidence["quota"], evidence["throttled"] > 0) == (5000, True)
     assert (made.nodes.all()[0].quota(), made.nodes.all()[0].waited()) == (0, 0)
     assert not kind.ended(made.job, made.victim(1))
-    steps = made.run.ledger.open_steps()
-    context = UndoContext(made.run.token, SYSTEM_CLOCK, nodes=NodesByUndoSteps(made.run.token, steps, made.nodes.all()))
-    (step,) = [one for one in steps if one.fault is not None]
-    assert undo_step(made.run.ledger, step, UNDO_ACTIONS, context).ok
+    assert len(made.undo()) == 1
     assert kind.ended(made.job, made.victim(1))
     assert made.job.state(made.job.launchers[1]) == "alive"
 
@@ -271,29 +178,7 @@ def test_how_to_take_them_away_is_on_disk_and_every_object_carries_the_label(mad
     assert len(made.left()) == 3
 
 
-StartOn = Callable[..., Harness]
 RunOn = Callable[..., Done]
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Chaos]:
-    """The command line with an empty reports directory."""
-    place = tmp_path / "chaos"
-    place.mkdir()
-    chaos = Chaos(place / "reports", place)
-    yield chaos
-    chaos.close()
-
-
-@pytest.fixture
-def start_on(engine: str, fresh: Chaos) -> StartOn:
-    """Start ``chaos run --platform docker`` on this engine."""
-
-    def start(scenario: Path, *options: str) -> Harness:
-        arguments = ("run", scenario, "--json", "--cores", "1", "--reports", fresh.reports, "--platform", "docker")
-        return fresh.start(*arguments, *options, env={"DOCKER_HOST": engine})
-
-    return start
 
 
 @pytest.fixture
@@ -313,7 +198,7 @@ def test_a_run_on_two_containers_passes_and_leaves_nothing(run_on: RunOn, engine
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "node-cpu-quota"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("node-cpu-quota", "node-volume-gone")])
 def test_a_fault_of_a_node_is_recovered_from(run_on: RunOn, kind: str) -> None:
     done = run_on(Path("scenarios", "plain-node-faults.yaml").resolve(), "--cell", f"kind={kind}")
     assert done.code == 0, done.errors + done.output
@@ -336,7 +221,9 @@ def test_nothing_is_left_of_a_run_whose_harness_was_killed(start_on: StartOn, fr
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["pause", "straggler", "plain-node-quota"])
+@pytest.mark.parametrize(
+    "name", ["pause", "straggler", "plain-node-quota", "plain-node-volume", "plain-node-volume-refused"]
+)
 def test_shipped_scenarios_of_plain_ranks_pass_unchanged(run_on: RunOn, name: str) -> None:
     done = run_on(Path("scenarios", f"{name}.yaml").resolve())
     assert done.code == 0, done.errors + done.output

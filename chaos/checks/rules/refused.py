@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from chaos.checks.facts import TRAIN
 from chaos.checks.rules.case import Case
-from chaos.plan.model import STORAGE_DENIED, STORAGE_ERROR, STORAGE_FULL, STORAGE_GONE, STORAGE_READ_ONLY
+from chaos.plan.model import STORAGE_DENIED, STORAGE_ERROR, STORAGE_FULL, STORAGE_GONE, STORAGE_READ_ONLY, VOLUME_GONE
 
 ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -15,6 +15,7 @@ ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         STORAGE_READ_ONLY: ("[Errno 30]", "Read-only file system"),
         STORAGE_ERROR: ("[Errno 5]", "Input/output error"),
         STORAGE_GONE: ("[Errno 2]", "No such file or directory"),
+        VOLUME_GONE: ("[Errno 2]", "No such file or directory"),
         STORAGE_DENIED: ("[Errno 1]", "[Errno 13]", "Operation not permitted", "Permission denied"),
     }
 )
@@ -22,11 +23,19 @@ ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
-    """Judge the errors of the handlers. Says nothing where the plan has no fault of the storage."""
-    faults = [fault for fault in case.plan.faults if fault.effect in ERRORS]
+    """Judge the errors of the handlers. Says nothing where the plan has no fault of the storage.
+
+    A volume that was taken from a node is the reason of its own ranks alone, where one of them is told to save.
+    """
+    begun = case.span.of(case.history.select("handler.enter", attempt=TRAIN))
+    saving = {one.rank for one in begun if one.data.get("name") in handlers}
+    faults = [
+        fault
+        for fault in case.plan.faults
+        if fault.effect in ERRORS and (fault.effect != VOLUME_GONE or saving.intersection(fault.ranks))
+    ]
     if not faults:
         return
-    texts = [text for fault in faults for text in ERRORS[fault.effect]]
     expected = f"the save fails because of fault {', '.join(fault.id for fault in faults)}"
     failed = [
         one
@@ -35,6 +44,8 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     ]
     for one in failed:
         error = str(one.data.get("error"))
+        own = [fault for fault in faults if fault.effect != VOLUME_GONE or one.rank in fault.ranks]
+        texts = [text for fault in own for text in ERRORS[fault.effect]]
         if not any(text in error for text in texts):
             case.found.fail(expected, f"{one.data['name']} failed on rank {one.rank}: {error}", case.line, one.source)
     if not failed:

@@ -24,6 +24,7 @@ from chaos.plan.model import (
     STORAGE_FULL,
     STORAGE_GONE,
     STORAGE_READ_ONLY,
+    VOLUME_GONE,
     Recovery,
 )
 from chaos.plan.schedule import Scheduled
@@ -38,6 +39,7 @@ _STORAGE_WORDS = {
     STORAGE_ERROR: "made every access to the storage an error",
     STORAGE_GONE: "taken the directory away",
     STORAGE_DENIED: "taken the permission to write on the storage",
+    VOLUME_GONE: "taken the volume from its node",
 }
 
 _SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
@@ -85,8 +87,9 @@ def answer(context: Context, strike: Strike) -> Answer:
     if violations:
         why = "; ".join(violation.message for violation in violations)
         return Answer(None, f"{why}{_counted(strike)}", cause, ends=True, loss=loss, dead=dead)
-    full = spoils_save(context.faults, strike.first, context.problems)
-    savers = tuple(sorted(members[0] for members in survive(context.groups, dead).entitled))
+    entitled = survive(context.groups, dead).entitled
+    full = spoils_save(context.faults, strike.first, entitled, context.problems)
+    savers = tuple(sorted(members[0] for members in entitled))
     entered = {"save_ckpt": savers, "rename": () if full else savers[-1:]}  # a save that fails is not renamed
     spoilt = (*full, *spoilers(context, strike, "TTP", entered))
     if spoilt:

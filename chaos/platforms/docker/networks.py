@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from chaos.platforms.base import PlatformError
-from chaos.platforms.docker.engine import NODE_LABEL, engine_errors
+from chaos.platforms.docker.engine import NODE_LABEL
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
+from chaos.platforms.docker.processes import first_process
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.network.holder import HeldRouter, own_namespace
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.router import Router, address_of
 from chaos.platforms.nodes import Site
-from chaos.platforms.procfs import PROC
 from chaos.scenario.docker import Docker
 from chaos.scenario.model import Scenario
 
@@ -117,13 +116,4 @@ class RoutedContainers(DockerNodes):
 
     def _namespace(self, container: Container) -> Namespace:
         """The network namespace of a container. Raises PlatformError where its processes are not this host's."""
-        with engine_errors(f"{container.name} has no process"):
-            container.reload()
-            pid = int(container.attrs["State"]["Pid"])
-        try:
-            groups = (PROC / str(pid) / "cgroup").read_text("utf-8")
-        except OSError as error:
-            raise PlatformError(f"{container.name}: its process {pid} is none of this host: {error}") from error
-        if str(container.id) not in groups:
-            raise PlatformError(f"{container.name}: process {pid} of this host is none of that container's")
-        return own_namespace(pid, self._site.clock)
+        return own_namespace(first_process(container), self._site.clock)

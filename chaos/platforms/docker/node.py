@@ -21,6 +21,8 @@ from chaos.platforms.docker.limits import (
     oom_events,
     throttled,
 )
+from chaos.platforms.docker.processes import process_here
+from chaos.platforms.docker.volume import give_back, take_directory
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import NodeState
 
@@ -147,8 +149,17 @@ class DockerNode:
         with engine_errors(f"node {self.number} cannot be disconnected"):
             self.network.disconnect(self.container, force=True)
 
+    def take_directory(self, directory: Path) -> None:
+        """Let it have nothing at that path any more."""
+        take_directory(self.container, directory)
+
+    def process_here(self, pid: int) -> int:
+        """The PID on this host of a process of it."""
+        return process_here(self.container, pid)
+
     def restore(self, what: str) -> str:
-        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``) or a limit (``memory``, ``processors``)."""
+        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``), ``take_directory`` (``directories``) or a limit
+        (``memory``, ``processors``)."""
         done = restore(self.container, self.network, self.number, what)
         if what == "memory":
             self.limit = None
@@ -173,6 +184,11 @@ def restore(container: Container, network: Network | None, node: int, what: str)
                 return f"node {node} is on the network"
             network.connect(container)
             return f"node {node} is on the network again"
+        if what == "directories":
+            if container.status not in ("running", "paused"):
+                return f"node {node} has ended, and what was taken from it is there again with it"
+            given = give_back(container)
+            return f"node {node} has {', '.join(given)} again" if given else f"nothing is taken from node {node}"
         if what == "memory":
             free_memory(container)
             return f"node {node} has the host's memory again"

@@ -25,6 +25,7 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "read-only": {**STORAGE, "refused": "EROFS"},
     "io-error": {**STORAGE, "refused": "EIO"},
     "storage-gone": {**STORAGE, "refused": "ENOENT"},
+    "node-volume-gone": {**STORAGE, "refused": "ENOENT"},
     "no-permission": {"signal": None, "directory": "immutable", "refused": "EPERM"},
     "slow-storage": {**STORAGE, "opened_after": 0.31},
     "storage-stall": {**STORAGE, "frozen": True},
@@ -56,6 +57,7 @@ EFFECTS = {
     "read-only": "storage read-only",
     "io-error": "storage error",
     "storage-gone": "storage gone",
+    "node-volume-gone": "volume gone",
     "no-permission": "storage denied",
 }
 """Of other kinds it is none."""

@@ -31,6 +31,8 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("network-loss", {"lost": 0}, "of 200 echoes 0 were lost"),
         ("network-loss", {"lost": 90}, "of 200 echoes 90 were lost, which is not 5 %"),
         ("storage-gone", {"refused": None}, "refused a file with None, not with ENOENT"),
+        ("node-volume-gone", {"refused": "EROFS"}, "refused a file with EROFS, not with ENOENT"),
+        ("node-volume-gone", {"mount": None}, "what rank 0 sees mounted is not in the evidence"),
         ("no-permission", {"refused": "EIO"}, "refused a file with EIO, not with EPERM or EACCES"),
         ("no-permission", {"directory": None}, "what has become of the directory of rank 0 is not in the evidence"),
         ("slow-storage", {"opened_after": 0.2}, "opened_after is 0.2, and delay 0.3 s"),

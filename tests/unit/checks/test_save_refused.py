@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from chaos.plan.model import Recovery
@@ -21,6 +23,10 @@ def effect(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def refused(run: GoodRun, effect: str) -> GoodRun:
     """Both savers were refused; the plan said so."""
+    return refused_by(run, effect, ERRORS[effect])
+
+
+def refused_by(run: GoodRun, effect: str, error: str) -> GoodRun:
     with_fault(run, next(kind for kind, made in EFFECTS.items() if made == effect))
     run.replan(
         mechanism="none",
@@ -30,7 +36,7 @@ def refused(run: GoodRun, effect: str) -> GoodRun:
     run.without_resume()
     run.saved.clear()
     for event in run.events("handler.exit", name="save_ckpt"):
-        event.update(ok=False, error=ERRORS[effect])
+        event.update(ok=False, error=error)
     run.drop("checkpoint.end")
     for name in ("handler.enter", "handler.exit"):
         run.drop(name, name="rename")
@@ -60,3 +66,26 @@ def test_a_save_that_ended_well_was_not_refused(refused: GoodRun, judged: Judge)
     judgement = judged(refused)
     assert said(judgement, "mechanism", "fail", "every handler of TTP that was called ended well")
     assert said(judgement, "mechanism", "unknown", EXPECTED)
+
+
+MISSING = "[Errno 2] No such file or directory: 'ttp_rank_0-1_5.ckpt'"
+
+
+def volume_gone(run: GoodRun, *hit: int) -> GoodRun:
+    """The savers, ranks 0 and 1, were refused; the volume was taken from the node of the ranks ``hit``."""
+    refused_by(run, "volume gone", MISSING)
+    (first, *others) = run.plan.faults
+    run.replan(faults=(replace(first, ranks=hit), *others))
+    return run
+
+
+def test_a_volume_that_was_taken_is_the_reason_of_its_own_ranks_alone(run: GoodRun, judged: Judge) -> None:
+    assert said(judged(volume_gone(run, 0, 1)), "mechanism", "pass", EXPECTED)
+    run.replan(faults=(replace(run.plan.faults[0], ranks=(0,)), *run.plan.faults[1:]))
+    assert said(judged(run), "mechanism", "fail", f"{EXPECTED} | save_ckpt failed on rank 1: [Errno 2]")
+
+
+def test_a_volume_that_no_saver_has_lost_is_no_reason_to_be_looked_for(run: GoodRun, judged: Judge) -> None:
+    judgement = judged(volume_gone(run, 2, 3))
+    assert not said(judgement, "mechanism", "fail", EXPECTED) and not said(judgement, "mechanism", "unknown", EXPECTED)
+    assert said(judgement, "mechanism", "pass", "TTP is tried and fails")

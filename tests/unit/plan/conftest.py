@@ -26,6 +26,7 @@ EFFECTS = {
     "broken": "storage error",
     "gone": "storage gone",
     "denied": "storage denied",
+    "volume": "volume gone",
     "mark": "none",
     "uce": "memory error",
     "hcce": "communication error",

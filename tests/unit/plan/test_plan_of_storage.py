@@ -100,6 +100,38 @@ def test_it_can_be_made_at_the_handler_itself(plan: Planner, kind: str, handler:
     assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
 
 
+SPLIT = {"ranks": 4, "nodes": 2, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+"""Ranks 0 and 2, and 1 and 3, hold the same; 0 and 1 are on node 0."""
+
+
+def volume(node: int) -> dict[str, Any]:
+    return {"id": "volume", "kind": "volume", "target": {"node": node}, "trigger": {"step": 3}}
+
+
+def lost(**target: Any) -> dict[str, Any]:
+    return {"id": "kill", "kind": "kill", "target": target, "trigger": {"step": 5}}
+
+
+def test_a_volume_that_is_gone_where_nobody_saves_changes_nothing(plan: Planner) -> None:
+    made = plan(volume(1), lost(node=1), cluster=SPLIT)
+    assert [(one.mechanism, one.succeeds, one.step) for one in made.recoveries] == [("TTP", True, 4)]
+    assert made.checkpoint is not None and made.checkpoint.savers == (0, 1)
+
+
+def test_a_volume_that_is_gone_where_some_must_save_breaks_the_save_off(plan: Planner) -> None:
+    made = plan(volume(0), lost(node=1), cluster=SPLIT, expect=NONE)
+    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+    assert any("fault volume has taken the volume from its node" in reason for reason in made.reasons)
+    made = plan(volume(0), lost(rank=2), cluster=SPLIT, expect=NONE)  # of the other group somebody has it
+    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+
+
+@pytest.mark.parametrize(("node", "left"), [(0, "ranks 0, 2"), (1, "ranks 1, 3")])
+def test_a_group_of_which_some_have_the_volume_is_refused(plan: Planner, node: int, left: str) -> None:
+    text = plan.refused(volume(node), lost(rank=1 if node == 0 else 2), cluster=SPLIT)
+    assert f"fault 'volume' takes the storage from some of {left}, which hold the same state" in text
+
+
 def test_renaming_needs_no_room(plan: Planner) -> None:
     at_handler = {"id": "disk", "kind": "full", "target": RANK_0, "trigger": {"handler": "rename"}}
     assert "changes nothing at handler rename" in plan.refused(at_handler, kill(5), expect=NONE)

@@ -1,0 +1,47 @@
+"""A directory taken from one container: a removed one is mounted over it there, and nowhere else.
+
+What the engine has bound into a container is private to it, so neither this host nor another container sees the mount.
+With the container it is gone.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.docker.processes import first_process
+from chaos.platforms.mount_namespace import do_in
+from chaos.platforms.mounts import REMOVED, Mount, all_mounts, mount_removed, unmount
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+
+def take_directory(container: Container, directory: Path) -> None:
+    """Let the container have nothing at that path. Raises PlatformError."""
+    try:
+        do_in(first_process(container), functools.partial(mount_removed, directory))
+    except OSError as error:
+        raise PlatformError(f"{directory} cannot be taken from {container.name}: {error}") from error
+
+
+def give_back(container: Container) -> list[str]:
+    """Take away every mount by which a directory was taken from the container; which they were. May be called twice.
+
+    Raises PlatformError.
+    """
+    pid = first_process(container)
+    try:
+        taken = [one for one in all_mounts(pid) if _is_taken(one)]
+        for one in reversed(taken):
+            do_in(pid, functools.partial(unmount, Path(one.point)))
+    except OSError as error:
+        raise PlatformError(f"what was taken from {container.name} cannot be given back: {error}") from error
+    return [one.point for one in taken]
+
+
+def _is_taken(mount: Mount) -> bool:
+    """Whether it is a removed directory with the name that :func:`mount_removed` gives, of the directory it covers."""
+    return mount.removed and mount.root.removesuffix("//deleted").endswith(f"/{REMOVED.format(Path(mount.point).name)}")
