@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from chaos.checks.on_network import (
+    all_lost,
+    all_ways_lost,
+    delayed,
+    network_rate,
+    partly_lost,
+    port_alone_lost,
+    port_lost,
+)
 from chaos.checks.raised import Doubt
+from chaos.checks.told import Told, number, some
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -15,22 +24,13 @@ _NEAR_SECONDS = 1.0
 _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""
 _LEAST_QUOTA = 1000
-_DEVIATIONS = 5.0
-"""How far, in standard deviations of chance, a share may be off."""
-
-Told = Mapping[str, Any]
-
-
-def _number(told: Told, key: str) -> float | None:
-    value = told.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:
     """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
 
     def judge(parameters: Told, told: Told) -> str | None:
-        seen, limit = _number(told, key), _number(parameters, wanted)
+        seen, limit = number(told, key), number(parameters, wanted)
         if seen is None or limit is None or seen < limit:
             return f"{key} is {told.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
         return None
@@ -42,18 +42,10 @@ def _at_most(key: str, wanted: str, default: float) -> Callable[[Told, Told], st
     """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
 
     def judge(parameters: Told, told: Told) -> str | None:
-        seen, limit = _number(told, key), _number({wanted: default, **parameters}, wanted)
+        seen, limit = number(told, key), number({wanted: default, **parameters}, wanted)
         if seen is None or limit is None or seen > limit:
             return f"{key} is {told.get(key)}, and {wanted} {limit:g}"
         return None
-
-    return judge
-
-
-def _some(key: str) -> Callable[[Told, Told], str | None]:
-    def judge(parameters: Told, told: Told) -> str | None:
-        del parameters
-        return None if (_number(told, key) or 0) > 0 else f"{key} is {told.get(key)}"
 
     return judge
 
@@ -91,7 +83,7 @@ def _is_injected(parameters: Told, told: Told) -> str | None:
 
 
 def _is_off(parameters: Told, told: Told) -> str | None:
-    seen, wanted = _number(told, "seen"), _number(parameters, "offset")
+    seen, wanted = number(told, "seen"), number(parameters, "offset")
     if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
         return f"its clock was off by {told.get('seen')} s, not by {parameters.get('offset')}"
     return None
@@ -103,71 +95,31 @@ def _is_stopped(parameters: Told, told: Told) -> str | None:
 
 
 def _node_quota(parameters: Told, told: Told) -> str | None:
-    quota, cores = _number(told, "quota"), _number(parameters, "cores")
+    quota, cores = number(told, "quota"), number(parameters, "cores")
     if quota is None or cores is None or not 0 < quota <= max(_LEAST_QUOTA, cores * _PERIOD):
         return f"its quota is {told.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
-    return _some("throttled")(parameters, told)
-
-
-def _network_rate(parameters: Told, told: Told) -> str | None:
-    if told.get("kbit") != parameters.get("kbit"):
-        return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
-    return _some("bytes")(parameters, told)
-
-
-def _delayed(parameters: Told, told: Told) -> str | None:
-    seen, wanted = _number(told, "round_trip"), _number(parameters, "milliseconds")
-    jitter = _number({"jitter": 0, **parameters}, "jitter")
-    if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
-        return f"a round trip took {told.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
-    return _some("passed")(parameters, told)
-
-
-def _partly_lost(parameters: Told, told: Told) -> str | None:
-    sent, lost, wanted = _number(told, "sent"), _number(told, "lost"), _number(parameters, "percent")
-    if not sent or not lost or wanted is None:
-        return f"of {told.get('sent')} echoes {told.get('lost')} were lost"
-    share = wanted / 100
-    if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
-        return f"of {sent:g} echoes {lost:g} were lost, which is not {wanted:g} %"
-    return _some("passed")(parameters, told)
-
-
-def _all_ways_lost(parameters: Told, told: Told) -> str | None:
-    lost, ways = told.get("lost"), _number(told, "ways")
-    wanted = 2 if parameters.get("direction", "both") == "both" else 1
-    if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
-        return f"packets are lost on ways {lost}, of {told.get('ways')}"
-    return None
-
-
-def _all_lost(parameters: Told, told: Told) -> str | None:
-    if (doubt := _all_ways_lost(parameters, told)) is not None:
-        return doubt
-    echoes = told.get("echoes")
-    if not isinstance(echoes, Mapping) or not _number(echoes, "sent") or _number(echoes, "answered") != 0:
-        return f"of echoes sent through it came back {echoes}"
-    return _some("connections")(parameters, told)
+    return some("throttled")(parameters, told)
 
 
 def _has_limit(parameters: Told, told: Told) -> str | None:
     del parameters
-    return None if _number(told, "limit") is not None else f"limit is {told.get('limit')}"
+    return None if number(told, "limit") is not None else f"limit is {told.get('limit')}"
 
 
 SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "slow-storage": (_at_least("opened_after", "delay", "s"), "how long the kernel took to open a file there"),
     "clock-skew": (_is_off, "how far the rank itself has seen its clock to be off"),
-    "cpu-load": (_some("consumed"), "the processor time that the load has got on the rank's cores"),
-    "cpu-quota": (_some("throttled"), "the kernel's count of the times that it let the rank wait"),
+    "cpu-load": (some("consumed"), "the processor time that the load has got on the rank's cores"),
+    "cpu-quota": (some("throttled"), "the kernel's count of the times that it let the rank wait"),
     "node-cpu-quota": (_node_quota, "the quota that the node has, and how often the kernel let it wait"),
     "fd-limit": (_at_most("left", "spare", 32), "the limit of open files that the kernel has for the process"),
     "freeze": (_is_stopped, "the kernel's word that the process is stopped"),
     "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),
-    "network-delay": (_delayed, "how long echoes from the rank's node took"),
-    "network-loss": (_partly_lost, "how many echoes from the rank's node were lost"),
-    "network-rate": (_network_rate, "the rate that the kernel holds to, and what it has sent by it"),
-    "partition": (_all_lost, "what the kernel does with packets between the nodes"),
+    "network-delay": (delayed, "how long echoes from the rank's node took"),
+    "network-loss": (partly_lost, "how many echoes from the rank's node were lost"),
+    "network-rate": (network_rate, "the rate that the kernel holds to, and what it has sent by it"),
+    "partition": (all_lost, "what the kernel does with packets between the nodes"),
+    "port-blocked": (port_alone_lost, "what the kernel does with packets to the port, and that it does not answer"),
     **dict.fromkeys(MESH, (_is_injected, "Chaos Mesh's word, in the status of its object")),
     "node-cordon": (_is_true("unschedulable"), "the node's own object"),
     "public-fault": (_is_text("fault id"), "ClusterD's own list of public faults"),
@@ -176,10 +128,11 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
 """By kind: what the evidence must show, and what it is in words."""
 
 _STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
-    "partition": _all_ways_lost,
+    "partition": all_ways_lost,
+    "port-blocked": port_lost,
     "fd-limit": _has_limit,
-    "network-delay": _some("passed"),
-    "network-loss": _some("passed"),
+    "network-delay": some("passed"),
+    "network-loss": some("passed"),
 }
 """Of kinds that are looked at in another way just before they are ended: what must show then."""
 
@@ -189,6 +142,7 @@ _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "network-delay": ("by",),
     "network-loss": ("by",),
     "network-rate": ("kbit",),
+    "port-blocked": ("port",),
     **dict.fromkeys(MESH, ("uid", "pod")),
     "node-cordon": ("host",),
     "public-fault": ("host", "fault id"),
@@ -230,7 +184,7 @@ def condition_doubts(
     judge, _ = SHOWN[fault.kind]
     if (doubt := judge(fault.parameters, evidence)) is not None:
         yield f"the evidence for rank {evidence.get('rank')} does not show it: {doubt}", (landing.source,)
-    seconds = _number(fault.parameters, "seconds")
+    seconds = number(fault.parameters, "seconds")
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
     if seconds is None:
         if fault.kind not in _OF_RANK:
@@ -262,7 +216,7 @@ def _to_the_end(
     own = _of_rank(landed, ending)
     if own is None or own.get("ended") is not True:
         return
-    looked = _number(own, "looked")
+    looked = number(own, "looked")
     until = _last_of(history, fault, landing, own, looked)
     if looked is None or until is None or until - looked > _LOOK_SECONDS * 1e9:
         late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"

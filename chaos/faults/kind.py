@@ -25,7 +25,8 @@ class Victim:
     without links; None when the job kind does not say. ``fault`` is the fault's id, ``ranks`` are all that it hits, and
     ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
     something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
-    ``place`` is what the platform says of where the rank lives, plain data for undo steps.
+    ``place`` is what the platform says of where the rank lives, plain data for undo steps. ``ports`` are those of the
+    launch that are known by a word (:mod:`chaos.plan.ports`).
     """
 
     rank: int
@@ -39,6 +40,7 @@ class Victim:
     tell_controller: Callable[[dict[str, Any]], bool] = lambda message: False
     tell_worker: Callable[[dict[str, Any]], bool] = lambda message: False
     place: Mapping[str, Any] = field(default_factory=dict)
+    ports: Mapping[str, int] = field(default_factory=dict)
 
 
 class FaultKind(Protocol):

@@ -67,14 +67,27 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     return sorted(here), sorted(there)
 
 
-def connections(namespace: Namespace, addresses: set[str]) -> int:
-    """How many connections the kernel has between a network namespace and these addresses."""
+def own_and_others(job: Job, victim: Victim) -> tuple[int, list[int]]:
+    """The node of the rank that is hit, and all others. No node is asked, so it takes no time from a short fault.
+
+    Raises FaultMissed where there is no other.
+    """
+    own = victim.identity.node
+    there = [node.number for node in job.nodes if node.number != own] if isinstance(job, HasNodes) else []
+    if own is None or not there:
+        raise FaultMissed(f"there is no network between the node of rank {victim.rank} and another one")
+    return own, there
+
+
+def connections(namespace: Namespace, addresses: set[str], port: int | None = None) -> int:
+    """How many connections the kernel has between a network namespace, or one TCP port of it, and these addresses."""
     found = 0
     for line in (read_text(namespace.holder.pid, "net/tcp", PROC) or "").splitlines()[1:]:
         fields = line.split()
         raw, state = fields[2].split(":")[0], fields[3]
         remote = ".".join(str(one) for one in reversed(bytes.fromhex(raw)))
-        found += state == "01" and remote in addresses
+        at_port = port is None or int(fields[1].split(":")[1], 16) == port
+        found += state == "01" and remote in addresses and at_port
     return found
 
 

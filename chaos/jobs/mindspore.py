@@ -35,6 +35,7 @@ class MindSporeJob:
         genuine=True,
         gradients=False,
         own_script=False,
+        ports={"scheduler": 0, "controller": 1},
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
             "job.tre": _OF_THE_SCRIPT,

@@ -30,6 +30,7 @@ from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.parameters import Parameters, check_parameters
 from chaos.plan.pauses import check_pauses
+from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.restore import plan_restore, writes_group_info
@@ -107,6 +108,7 @@ def build_plan(
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_allowed(scenario, faults, hazards, problems)
     check_parameters(faults, parameters, problems)
+    check_ports(scenario, layout, faults, parameters, traits, problems)
     check_asks(faults, asks, problems)
     check_errors(scenario, faults, problems)
     check_corruption(scenario, faults, traits, problems)

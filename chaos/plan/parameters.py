@@ -13,7 +13,8 @@ from chaos.scenario.errors import suggest
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: a number from ``least`` to ``most``, one of ``words``, or any ``text``.
+    """One parameter: a number from ``least`` to ``most``, one of ``words`` (with ``most`` a number as well), or any
+    ``text``.
 
     ``about`` says what it is, with its unit. ``whole``: the number has no fraction. ``several``: a list of such whole
     numbers, each once. Without a ``default`` it may be
@@ -34,7 +35,8 @@ class Parameter:
     def range(self) -> str:
         """What it may be, in words."""
         if self.words:
-            return f"one of {', '.join(self.words)}"
+            number = f", or a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
+            return f"one of {', '.join(self.words)}{number if self.most else ''}"
         if self.text:
             return "a text"
         if self.several:
@@ -43,7 +45,7 @@ class Parameter:
 
     def takes(self, value: Any) -> bool:
         """Whether the value is one of it."""
-        if self.words:
+        if self.words and (not self.most or isinstance(value, str)):
             return value in self.words
         if self.text:
             return isinstance(value, str) and bool(value)

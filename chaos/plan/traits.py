@@ -36,6 +36,8 @@ class JobTraits:
     ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``. ``alters`` is what a fault
     can change inside its ranks: gradient, weight, activation, batch, loss. ``same_losses`` are keys of the job that
     change no loss of its own script while there is no fault, so that cells which differ in them share a baseline.
+    ``ports`` says what ports of a launch are for that others connect to: a word of ``chaos.plan.ports`` and which of
+    the launch's ports it is, from 0; ``own_ports`` are those words of which each rank records its own port.
     """
 
     observable: frozenset[str]
@@ -62,3 +64,5 @@ class JobTraits:
     rank_directories: bool = True
     alters: frozenset[str] = frozenset()
     same_losses: frozenset[str] = frozenset()
+    ports: Mapping[str, int] = field(default_factory=dict)
+    own_ports: frozenset[str] = frozenset()

@@ -114,6 +114,11 @@ class Communicator:
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
 
+    @property
+    def port(self) -> int | None:
+        """The TCP port that the ranks after this one have called it at; None over Unix sockets."""
+        return self._rendezvous.port
+
     def all_reduce(self, array: NDArray[Any], group: Collection[int] | None = None) -> NDArray[Any]:
         """Sum ``array`` over the ranks of ``group`` (default: all), in the order of ranks; blocks until each has
         contributed.

@@ -35,7 +35,7 @@ class Fabric:
         agent.barriers.actions["link.down"] = lambda: self.join().sever()
         meeting = agent.configuration.meeting or os.path.dirname(agent.configuration.socket)
         self._generations = Generations(meeting, agent.configuration.attempt)
-        self._membership = Membership(self._generations, self._communicator_at, self._watch_link)
+        self._membership = Membership(self._generations, self._communicator_at, self._joined)
 
     def reduce(self, array: Any, members: Collection[int] | None = None) -> Any:
         """Sum over these ranks (default: all).
@@ -114,6 +114,11 @@ class Fabric:
         """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
         hccl = self._agent.configuration.settings.get("hccl")
         return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
+
+    def _joined(self, communicator: Communicator) -> None:
+        if communicator.port is not None:
+            self._record.write("communicator.joined", port=communicator.port)
+        self._watch_link(communicator)
 
     def _watch_link(self, communicator: Communicator) -> None:
         hccl = self._agent.configuration.settings.get("hccl")

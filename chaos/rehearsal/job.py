@@ -48,6 +48,8 @@ class RehearsalJob:
         group_info=True,
         any_replica=True,
         alters=frozenset({"gradient", "weight"}),
+        ports={"controller": 1},  # the scheduler has nothing to do, and nobody calls it
+        own_ports=frozenset({"communicator"}),
         same_losses=frozenset({"protection", "strategies", "agent", "restart_limit"}),
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")

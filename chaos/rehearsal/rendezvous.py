@@ -45,6 +45,8 @@ class Rendezvous:
         self._secret = secret
         self._on_stranger = on_stranger
         self._address = address
+        self.port: int | None = None
+        """That which this rank has listened on; None over Unix sockets."""
 
     def meet(self, still: Callable[[list[int]], None]) -> Iterator[tuple[int, socket.socket]]:
         """The other ranks with their connections, as they come; a rank that calls again takes its own place.
@@ -55,6 +57,7 @@ class Rendezvous:
         _unlink(path)  # left by a process of this rank that was ended while it joined
         missing = [rank for rank in self._ranks if rank != self._rank]
         with self._socket() as listener, _Callers(listener, path, self._address) as callers:
+            self.port = None if self._address is None else listener.getsockname()[1]
             while missing:
                 still(missing)
                 for other in [rank for rank in missing if rank < self._rank]:

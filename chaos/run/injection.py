@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
@@ -44,6 +45,7 @@ class Injection:
         patience: Patience,
         records: Path,
         storage: Path | None = None,
+        ports: Mapping[str, int] = MappingProxyType({}),
         undo: Callable[[UndoStep], Undone] | None = None,
     ) -> None:
         self._open = {fault.id: fault for fault in faults}
@@ -54,6 +56,7 @@ class Injection:
         self._patience = patience
         self._records = records
         self._storage = storage
+        self._ports = ports
         self._held: dict[str, dict[int, Connection]] = {}
         self._made: list[PlannedFault] = []
         self.known = Known()
@@ -235,4 +238,5 @@ class Injection:
             tell_controller=self.desks.tell_controller,
             tell_worker=functools.partial(self.desks.tell_worker, rank),
             place=job.place(identity) if isinstance(job, NodesJob) else {},
+            ports=self._ports,
         )

@@ -71,6 +71,7 @@ class Launches:
             patience=Patience(session.scenario.deadlines.land, self.clock, (session.deadline,)),
             records=session.owned.path / "history",
             storage=storage,
+            ports={word: session.ports[which] for word, which in self.traits.ports.items()},
             undo=lambda step: undo_step(
                 session.owned.ledger,
                 step,

@@ -41,6 +41,8 @@ def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, eng
     [
         ("partition", "partition", ("--cell", "direction=out")),
         ("partition", "partition", ("--cell", "direction=in")),
+        ("port-blocked", "port-blocked", ("--cell", "port=controller,direction=both")),
+        ("port-blocked", "port-blocked", ("--cell", "port=communicator,direction=in")),
         ("plain-network-rate", "network-rate", ()),
         ("plain-network-delay", "network-delay", ()),
         ("plain-network-loss", "network-loss", ()),

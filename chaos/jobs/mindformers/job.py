@@ -55,6 +55,7 @@ class MindFormersJob:
         genuine=True,
         gradients=False,
         watches_slices=True,
+        ports={"scheduler": 0, "controller": 1},
         lacks={
             "job.script": "trains what job.config says, and runs no script",
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",

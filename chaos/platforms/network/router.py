@@ -18,7 +18,7 @@ from chaos.plain_files import read_plain
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.relays import Impairment, Relays
-from chaos.platforms.network.rules import Rule, Rules
+from chaos.platforms.network.rules import ANY, Ports, Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.strict_json import parse
 
@@ -120,17 +120,21 @@ class Router:
         """Put it on the network again."""
         self._run.do("ip", "link", "set", _link(node), "up")
 
-    def cut(self, fault: str, ways: Iterable[tuple[int, int]]) -> None:
-        """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own."""
-        self._rules.add([_rule(fault, source, target) for source, target in ways])
+    def cut(self, fault: str, ways: Iterable[tuple[int, int]], ports: Ports = ANY) -> None:
+        """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own.
 
-    def cuts(self, fault: str) -> set[tuple[int, int]]:
-        """The ways that a fault's own rules cut."""
-        return {(_node_at(rule.source), _node_at(rule.target)) for rule in self._own_rules(fault)}
+        With ``ports`` only TCP between these vanishes, and everything else passes.
+        """
+        self._rules.add([_rule(fault, source, target, ports) for source, target in ways])
 
-    def is_cut(self, source: int, target: int) -> bool:
+    def cuts(self, fault: str, ports: Ports | None = None) -> set[tuple[int, int]]:
+        """The ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
+        found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
+        return {(_node_at(rule.source), _node_at(rule.target)) for rule in found}
+
+    def is_cut(self, source: int, target: int, ports: Ports = ANY) -> bool:
         """What the kernel does with a packet from one node to another: whether it lets it vanish, for any fault."""
-        return not self._rules.lets_through(address_of(source), address_of(target), _link(source))
+        return not self._rules.lets_through(address_of(source), address_of(target), _link(source), ports)
 
     def mend(self, fault: str) -> int:
         """Remove the rules of a fault, and nobody else's; how many they were."""
@@ -167,8 +171,8 @@ class Router:
 
     def left(self, node: int) -> list[str]:
         """What of faults is still there on the ways of a node, in words."""
-        ways = [(_node_at(rule.source), _node_at(rule.target)) for rule in self._rules.listed()]
-        found = [f"a rule that cuts node {source} from node {target}" for source, target in ways if source == node]
+        rules = [rule for rule in self._rules.listed() if _node_at(rule.source) == node]
+        found = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
         if not self.is_joined(node):
             return found
         if self.relays.is_there(node):
@@ -215,8 +219,16 @@ class Router:
         return None
 
 
-def _rule(fault: str, source: int, target: int) -> Rule:
-    return Rule(address_of(source), address_of(target), preference_of(fault), protocol_of(fault))
+def _rule(fault: str, source: int, target: int, ports: Ports) -> Rule:
+    return Rule(address_of(source), address_of(target), preference_of(fault), protocol_of(fault), ports)
+
+
+def _end(rule: Rule) -> str:
+    """What a rule cuts its source from, in words."""
+    node = f"node {_node_at(rule.target)}"
+    if rule.ports.source:
+        return f"{node} where it sends from port {rule.ports.source}"
+    return f"port {rule.ports.target} of {node}" if rule.ports.target else node
 
 
 def _node_at(address: str) -> int:

@@ -23,13 +23,29 @@ _GET_ROUTE, _NEW_RULE, _DELETE_RULE, _GET_RULE = 26, 32, 33, 34
 _REQUEST, _ACKNOWLEDGE, _DUMP, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
 _ERROR, _DONE = 2, 3
 _TO, _FROM, _PREFERENCE, _PROTOCOL = 1, 2, 6, 21
+_CARRIES, _FROM_PORTS, _TO_PORTS = 22, 23, 24
+"""Of a rule: what IP carries, and ranges of its ports (linux/fib_rules.h, Linux 4.17)."""
 _ROUTE_TO, _ROUTE_FROM, _ROUTE_COMES_BY = 1, 2, 3
+_ROUTE_CARRIES, _ROUTE_FROM_PORT, _ROUTE_TO_PORT = 27, 28, 29
 _BLACKHOLE = 6
 _HEAD = struct.Struct("=IHHII")
 _RULE = struct.Struct("=8BI")
 """The head of a rule, and just so of a route: family, bits of both addresses, and what is not asked for here."""
 _ATTRIBUTE = struct.Struct("=HH")
+_RANGE = struct.Struct("=HH")
 _INDEX_OF = 0x8933
+_TCP = bytes([socket.IPPROTO_TCP])
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of a TCP packet that are meant, 0 for whichever. With both 0 it is any packet, not one of TCP alone."""
+
+    source: int = 0
+    target: int = 0
+
+
+ANY = Ports()
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,7 @@ class Rule:
     target: str
     preference: int
     protocol: int
+    ports: Ports = ANY
 
 
 class Rules:
@@ -74,13 +91,17 @@ class Rules:
                     found.append(rule)
             return found
 
-    def lets_through(self, source: str, target: str, link: str) -> bool:
+    def lets_through(self, source: str, target: str, link: str, ports: Ports = ANY) -> bool:
         """What the kernel does with a packet that comes in at a link: False where it lets it vanish."""
         with self._channel() as channel:
             asked = fcntl.ioctl(channel, _INDEX_OF, struct.pack("16s16x", link.encode()))
             (index,) = struct.unpack("=16xi12x", asked)
             ends = _attribute(_ROUTE_TO, _packed(target)) + _attribute(_ROUTE_FROM, _packed(source))
             ends += _attribute(_ROUTE_COMES_BY, struct.pack("=I", index))
+            if ports != ANY:
+                ends += _attribute(_ROUTE_CARRIES, _TCP)
+                ends += _attribute(_ROUTE_FROM_PORT, struct.pack(">H", ports.source))
+                ends += _attribute(_ROUTE_TO_PORT, struct.pack(">H", ports.target))
             refused = _asked(
                 channel, _GET_ROUTE, _REQUEST, struct.pack("=8BI", socket.AF_INET, 32, 32, *[0] * 5, 0) + ends
             )
@@ -124,7 +145,12 @@ def _answers(channel: socket.socket) -> Iterator[tuple[int, bytes]]:
 def _described(rule: Rule) -> bytes:
     head = _RULE.pack(socket.AF_INET, 32, 32, 0, 0, 0, 0, _BLACKHOLE, 0)
     marks = _attribute(_PREFERENCE, struct.pack("=I", rule.preference)) + _attribute(_PROTOCOL, bytes([rule.protocol]))
-    return head + _attribute(_TO, _packed(rule.target)) + _attribute(_FROM, _packed(rule.source)) + marks
+    ends = _attribute(_TO, _packed(rule.target)) + _attribute(_FROM, _packed(rule.source))
+    if rule.ports != ANY:
+        ends += _attribute(_CARRIES, _TCP)
+        for kind, port in ((_FROM_PORTS, rule.ports.source), (_TO_PORTS, rule.ports.target)):
+            ends += _attribute(kind, _RANGE.pack(port, port)) if port else b""
+    return head + ends + marks
 
 
 def _read(body: bytes) -> Rule | None:
@@ -139,7 +165,8 @@ def _read(body: bytes) -> Rule | None:
     if (action, to_bits, from_bits) != (_BLACKHOLE, 32, 32) or not {_TO, _FROM, _PREFERENCE} <= told.keys():
         return None
     ends = (str(ipaddress.IPv4Address(told[_FROM])), str(ipaddress.IPv4Address(told[_TO])))
-    return Rule(*ends, int.from_bytes(told[_PREFERENCE], sys.byteorder), told.get(_PROTOCOL, b"\0")[0])
+    ports = Ports(*(_RANGE.unpack(told.get(kind, b"\0" * 4))[0] for kind in (_FROM_PORTS, _TO_PORTS)))
+    return Rule(*ends, int.from_bytes(told[_PREFERENCE], sys.byteorder), told.get(_PROTOCOL, b"\0")[0], ports)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

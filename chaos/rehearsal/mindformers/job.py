@@ -64,6 +64,8 @@ class MindFormersRehearsal(MindFormersJob):
         ),
         genuine=False,
         gradients=True,
+        ports={"controller": 1},
+        own_ports=frozenset({"communicator"}),
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
         # The device layer must be there before MindFormers is imported.
         loading=frozenset({"path"}),

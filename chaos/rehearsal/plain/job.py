@@ -42,6 +42,8 @@ class PlainJob:
         storage=_CHECKPOINTS,
         any_replica=True,
         alters=frozenset({"gradient", "weight", "activation", "batch", "loss"}),
+        ports={"controller": 0},
+        own_ports=frozenset({"communicator"}),
         lacks={
             "job.script": "has a script of its own and runs no other",
             "job.graph": "compiles no graphs",

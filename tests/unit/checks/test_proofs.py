@@ -50,6 +50,17 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("partition", {"lost": [[0, 1]]}, "packets are lost on ways [[0, 1]], of 2"),
         ("partition", {"lost": [[0, 1]], "ways": 1}, "packets are lost on ways [[0, 1]], of 1"),
         ("partition", {"connections": 0}, "connections is 0"),
+        ("port-blocked", {"port": None}, "the port is None, and controller was to be blocked"),
+        ("port-blocked", {"lost": []}, "packets are lost on ways [], of 1"),
+        ("port-blocked", {"connections": 0}, "connections is 0"),
+        ("port-blocked", {"passing": []}, "other packets pass on ways [], of 1"),
+        ("port-blocked", {"attempts": None}, "what became of attempts to connect is None"),
+        ("port-blocked", {"attempts": {"made": 1, "answered": 1}}, "what became of attempts to connect is {'made': 1"),
+        (
+            "port-blocked",
+            {"attempts elsewhere": {"made": 1, "answered": 0}},
+            "what became of attempts elsewhere to connect is {'made': 1, 'answered': 0}",
+        ),
         ("pod-network-loss", {"injected": []}, "the records that it was made in are []"),
         ("pod-network-delay", {"injected": ["train/b"]}, "it was made in ['train/b'], and not in pod a"),
         ("pod-io-delay", {"pod": {"name": "a"}}, "pod is {'name': 'a'}"),
@@ -104,6 +115,8 @@ def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run:
         ("cpu-quota", {"group": "another"}, "its group is another, and was chaos-x-first-0"),
         ("slow-storage", {"opened_after": 0.001}, "opened_after is 0.001, and delay 0.3 s"),
         ("partition", {"lost": []}, "packets are lost on ways [], of 2"),
+        ("port-blocked", {"lost": []}, "packets are lost on ways [], of 1"),
+        ("port-blocked", {"port": 20001}, "its port is 20001, and was 20000"),
         ("freeze", {"state": "alive"}, "its state is alive"),
         ("memory-load", {"resident": 1}, "resident is 1, and megabytes 64 MiB"),
         ("pod-network-loss", {"uid": "v"}, "its uid is v, and was u"),
@@ -118,7 +131,10 @@ def test_a_condition_is_shown_at_its_end_as_at_its_landing(
     assert said(judged(run), "injection", "unknown", reason)
 
 
-@pytest.mark.parametrize(("kind", "changed"), [("fd-limit", {"left": 900}), ("partition", {"connections": 0})])
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [("fd-limit", {"left": 900}), ("partition", {"connections": 0}), ("port-blocked", {"connections": 0})],
+)
 def test_what_the_job_does_meanwhile_takes_no_condition_away(
     kind: str, changed: dict[str, Any], run: GoodRun, judged: Judge
 ) -> None:
@@ -141,7 +157,7 @@ def test_a_condition_that_did_not_last_proves_nothing(
     assert said(judged(run), "injection", "unknown", reason)
 
 
-UNTIL_THE_END = [kind for kind in LASTING if kind not in ("freeze", "partition", "storage-stall")]
+UNTIL_THE_END = [kind for kind in LASTING if kind not in ("freeze", "partition", "port-blocked", "storage-stall")]
 """Conditions whose parameter ``seconds`` may be left out."""
 
 

@@ -13,10 +13,12 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.mounts import mounts_at, unmount
+from chaos.platforms.nodes import NodesJob
 from chaos.platforms.procfs import environment
 from chaos.run.directory import RunDirectory, create_run
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps, undo_step
 from chaos.run.wait import wait_for
+from tests.unit.faults.two_nodes import begin
 
 Undo = Callable[[RunDirectory, UndoStep], str]
 
@@ -56,6 +58,18 @@ def job(run: RunDirectory, tmp_path: Path) -> Iterator[LocalJob]:
 @pytest.fixture
 def victim(job: LocalJob, storage: Path, tmp_path: Path) -> Victim:
     return Victim(0, job.launcher, tmp_path / "record", storage=storage)
+
+
+@pytest.fixture
+def network_job(run: RunDirectory) -> Iterator[NodesJob]:
+    """Two ranks, each on a node with a network of its own."""
+    (run.path / "history").mkdir(exist_ok=True)
+    nodes, job = begin(run)
+    yield job
+    job.stop(0)
+    nodes.close()
+    undone = undo_open_steps(run.ledger, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
+    assert [one.how for one in undone if not one.ok] == []
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ KNOWN = {
         "delay": Parameter("how long", least=0.1, most=10, required=True),
         "count": Parameter("how many", least=1, most=4, whole=True, default=2),
         "where": Parameter("on which side", words=("here", "there")),
+        "at": Parameter("at what", words=("door", "window"), least=1, most=9, whole=True),
         "on": Parameter("which", least=0, most=3, several=True),
     }
 }
@@ -42,7 +43,13 @@ def said(kind: str = "slow", **parameters: Any) -> list[str]:
 
 
 def test_what_is_in_range_is_taken_and_other_kinds_look_at_their_own() -> None:
-    assert said(delay=0.1) == said(delay=10, count=4, where="here", on=[0, 3]) == said("other", anything=1) == []
+    assert (
+        said(delay=0.1)
+        == said(delay=10, count=4, where="here", on=[0, 3], at="door")
+        == said(delay=1, at=9)
+        == said("other", anything=1)
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,10 @@ def test_what_is_in_range_is_taken_and_other_kinds_look_at_their_own() -> None:
         ({"delay": "1"}, "delay of a slow is a number from 0.1 to 10, not '1'"),
         ({"delay": 1, "count": 1.5}, "count of a slow is a whole number from 1 to 4, not 1.5"),
         ({"delay": 1, "where": "up"}, "where of a slow is one of here, there, not 'up'"),
+        *(
+            ({"delay": 1, "at": at}, f"at of a slow is one of door, window, or a whole number from 1 to 9, not {at!r}")
+            for at in ("wall", "1", 0, 10, True, 1.5)
+        ),
         *(
             ({"delay": 1, "on": on}, f"on of a slow is a list of different whole numbers from 0 to 3, not {on}")
             for on in ([], [4], [1, 1], [True], [0.5], 1)

@@ -14,10 +14,12 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
+from chaos.platforms.network.attempts import answered
 from chaos.platforms.network.echo import ask
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.relays import Impairment
 from chaos.platforms.network.router import RECORD, Router, address_of, handle_of, preference_of
+from chaos.platforms.network.rules import Ports
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe
@@ -117,6 +119,30 @@ def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(router: Router) -> 
     assert router.cuts("first") == set()
     assert router.mend("second") == 2
     assert (router.is_cut(0, 1), router.is_cut(1, 0)) == (False, False)
+
+
+def test_a_cut_of_one_port_lets_all_others_answer(router: Router, held: list[Namespace]) -> None:
+    def those_that_answer(*ports: int) -> set[int]:
+        return {port for _, port in answered(held[1], [(address_of(1), port) for port in ports], wait=0.5)}
+
+    to_port, from_port = Ports(target=7), Ports(source=7)
+    with listening(held[2]) as port:
+        assert those_that_answer(7, 9, port) == {7, 9, port}, "two refuse, one takes the connection"
+        router.cut("first", [(0, 1)], to_port)
+        assert those_that_answer(7, 9, port) == {9, port}
+        assert (router.is_cut(0, 1, to_port), router.is_cut(0, 1, from_port), router.is_cut(0, 1)) == (
+            True,
+            False,
+            False,
+        )
+        assert not router.is_cut(1, 0, to_port)
+        router.cut("second", [(1, 0)], from_port)
+        assert (router.cuts("first"), router.cuts("first", from_port)) == ({(0, 1)}, set())
+        assert router.left(1) == ["a rule that cuts node 1 from node 0 where it sends from port 7"]
+        assert (router.mend("first"), router.is_cut(0, 1, to_port)) == (1, False)
+        assert those_that_answer(7, 9) == {9}, "the answer is lost"
+        assert router.mend("second") == 1
+        assert those_that_answer(7, 9) == {7, 9}
 
 
 def test_a_limit_is_freed_by_its_own_fault_only(router: Router) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -82,6 +83,19 @@ def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(
     (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert directory.name.startswith("train")
     assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_over_a_network_each_rank_records_the_port_that_the_others_have_called(make: Make, tmp_path: Path) -> None:
+    agents = [make(rank) for rank in range(2)]
+    configured = [replace(one.configuration, address="127.0.0.1") for one in agents]
+    devices = [device.Device(replace(one, configuration=own)) for one, own in zip(agents, configured, strict=True)]
+    with ThreadPoolExecutor(2) as pool:
+        joined = list(pool.map(lambda one: one.join(), devices))
+    ports = {one.rank: one.data["port"] for one in read_history(tmp_path).select("communicator.joined")}
+    assert set(ports) == {0, 1}
+    assert ports[0] == joined[1]._peers[0].socket.getpeername()[1], "rank 1 has called rank 0"
+    for one in joined:
+        one.close()
 
 
 def test_all_ranks_switch_to_the_backup_network_and_go_on_over_it(make: Make, tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""What the evidence of a fault of the network between nodes must show; each returns what is missing in it, or None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from chaos.checks.told import Told, number, some
+
+_DEVIATIONS = 5.0
+"""How far, in standard deviations of chance, a share may be off."""
+
+
+def network_rate(parameters: Told, told: Told) -> str | None:
+    """The rate, and that something was sent at it."""
+    if told.get("kbit") != parameters.get("kbit"):
+        return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
+    return some("bytes")(parameters, told)
+
+
+def delayed(parameters: Told, told: Told) -> str | None:
+    """A round trip as long as it was to be, and packets that were held up."""
+    seen, wanted = number(told, "round_trip"), number(parameters, "milliseconds")
+    jitter = number({"jitter": 0, **parameters}, "jitter")
+    if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
+        return f"a round trip took {told.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
+    return some("passed")(parameters, told)
+
+
+def partly_lost(parameters: Told, told: Told) -> str | None:
+    """As many echoes lost as were to be, but for chance."""
+    sent, lost, wanted = number(told, "sent"), number(told, "lost"), number(parameters, "percent")
+    if not sent or not lost or wanted is None:
+        return f"of {told.get('sent')} echoes {told.get('lost')} were lost"
+    share = wanted / 100
+    if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
+        return f"of {sent:g} echoes {lost:g} were lost, which is not {wanted:g} %"
+    return some("passed")(parameters, told)
+
+
+def all_ways_lost(parameters: Told, told: Told) -> str | None:
+    """Every packet on every way."""
+    lost, ways = told.get("lost"), number(told, "ways")
+    wanted = 2 if parameters.get("direction", "both") == "both" else 1
+    if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
+        return f"packets are lost on ways {lost}, of {told.get('ways')}"
+    return None
+
+
+def all_lost(parameters: Told, told: Told) -> str | None:
+    """The same, of connections of the job, and no echo that has come back."""
+    if (doubt := all_ways_lost(parameters, told)) is not None:
+        return doubt
+    echoes = told.get("echoes")
+    if not isinstance(echoes, Mapping) or not number(echoes, "sent") or number(echoes, "answered") != 0:
+        return f"of echoes sent through it came back {echoes}"
+    return some("connections")(parameters, told)
+
+
+def port_lost(parameters: Told, told: Told) -> str | None:
+    """The port, and on the way to it, or both ways, every packet of it."""
+    port, wanted = told.get("port"), parameters.get("port")
+    if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
+        return f"the port is {port}, and {wanted} was to be blocked"
+    return all_ways_lost({"direction": "in", **parameters}, told)
+
+
+def port_alone_lost(parameters: Told, told: Told) -> str | None:
+    """The same, of connections of the job, and other packets pass: another port answers, and this one does not."""
+    if (doubt := port_lost(parameters, told)) is not None:
+        return doubt
+    passing = told.get("passing")
+    if not isinstance(passing, list) or len(passing) != told.get("ways"):
+        return f"other packets pass on ways {passing}, of {told.get('ways')}"
+    for where, all_answered in (("attempts", False), ("attempts elsewhere", True)):
+        made = told.get(where)
+        numbers = [number(made, key) for key in ("made", "answered")] if isinstance(made, Mapping) else [None, None]
+        if not numbers[0] or numbers[1] != (numbers[0] if all_answered else 0):
+            return f"what became of {where} to connect is {made}"
+    return some("connections")(parameters, told)

@@ -1,0 +1,35 @@
+"""The TCP port that a fault means by the word or number in its parameter ``port``."""
+
+from __future__ import annotations
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.jsonl import decode, read_lines
+from chaos.plan.ports import COMMUNICATOR
+
+_JOINED = "communicator.joined"
+
+
+def port_of(victim: Victim) -> int:
+    """The port: by its number, by what the launch was given it for, or by what the rank itself has recorded.
+
+    Raises FaultMissed where the rank has recorded none.
+    """
+    named = victim.parameters["port"]
+    if named != COMMUNICATOR:
+        return int(named) if isinstance(named, int) else victim.ports[named]
+    ports = joined_at(victim)
+    if not ports:
+        raise FaultMissed(f"rank {victim.rank} has recorded no port that its communicator listens on")
+    return ports[-1]
+
+
+def joined_at(victim: Victim) -> list[int]:
+    """The ports of the communicators that the rank's process has joined, the present one last. Raises UnreadableFile
+    where the agent has no history."""
+    name, found = f'"{_JOINED}"'.encode(), []
+    for line in read_lines(victim.record):
+        if line.text is not None and not line.torn and name in line.text:
+            event = decode(line.text)
+            if event.get("event") == _JOINED and isinstance(event.get("port"), int):
+                found.append(int(event["port"]))
+    return found

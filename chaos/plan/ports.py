@@ -1,0 +1,71 @@
+"""TCP ports of a job by words: which of them a kind of job knows, and which nodes they are on.
+
+The harness gives a job its ports anew in every run, so a scenario that names one says what it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaos.plan.describe import ranks
+from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import Scheduled
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+from chaos.topology.layout import Layout
+
+CONTROLLER, SCHEDULER, COMMUNICATOR = "controller", "scheduler", "communicator"
+
+PORT = Parameter(
+    "a TCP port of the nodes of the ranks that are hit: that of the controller of MindIO TFT, of the scheduler of "
+    "MindSpore, those that the hit ranks' own communicators listen on, or the one with this number",
+    words=(CONTROLLER, SCHEDULER, COMMUNICATOR),
+    least=1,
+    most=65535,
+    whole=True,
+    required=True,
+)
+
+_MASTER = 0
+"""The node that scheduler and controller are on."""
+
+
+def check_ports(
+    scenario: Scenario,
+    layout: Layout,
+    faults: Sequence[Scheduled],
+    known: Mapping[str, Parameters],
+    traits: JobTraits,
+    problems: Problems,
+) -> None:
+    """Note ports that the job does not have, and those that are on no node of the ranks that are hit."""
+    for fault in faults:
+        named = fault.fault.parameters.get("port")
+        if known.get(fault.fault.kind, {}).get("port") is not PORT or named not in PORT.words:
+            continue
+        if (reason := _not_there(str(named), scenario, layout, fault.fault.ranks, traits)) is not None:
+            message, hint = reason
+            problems.add(f"{fault.path}.parameters.port", message, text=named, hint=hint)
+
+
+def _not_there(
+    named: str, scenario: Scenario, layout: Layout, hit: Sequence[int], traits: JobTraits
+) -> tuple[str, str] | None:
+    """Why there is no such port on the nodes of these ranks, and what to do."""
+    words = sorted((*traits.ports, *traits.own_ports))
+    if named not in words:
+        hint = f"write {' or '.join([*words, 'the number of a port'])}"
+        return f"of a job of kind {scenario.job.kind} no port is known as {named!r}", hint
+    on = switched_on(scenario.job.protection)
+    if named == CONTROLLER and not scenario.job.agent and not any(one in NEEDS["MindIO"] for one in on):
+        why = "no mechanism of MindIO TFT is on, so there is no controller that could listen"
+        return why, f"add one to job.protection: {', '.join(NEEDS['MindIO'])}"
+    nodes = sorted({rank // layout.ranks_per_node for rank in hit})
+    if named in traits.ports and nodes != [_MASTER]:
+        return f"the {named} is on node {_MASTER}, and {ranks(hit)} are hit", f"give the target as node: {_MASTER}"
+    if named in traits.own_ports and layout.nodes - 1 in nodes:
+        why = f"a rank calls those before it, so nobody on another node is connected with a port of {ranks(hit)}"
+        return why, "hit ranks of a node before the last one"
+    return None

@@ -1,0 +1,146 @@
+"""Two nodes of this host with networks of their own and a rank on each, for tests of faults between them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import Victim
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.platforms.base import LaunchSpec
+from chaos.platforms.find import find_run_processes
+from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
+from chaos.platforms.network.router import Router, address_of
+from chaos.platforms.nodes import NodesJob, Site, TellsRules
+from chaos.run.directory import RunDirectory, make_private_directory
+from chaos.run.heal import heal_run
+from chaos.run.machine import Machine, probe
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.wait import wait_for
+
+MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
+REASON = f"{MISSING and MISSING[0].seen}"
+
+PORT = 4444
+RANK = """
+import os, socket, sys, time
+here, there, port, counted = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+if here < there:
+    caller = socket.create_server((here, port)).accept()[0]
+else:
+    while True:
+        try:
+            caller = socket.create_connection((there, port))
+            break
+        except OSError:
+            time.sleep(0.01)
+count = 0
+while True:
+    caller.sendall(b"x")
+    assert caller.recv(1) == b"x"
+    count += 1
+    with open(counted + ".new", "w") as file:
+        file.write(str(count))
+    os.replace(counted + ".new", counted)
+    time.sleep(0.005)
+"""
+"""A rank that takes each step together with that of the other node, and counts them."""
+
+
+class Nobody:
+    """Hears no agents: these ranks have none."""
+
+    def visit(self, hand: Any, caller: int, pid: int, uid: int) -> Any:
+        raise AssertionError("nobody was to call")
+
+
+def begin(run: RunDirectory) -> tuple[LocalNetworks, NodesJob]:
+    """Two nodes with networks of their own, and a rank on each."""
+    private = make_private_directory(run.ledger, run.token)
+    python = Path(sys.executable)
+    site = Site(run.token, 2, run.path.resolve(), private, (), (), {}, run.ledger, python, Nobody(), SYSTEM_CLOCK)
+    nodes = LocalNetworksPlatform().open(site)
+    assert [node.address for node in nodes.ready()] == [address_of(0), address_of(1)]
+    specs = []
+    for rank in (0, 1):
+        ends = (address_of(rank), address_of(1 - rank), str(PORT), str(run.path / f"count-{rank}"))
+        environment = {"PATH": "/usr/bin:/bin", "MS_ROLE": "MS_WORKER", "RANK_ID": str(rank), "CHAOS_NODE": str(rank)}
+        argv = (sys.executable, "-c", RANK, *ends)
+        specs.append(LaunchSpec(run.token, "train", argv, environment, run.path, run.path / f"log-{rank}"))
+    return nodes, NodesJob(nodes.ready(), specs, SYSTEM_CLOCK)
+
+
+def steps(run: RunDirectory) -> int:
+    try:
+        return int((run.path / "count-0").read_text())
+    except FileNotFoundError:
+        return 0
+
+
+def goes_on(run: RunDirectory) -> None:
+    """The ranks take some steps more."""
+    seen = steps(run)
+    wait_for("steps", lambda: steps(run) > seen + 3, seconds=60, clock=SYSTEM_CLOCK)
+
+
+def victim_of(run: RunDirectory, job: NodesJob, *, rank: int = 1, **parameters: Any) -> Victim:
+    ranks = wait_for(
+        "ranks", lambda: [one for one in job.processes() if one.rank == rank] or None, seconds=60, clock=SYSTEM_CLOCK
+    )
+    record = run.path / "history" / f"train-rank_{rank}-1.jsonl"
+    return Victim(rank, ranks[0].identity, record, fault="first", ranks=(rank,), parameters=parameters)
+
+
+def rules_left(job: NodesJob) -> list[str]:
+    """What each node tells afterwards of faults that are still there."""
+    return [one for node in job.nodes if isinstance(node, TellsRules) for one in node.rules_left()]
+
+
+def undo_all(run: RunDirectory) -> list[str]:
+    context = UndoContext(run.token, SYSTEM_CLOCK)
+    own = [step for step in run.ledger.open_steps() if step.fault is not None]
+    done = [undo_step(run.ledger, step, UNDO_ACTIONS, context) for step in own]
+    assert all(one.ok for one in done), done
+    return [one.how for one in done]
+
+
+HARNESS = """
+import json, os, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+from chaos.history.ledger import Ledger
+from chaos.registry import registry
+from tests.unit.faults.two_nodes import begin, goes_on, victim_of
+
+path, kind = Path(sys.argv[1]), registry("faults").load(sys.argv[3])
+run = SimpleNamespace(path=path, token=sys.argv[2], ledger=Ledger(path / "undo.jsonl"))
+nodes, job = begin(run)
+goes_on(run)
+victim = victim_of(run, job, rank=int(sys.argv[4]), **json.loads(sys.argv[5]))
+for step in kind.undo_steps("first", [victim]):
+    run.ledger.record(step)
+kind.inject(job, victim)
+print(kind.evidence(job, victim), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def heals_after_sigkill(run: RunDirectory, kind: str, *, rank: int = 1, **parameters: Any) -> str:
+    """The harness that makes the fault is killed; what comes after puts all back. What it has seen as evidence."""
+    (run.path / "history").mkdir(exist_ok=True)
+    run.lock.release()
+    told = (str(run.path), run.token, kind, str(rank), json.dumps(parameters))
+    killed = subprocess.run([sys.executable, "-c", HARNESS, *told], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    router = Router.recorded(run.path)
+    assert router is not None
+    wait_for("end", lambda: not router.is_there, seconds=60, clock=SYSTEM_CLOCK)
+    report = heal_run(run.path)
+    assert report.outcome == "healed", report
+    assert find_run_processes(run.token) == []
+    assert any("the network of the run has gone with its harness" in one for one in report.done), report.done
+    return killed.stdout
