@@ -16,7 +16,7 @@ LINK, RESET, REBOOT = "npu-link-down", "device-reset", "node-reboot"
 PROOFS: Mapping[str, str] = {
     LINK: "the network's health before and after, by hccn_tool",
     RESET: "npu-smi's answer and the exit status of the process",
-    REBOOT: "another boot of the node",
+    REBOOT: "the order, and another boot of the node",
 }
 """What the evidence of a kind is, in words."""
 
@@ -56,3 +56,19 @@ def device_doubts(
         known = isinstance(boot, dict) and boot.get("before") and boot.get("after")
         if not known or (isinstance(boot, dict) and boot["before"] == boot["after"]):
             yield f"the node of rank {rank} is not known to have booted again", (landing.source,)
+        yield from _not_ordered(history, fault, landing, injection)
+
+
+def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
+    """A host that boots again by itself is no fault of this run: its order must come between the act and the landing.
+
+    All are the harness's own events. For several ranks of a node it is ordered once, at the first of them.
+    """
+    found = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
+    nodes = {one.data.get("node") for one in found if one.pid == injection.pid} - {None}
+    begun = history.select("fault.injecting", fault=fault.id, attempt=injection.attempt) or [injection]
+    first = min(begun, key=lambda one: one.mono)
+    orders = [one for one in history.select("host.reboot") if one.data.get("node") in nodes]
+    if not any(first.mono <= one.mono <= landing.mono for one in orders):
+        seen = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"
+        yield seen, (*(one.source for one in orders), landing.source)

@@ -32,6 +32,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_writers(plan, history, found)
     found.settle("the harness and every rank have recorded", "all of them have")
     _judge_boots(history, found)
+    _judge_fetched(history, found)
     _judge_run(plan, history, found)
     _judge_plan(history, artifacts, found)
     judge_strangers(history, artifacts, found)
@@ -135,6 +136,21 @@ def _judge_errors(history: History, found: Collector) -> None:
         found.unknown(expected, f"times of {host} may be wrong by {one.error / 1e9:.3f} s", one.source)
     if any(not clock.same for clock in history.clocks.values()):
         found.settle(expected, "none may", "history")
+
+
+def _judge_fetched(history: History, found: Collector) -> None:
+    """What is missing of a host because nobody could bring it here says nothing about its ranks."""
+    expected = "what every host has left was brought here"
+    for one in history.select("host.unfetched"):
+        files = one.data.get("files")
+        files = files if isinstance(files, dict) and files else {"all": "nobody says why"}
+        name, why = next(iter(files.items()))
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        seen = f"{len(files)} of host {one.data.get('host')} in attempt {one.attempt} were not: {name} ({why}){more}"
+        found.unknown(expected, seen, one.source)
+    for one in history.select("host.lost"):
+        seen = f"the connection to host {one.data.get('host')} was lost, and it went on unseen"
+        found.unknown(expected, seen, one.source)
 
 
 def _clock_texts(history: History) -> list[str]:

@@ -17,10 +17,16 @@ from chaos.platforms.base import Job
 
 @runtime_checkable
 class RebootsNodes(Protocol):
-    """What a job of a platform with several hosts can do besides. All raise PlatformError."""
+    """What a job of a platform with several hosts can do besides. All raise PlatformError.
 
-    def reboot_node(self, node: int) -> None:
-        """Order the reboot of the node of that number."""
+    ``reboots`` are the orders that were given: the fault's id, and the node.
+    """
+
+    @property
+    def reboots(self) -> set[tuple[str, int]]: ...
+
+    def reboot_node(self, node: int, boot: str) -> None:
+        """Order the reboot of the node of that number, which must still be in the boot ``boot``."""
 
     def boot_of_node(self, node: int) -> str | None:
         """The kernel's boot ID of that node; None while it does not answer."""
@@ -51,10 +57,12 @@ class NodeReboot:
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Reboot the node, unless it is another boot already than the one that the rank began in."""
+        """Order the node's reboot, once. One that is in another boot already was not rebooted by this fault."""
         nodes, node = _node(job, victim)
-        if nodes.boot_of_node(node) == victim.identity.boot:
-            nodes.reboot_node(node)
+        order = (victim.fault, node)
+        if order not in nodes.reboots:
+            nodes.reboot_node(node, victim.identity.boot)
+            nodes.reboots.add(order)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The node answers again, in another boot than the one that the rank's process belonged to."""

@@ -174,8 +174,8 @@ class TellsLeft(Protocol):
 class RebootableNode(Protocol):
     """A node that can be rebooted. Both raise PlatformError."""
 
-    def reboot(self) -> None:
-        """Order its reboot."""
+    def reboot(self, boot: str) -> None:
+        """Order its reboot, where it is still in that boot."""
 
     def boot(self) -> str | None:
         """The kernel's boot ID of it now; None while it does not answer."""
@@ -210,6 +210,8 @@ class NodesJob:
         self._asked: dict[ProcessIdentity, int] = {}
         self._lost: set[int] = set()
         self._launchers: list[ProcessIdentity] = []
+        self.reboots: set[tuple[str, int]] = set()
+        """Reboots that were ordered: the fault's id, and the node."""
         try:
             for node, spec in zip(nodes, specs, strict=True):
                 self._launchers.append(node.hand.start(spec))
@@ -274,9 +276,9 @@ class NodesJob:
         """What a process does with signals, and which ones it has not taken yet; None where that cannot be told."""
         return self._ask(self._of(identity), lambda hand: hand.signals(identity), lambda: None, lambda: None)
 
-    def reboot_node(self, node: int) -> None:
-        """Order the reboot of a node. Raises PlatformError."""
-        self._rebootable(node).reboot()
+    def reboot_node(self, node: int, boot: str) -> None:
+        """Order the reboot of a node, where it is still in that boot. Raises PlatformError."""
+        self._rebootable(node).reboot(boot)
 
     def boot_of_node(self, node: int) -> str | None:
         """The kernel's boot ID of a node; None while it does not answer. Raises PlatformError."""
@@ -321,7 +323,7 @@ class NodesJob:
 
     def _ask(self, node: Node, ask: Callable[[HandClient], T], frozen: Callable[[], T], gone: Callable[[], T]) -> T:
         """Ask the node's hand; a node that is frozen or gone is answered for."""
-        state = node.state() if node.hand.lost is not None else node.known
+        state = self._settled(node) if node.hand.lost is not None else node.known
         if state == "running":
             try:
                 return ask(node.hand)
@@ -332,12 +334,23 @@ class NodesJob:
         return frozen() if state == "frozen" else gone()
 
     def _settled(self, node: Node) -> NodeState:
-        """What a node is whose hand was just lost: its end may take a moment to show."""
+        """What a node is whose hand was lost: its end may take a moment to show, and so may the platform's answer.
+
+        Raises HandLost where the platform does not say in time: then nobody knows anything of the node.
+        """
         seconds = 0.0 if node.number in self._lost else _SETTLE_SECONDS
         self._lost.add(node.number)
         deadline = self._clock.mono() + int(seconds * 1e9)
-        while (state := node.state()) == "running" and self._clock.mono() < deadline:
+        while True:
+            try:
+                state, silent = node.state(), None
+            except PlatformError as error:
+                state, silent = "running", error
+            if state != "running" or self._clock.mono() >= deadline:
+                break
             self._clock.sleep(0.05)
+        if silent is not None:
+            raise HandLost(f"node {node.number}: its hand was lost, and so was its platform: {silent}") from silent
         return state
 
     def _told_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:

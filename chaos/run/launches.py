@@ -16,6 +16,7 @@ from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
 from chaos.platforms.base import Job, LaunchSpec, Platform, PlatformError
+from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, NodesJob, places
 from chaos.registry import registry
@@ -94,7 +95,7 @@ class Launches:
                 injection.miss_rest("the attempt was ended")
                 injection.lasting.end_all(job)
                 put_back_faults(session, running=True)
-                job.stop(limits.stop)
+                _record_unended(session.history, name, job.stop(limits.stop))
                 put_back_faults(session)
                 injection.record_unhealable()
                 attempt.record_late_exits()
@@ -204,6 +205,16 @@ class Launches:
             cores=session.cores,
             told=told,
         )
+
+
+def _record_unended(history: HistoryWriter, attempt: str, ended: Ended) -> None:
+    """Record what the teardown could not end, each with the reason."""
+    if ended.remaining:
+        left = [
+            {"pid": one.pid, "node": one.identity.node, "cmdline": list(one.cmdline), "why": why}
+            for one, why in ended.remaining
+        ]
+        history.record("job.unended", attempt=attempt, processes=left)
 
 
 def record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:

@@ -28,11 +28,19 @@ class HostUnreachable(PlatformError):
     """Nobody answers there now: the host is down, or the network to it."""
 
 
+class LoginRefused(PlatformError):
+    """Somebody answers there and does not let this user in. One that goes down or comes up lets in nobody but root."""
+
+
+_BROKEN_OFF = ("transport shut down", "Authentication timeout")
+"""What the library says of a login that was not refused: the connection ended meanwhile, or nothing was said."""
+
+
 class Connection:
     """An open connection to ``host``. Its channels may be used from several threads."""
 
     def __init__(self, host: Host) -> None:
-        """Connect and log in. Raises HostUnreachable when nobody answers, and PlatformError when it is refused."""
+        """Connect and log in. Raises HostUnreachable when nobody answers, LoginRefused, and PlatformError."""
         self.host = host
         if (problem := key_problem(host)) is not None:
             raise PlatformError(f"{host}: {problem}")
@@ -83,7 +91,10 @@ class Connection:
     def sftp(self) -> paramiko.SFTPClient:
         """A channel for files. Raises PlatformError."""
         try:
-            return self._client.open_sftp()
+            opened = self._transport.open_sftp_client()
+            if opened is None:
+                raise EOFError("no channel was opened")
+            return opened
         except (paramiko.SSHException, EOFError, OSError) as error:
             if self.alive:
                 advice = "its sshd needs the line 'Subsystem sftp internal-sftp'"
@@ -176,9 +187,11 @@ def _told(host: Host, error: BaseException) -> BaseException:
         return PlatformError(f"{host}: {error}")
     if isinstance(error, paramiko.PasswordRequiredException):
         return PlatformError(f"{host}: key file {host.key} has a passphrase: add it to an SSH agent, and name no key")
+    if isinstance(error, paramiko.AuthenticationException) and any(text in str(error) for text in _BROKEN_OFF):
+        return HostUnreachable(f"{host}: the login was broken off: {error}")
     if isinstance(error, paramiko.AuthenticationException):
         what = f"key file {host.key}" if host.key else "the SSH agent"
-        return PlatformError(f"{host}: refuses user {host.user} with the keys of {what}: look at its authorized_keys")
+        return LoginRefused(f"{host}: refuses user {host.user} with the keys of {what}: look at its authorized_keys")
     if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
         return HostUnreachable(f"{host}: no connection: {error or type(error).__name__}")
     return error

@@ -105,6 +105,12 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
         archive.addfile(info)
 
 
+def closed(sftp: paramiko.SFTPClient) -> bool:
+    """Whether the channel for files has ended, whatever the connection does."""
+    channel = sftp.get_channel()
+    return channel is None or channel.closed
+
+
 def list_there(sftp: paramiko.SFTPClient, root: str) -> tuple[dict[str, Seen], set[str]]:
     """The plain files and the directories below ``root``, by their paths from it; links are neither."""
     files: dict[str, Seen] = {}

@@ -6,10 +6,12 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+
+from paramiko import SSHException
 
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.ending import Ended
@@ -17,7 +19,7 @@ from chaos.platforms.hand.bundle import BUNDLE, bundle
 from chaos.platforms.hand.client import HandClient, HandLost, Visitors
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
-from chaos.platforms.ssh.files import PACKAGE, File, Seen, fetch, list_there, package_files, unpack_there
+from chaos.platforms.ssh.files import PACKAGE, File, Seen, closed, fetch, list_there, package_files, unpack_there
 from chaos.platforms.ssh.mirror import Mirror
 from chaos.platforms.ssh.translation import Translation
 from chaos.platforms.ssh.transport import ChannelTransport
@@ -82,7 +84,9 @@ class HostHand(HandClient):
         private_here: Path,
         meeting_here: Path,
         scenario_here: Path,
+        tell: Callable[..., object],
     ) -> None:
+        self._tell = tell
         self._connection = connection
         self._host = connection.host
         self._place = place_of(self._host.directory, run, node)
@@ -172,14 +176,25 @@ class HostHand(HandClient):
             mirror.catch_up()
 
     def fetch(self, attempt: str) -> None:
-        """Bring here what an attempt has left on the host; nothing where the connection is lost."""
+        """Bring here what an attempt has left on the host, and tell what could not be brought (``host.unfetched``).
+
+        Raises HandLost where the connection is lost.
+        """
         mirror = self._mirrors.pop(attempt, None)
-        if mirror is not None:
-            mirror.finish()
-            if mirror.lost is not None:
-                raise HandLost(f"{self._host}: its files could not be fetched: {mirror.lost}")
-            with self._told():
-                self._fetch_job()
+        if mirror is None:
+            return
+        mirror.finish()
+        unfetched = dict(mirror.unfetched)
+        if mirror.lost is not None and not self._connection.alive:
+            raise HandLost(f"{self._host}: its files could not be fetched: {mirror.lost}")
+        try:
+            unfetched |= self._fetch_job()
+        except (PlatformError, OSError, EOFError, SSHException) as error:
+            if not self._connection.alive:
+                raise HandLost(f"{self._host}: its files could not be fetched: {error}") from error
+            unfetched["job"] = str(error) or type(error).__name__
+        if unfetched:
+            self._tell("host.unfetched", attempt=attempt, files=unfetched)
 
     def close(self) -> None:
         """Let the hand end, and the connection."""
@@ -226,17 +241,27 @@ class HostHand(HandClient):
 
     # What comes back.
 
-    def _fetch_job(self) -> None:
+    def _fetch_job(self) -> dict[str, str]:
+        """Bring the job's files; those that could not be brought, each with the reason."""
+        if closed(self._sftp):
+            self._sftp = self._connection.sftp()
+        unfetched: dict[str, str] = {}
         root = self._run_here / "job"
         there, directories = list_there(self._sftp, f"{self._run}/job")
         for name in directories:
             (root / name).mkdir(parents=True, exist_ok=True)
         for name, seen in there.items():
             if self._known.get(name) != seen:
-                fetch(self._sftp, f"{self._run}/job/{name}", root / name)
+                try:
+                    fetch(self._sftp, f"{self._run}/job/{name}", root / name)
+                except OSError as error:
+                    if closed(self._sftp):
+                        raise
+                    unfetched[f"job/{name}"] = str(error) or type(error).__name__
         for name in self._known.keys() - there.keys():
             (root / name).unlink(missing_ok=True)  # the job has taken it away
         self._known = there
+        return unfetched
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -10,18 +10,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import paramiko
 
+from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.files import Seen, fetch, list_there, put
+from chaos.platforms.ssh.files import Seen, closed, fetch, list_there, put
 
 _LOOK_SECONDS = 0.03
 _LOGS_EVERY = 8
 _LEAST = 1 << 12
 _MOST = 1 << 18
+
+_HISTORY, _LOGS, _MEETING = "history", "logs", "meeting"
 
 _LOST = (OSError, EOFError, paramiko.SSHException)
 
@@ -57,11 +60,16 @@ class Followed:
 
     def again(self) -> None:
         """Another file has taken its name: copy that from its beginning."""
+        self.let_go()
+        self._offset = 0
+        self._here.unlink(missing_ok=True)
+
+    def let_go(self) -> None:
+        """Let go of the file there: the next look opens it again, and goes on where this one was."""
         if self._handle is not None:
             with contextlib.suppress(*_LOST):
                 self._handle.close()
-        self._handle, self._offset = None, 0
-        self._here.unlink(missing_ok=True)
+        self._handle = None
 
     @property
     def copied(self) -> int:
@@ -72,12 +80,14 @@ class Followed:
 class Mirror:
     """Follows one host during one attempt, in a thread of its own, until :meth:`finish` or the loss of the connection.
 
+    What goes wrong with a file, or with the channel for files alone, is tried again at the next look and ends nothing.
     ``run`` and ``meeting`` are the directories there that ``run_here`` and ``meeting_here`` are copies of.
     """
 
     def __init__(
         self, connection: Connection, attempt: str, *, run: str, run_here: Path, meeting: str, meeting_here: Path
     ) -> None:
+        self._connection = connection
         self._sftp = connection.sftp()
         self._attempt = attempt
         self._run = run
@@ -92,60 +102,89 @@ class Mirror:
         self._stop = threading.Event()
         # A client of sftp is one thread's at a time: another one would take its answers.
         self._turn = threading.Lock()
+        self._wrong: dict[str, dict[str, str]] = {}
         self.lost: str | None = None
         self._thread = threading.Thread(target=self._follow, name=f"mirror-{connection.host.name}", daemon=True)
         self._thread.start()
 
     def catch_up(self) -> None:
         """Copy now what the history there has by now."""
-        with self._turn, self._noticing():
-            self._look_at_history()
+        with self._turn:
+            self._look(_HISTORY, self._look_at_history)
+
+    @property
+    def unfetched(self) -> dict[str, str]:
+        """What could not be copied at the last look at it, each file or directory with the reason."""
+        return {name: why for wrong in self._wrong.values() for name, why in wrong.items()}
 
     def finish(self) -> None:
         """End, with the last of everything here. Where the connection was lost, what had come is what there is."""
         self._stop.set()
         self._thread.join()
-        if self.lost is None:
-            with self._noticing():
-                self._look_at_history()
-                self._fetch_logs()
+        self._look(_HISTORY, self._look_at_history)
+        self._look(_LOGS, self._fetch_logs)
         with contextlib.suppress(*_LOST):
             self._sftp.close()
 
     def _follow(self) -> None:
-        with self._noticing():
-            looks = 0
-            while not self._stop.wait(_LOOK_SECONDS):
-                with self._turn:
-                    self._look_at_history()
-                    self._exchange()
-                    if looks % _LOGS_EVERY == 0:
-                        self._look_at_logs()
-                looks += 1
+        looks = 0
+        while not self._stop.wait(_LOOK_SECONDS) and self.lost is None:
+            with self._turn:
+                self._look(_HISTORY, self._look_at_history)
+                self._look(_MEETING, self._exchange)
+                if looks % _LOGS_EVERY == 0:
+                    self._look(_LOGS, self._look_at_logs)
+            looks += 1
+
+    def _look(self, at: str, look: Callable[[], None]) -> None:
+        """Look at one part of what is there, anew: what went wrong with it before is forgotten."""
+        if self.lost is not None:
+            return
+        self._wrong[at] = {}
+        try:
+            if closed(self._sftp):
+                self._open_again()
+            look()
+        except (PlatformError, *_LOST) as error:
+            why = str(error) or type(error).__name__
+            self._wrong[at][at] = why
+            if not self._connection.alive or isinstance(error, PlatformError):
+                self.lost = why
+                _log.debug("the mirror ends: %s", why)
+
+    def _open_again(self) -> None:
+        self._sftp = self._connection.sftp()
+        for followed in (*self._histories.values(), *self._logs.values()):
+            followed.let_go()
 
     @contextlib.contextmanager
-    def _noticing(self) -> Iterator[None]:
+    def _one(self, at: str, name: str) -> Iterator[None]:
+        """What goes wrong with one file keeps no other from being copied. One that is not there was renamed."""
         try:
             yield
-        except _LOST as error:
-            self.lost = str(error) or type(error).__name__
-            _log.debug("the mirror ends: %s", self.lost)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if closed(self._sftp):
+                raise
+            self._wrong[at][f"{at}/{name}"] = str(error) or type(error).__name__
 
     def _look_at_history(self) -> None:
         for name in sorted(self._sftp.listdir(f"{self._run}/history")):
             if name.startswith(f"{self._attempt}-") and name.endswith(".jsonl") and "/" not in name:
                 followed = self._histories.setdefault(name, Followed(self._run_here / "history" / name))
-                followed.catch_up(self._sftp, f"{self._run}/history/{name}")
+                with self._one(_HISTORY, name):
+                    followed.catch_up(self._sftp, f"{self._run}/history/{name}")
 
     def _look_at_logs(self) -> None:
         inside = f"logs/{self._attempt}"
         files, _ = list_there(self._sftp, f"{self._run}/{inside}")
         for name, seen in files.items():
             followed = self._logs.setdefault(name, Followed(self._run_here / inside / name))
-            if seen.size < followed.copied:
-                followed.again()
-            if seen.size > followed.copied:
-                with contextlib.suppress(FileNotFoundError):  # renamed since it was listed
+            with self._one(_LOGS, name):
+                if seen.size < followed.copied:
+                    followed.again()
+                if seen.size > followed.copied:
                     followed.catch_up(self._sftp, f"{self._run}/{inside}/{name}")
 
     def _fetch_logs(self) -> None:
@@ -153,7 +192,7 @@ class Mirror:
         inside = f"logs/{self._attempt}"
         files, _ = list_there(self._sftp, f"{self._run}/{inside}")
         for name in files:
-            with contextlib.suppress(FileNotFoundError):
+            with self._one(_LOGS, name):
                 fetch(self._sftp, f"{self._run}/{inside}/{name}", self._run_here / inside / name)
         for name in self._logs.keys() - files.keys():
             (self._run_here / inside / name).unlink(missing_ok=True)
@@ -172,7 +211,7 @@ class Mirror:
 
     def _bring(self, name: str, seen: Seen) -> None:
         here = self._meeting_here / name
-        with contextlib.suppress(FileNotFoundError):  # an unfinished one, renamed since it was listed
+        with self._one(_MEETING, name):
             fetch(self._sftp, f"{self._meeting}/{name}", here)
             self._met[name] = seen
             self._brought[name] = _version(here)
@@ -186,13 +225,11 @@ class Mirror:
                         self._sftp.mkdir(f"{self._meeting}/{name}", 0o700)
                     self._directories.add(name)
             elif not here.name.startswith("."):
-                self._take_file(here, name)
+                with self._one(_MEETING, name):
+                    self._take_file(here, name)
 
     def _take_file(self, here: Path, name: str) -> None:
-        try:
-            version = _version(here)
-        except FileNotFoundError:
-            return
+        version = _version(here)
         if self._brought.get(name) == version:
             return
         there = f"{self._meeting}/{name}"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from chaos.platforms.ssh.connection import Connection
     from chaos.platforms.ssh.hand import HostHand
 
-_BOOT = "cat /proc/sys/kernel/random/boot_id"
-_POLL_SECONDS = 0.2
 MEETING = "meeting"
 
 
@@ -151,6 +149,9 @@ class SshNode:
     """One host of a run."""
 
     def __init__(self, number: int, host: Host, site: Site) -> None:
+        from chaos.platforms.ssh.reach import Reach
+
+        self._reach = Reach(host, site.clock)
         self.number = number
         self.address = host.data_address
         self.known: NodeState = "running"
@@ -158,6 +159,7 @@ class SshNode:
         self._site = site
         self._hand: HostHand | None = None
         self._settled: HandClient | None = None
+        self._ordered = False
 
     @property
     def private(self) -> Path:
@@ -175,16 +177,16 @@ class SshNode:
         if self._hand is not None and self._hand.lost is None and self.known == "running":
             return
         again = self._hand is not None
-        connection = self._connected(self._host.boot if again else 0.0)
+        connection = self._reach.connected(self._host.boot if again else 0.0)
         self._hand = self._start(connection)
-        self.known, self._settled = "running", None
+        self.known, self._settled, self._ordered = "running", None, False
 
     def state(self) -> NodeState:
         """Whether the host is still there with what ran on it. Found out once for each hand that was lost."""
         if self._hand is None or self.known == "gone" or self._hand.lost is None or self._settled is self._hand:
             return self.known
-        boot = self._boot_within(self._host.vanished)
         before = self._hand.introduction.boot
+        boot = self._reach.boot_within(self._host.vanished, ending=before if self._ordered else None)
         if boot is None:
             self.known = "gone"
             self._record("host.vanished", why=self._hand.lost, seconds=self._host.vanished, boot=before)
@@ -200,30 +202,33 @@ class SshNode:
         """Nobody says how processes end when their host goes."""
         return ExitStatus()
 
-    def reboot(self) -> None:
-        """Order the reboot, once, by the inventory's command. Raises PlatformError."""
+    def reboot(self, boot: str) -> None:
+        """Order the reboot, over the connection that has shown the boot. Raises PlatformError."""
         from chaos.platforms.ssh.connection import HostUnreachable
+        from chaos.platforms.ssh.reach import boot_shown
 
-        if self.known == "gone":
-            return
         if self._host.reboot is None:
             raise PlatformError(f"{self._host}: the inventory has no command that reboots it ('reboot')")
         command = shlex.join(self._host.reboot)
         self.hand.catch_up()
-        with self._connected(0.0) as connection:
-            self.known = "gone"
+        with self._reach.connected(0.0) as connection:
+            if (now := boot_shown(connection)) != boot:
+                raise PlatformError(f"{self._host}: is in boot {now} before its reboot was ordered, not in {boot}")
             self._record("host.reboot", command=command)
             try:
                 code, said = connection.run(command)
             except HostUnreachable:
-                return  # it was quicker than its answer
+                code, said = -1, ""  # it was quicker than its answer
             if code > 0:
-                self.known = "running"
                 raise PlatformError(f"{self._host}: {command} ended with {code}: {said.strip()}")
+            self._ordered = True
 
     def boot(self) -> str | None:
         """The host's boot ID now; None while it does not answer. Raises PlatformError when it refuses."""
-        return self._boot_within(0.0)
+        boot = self._reach.boot_within(0.0)
+        if self._ordered and boot not in (None, self.hand.introduction.boot):
+            self.known = "gone"
+        return boot
 
     def close(self) -> None:
         """Let go of the hand."""
@@ -244,34 +249,11 @@ class SshNode:
                 private_here=site.private,
                 meeting_here=site.private / MEETING,
                 scenario_here=site.readable[0],
+                tell=self._record,
             )
         except BaseException:
             connection.close()
             raise
-
-    def _connected(self, seconds: float) -> Connection:
-        """A connection, tried again and again for so long. Raises HostUnreachable."""
-        from chaos.platforms.ssh.connection import Connection, HostUnreachable
-
-        clock = self._site.clock
-        until = clock.mono() + int(seconds * 1e9)
-        while True:
-            try:
-                return Connection(self._host)
-            except HostUnreachable:
-                if clock.mono() >= until:
-                    raise
-            clock.sleep(_POLL_SECONDS)
-
-    def _boot_within(self, seconds: float) -> str | None:
-        from chaos.platforms.ssh.connection import HostUnreachable
-
-        try:
-            with self._connected(seconds) as connection:
-                code, said = connection.run(_BOOT)
-        except HostUnreachable:
-            return None
-        return said.strip() if code == 0 else None
 
     def _record(self, event: str, **fields: Any) -> None:
         self._site.tell(event, node=self.number, host=self._host.name, **fields)

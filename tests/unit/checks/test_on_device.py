@@ -53,10 +53,30 @@ def test_a_reset_is_proven_by_the_end_of_the_process() -> None:
         assert doubts("device-reset", {"device": DEVICE}, *exits)
 
 
-def test_a_reboot_is_proven_by_another_boot() -> None:
-    assert doubts("node-reboot", {"boot": {"before": "a", "after": "b"}}) == []
+def reboot_doubts(boot: object, *orders: Event) -> list[str]:
+    """Doubts about the reboot of node 3, on which rank 1 is, landed at 20."""
+    found, injecting = event("rank.found", 1, node=3), event("fault.injecting", 12, fault="down")
+    fault = PlannedFault("down", "node-reboot", (1,), {"step": 5}, {}, None, 1)
+    landed = event("fault.landed", 20)
+    told = device_doubts(
+        history(found, injecting, *orders), fault, landed, {"rank": 1, "boot": boot}, event("fault.injecting", 16)
+    )
+    return [text for text, _ in told]
+
+
+def test_a_reboot_is_proven_by_its_order_and_another_boot() -> None:
+    order = event("host.reboot", 14, node=3)
+    assert reboot_doubts({"before": "a", "after": "b"}, order) == []
     for boot in (None, {"before": "a", "after": "a"}, {"before": "a"}):
-        assert doubts("node-reboot", {"boot": boot})
+        assert reboot_doubts(boot, order)
+
+
+@pytest.mark.parametrize(
+    "orders", [(), (event("host.reboot", 14, node=2),), (event("host.reboot", 11, node=3), event("host.reboot", 21))]
+)
+def test_a_host_that_boots_again_without_an_order_is_no_fault_of_the_run(orders: tuple[Event, ...]) -> None:
+    (doubt,) = reboot_doubts({"before": "a", "after": "b"}, *orders)
+    assert doubt == "nothing shows that this run ordered the reboot of the node of rank 1"
 
 
 def quarantine(kind: str, *events: Event) -> list[tuple[str, str]]:

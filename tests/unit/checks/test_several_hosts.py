@@ -154,6 +154,27 @@ def test_half_a_line_of_a_host_that_lives_is_unknown(
     assert said(judged(run), "history", "unknown", "the last line is torn")
 
 
+def test_files_of_a_host_that_could_not_be_fetched_make_the_history_unknown_and_nobody_is_blamed(
+    run: GoodRun, judged: Judge
+) -> None:
+    on_hosts(run, SECOND)
+    for rank in (2, 3):
+        run.drop("step.end", attempt="resume", rank=rank)
+    files = {"history": "Failure", "job/checkpoints/rank_2/a.ckpt": "Input/output error"}
+    run.add("harness", record(25.0, "host.unfetched", "resume", node=1, host="second", files=files))
+    judgement = judged(run)
+    (found,) = said(judgement, "history", "unknown", "what every host has left was brought here")
+    assert found.seen == "2 of host second in attempt resume were not: history (Failure) and 1 more"
+    assert [one for one in judgement.findings if one.verdict == "fail"] == []
+
+
+def test_a_host_that_is_lost_from_sight_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
+    on_hosts(run, SECOND)
+    run.add("harness", record(11.7, "host.lost", node=1, host="second", why="reset", boot="boot-h2"))
+    (found,) = said(judged(run), "history", "unknown", "what every host has left was brought here")
+    assert found.seen == "the connection to host second was lost, and it went on unseen"
+
+
 def test_a_line_that_is_lost_before_the_torn_one_is_not_hidden(run: GoodRun, judged: Judge) -> None:
     gone(run, "host.vanished", boot="boot-h2")
     lines = run.raw["train-rank_3-1003.jsonl"].splitlines(keepends=True)

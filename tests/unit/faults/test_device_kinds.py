@@ -20,6 +20,7 @@ from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.ascend.tools import AscendTools
+from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import Done
 from chaos.registry import registry
@@ -194,17 +195,27 @@ def test_a_reset_that_is_refused_or_that_nobody_felt_is_missed() -> None:
 
 
 class Nodes(FakeJob):
-    """A job whose platform can reboot its nodes."""
+    """A job whose platform can reboot its nodes. ``boots`` are those of the node, the present one first."""
 
     boots: list[str | None]
-    rebooted: list[int]
+    reboots: set[tuple[str, int]]
+    ordered: list[int]
 
-    def reboot_node(self, node: int) -> None:
-        self.rebooted.append(node)
+    def reboot_node(self, node: int, boot: str) -> None:
+        if self.boots[0] != boot:
+            raise PlatformError(f"node {node} is in boot {self.boots[0]}")
+        self.ordered.append(node)
         self.boots.pop(0)
 
     def boot_of_node(self, node: int) -> str | None:
         return self.boots[0]
+
+
+def in_boots(*boots: str | None) -> Nodes:
+    job = Nodes()
+    job.boots, job.reboots, job.ordered = list(boots), set(), []
+    assert isinstance(job, RebootsNodes)
+    return job
 
 
 def on_node(rank: int, node: int = 1) -> Victim:
@@ -213,16 +224,22 @@ def on_node(rank: int, node: int = 1) -> Victim:
 
 
 def test_a_node_is_rebooted_once_and_another_boot_is_the_proof() -> None:
-    job = Nodes()
-    job.boots, job.rebooted = ["boot", None, "next"], []
-    assert isinstance(job, RebootsNodes)
+    job = in_boots("boot", None, "next")
     kind = NodeReboot()
     for rank in (0, 1):
         kind.inject(job, on_node(rank))
-    assert job.rebooted == [1]
+    assert job.ordered == [1]
     assert kind.evidence(job, on_node(0)) is None  # it does not answer yet
     job.boots.pop(0)
     assert kind.evidence(job, on_node(0)) == {"signal": None, "boot": {"before": "boot", "after": "next"}}
+
+
+@pytest.mark.parametrize("now", ["next", None])
+def test_a_node_that_went_before_it_was_ordered_was_not_rebooted_by_this_fault(now: str | None) -> None:
+    job = in_boots(now)
+    with pytest.raises(PlatformError, match="node 1 is in boot"):
+        NodeReboot().inject(job, on_node(0))
+    assert job.ordered == [] and job.reboots == set()
 
 
 def test_a_platform_that_cannot_reboot_is_missed_in_words() -> None:

@@ -32,8 +32,13 @@ class FakeNode:
     known: NodeState = "running"
     now: NodeState = "running"
     last: ExitStatus = field(default_factory=ExitStatus)
+    silences: int = 0
+    """How many times its platform does not answer first."""
 
     def state(self) -> NodeState:
+        if self.silences:
+            self.silences -= 1
+            raise PlatformError("the API server does not answer")
         return self.now
 
     def ended(self) -> ExitStatus:
@@ -88,6 +93,24 @@ def test_a_hand_lost_on_a_node_that_runs_is_an_error(
     monkeypatch.setattr(nodes_module, "_SETTLE_SECONDS", 0.01)
     kill_hand(two[1])
     with pytest.raises(HandLost, match="node 1"):
+        job.processes()
+    left = job.stop(5.0)
+    assert [process.identity for process in left.ended] == [job.launchers[0]]
+
+
+def test_a_platform_that_does_not_answer_at_once_is_asked_again(job: NodesJob, two: list[FakeNode]) -> None:
+    two[1].now, two[1].last, two[1].silences = "gone", ExitStatus(signal=9), 3
+    kill_hand(two[1])
+    assert job.exit_status(job.launchers[1]) == ExitStatus(signal=9)
+
+
+def test_a_platform_that_does_not_answer_leaves_the_node_unknown(
+    job: NodesJob, two: list[FakeNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes_module, "_SETTLE_SECONDS", 0.01)
+    two[1].silences = 1_000_000
+    kill_hand(two[1])
+    with pytest.raises(HandLost, match="so was its platform: the API server does not answer"):
         job.processes()
     left = job.stop(5.0)
     assert [process.identity for process in left.ended] == [job.launchers[0]]

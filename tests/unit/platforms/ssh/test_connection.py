@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,20 +10,8 @@ import pytest
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import fetch, list_there, put
-from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
-from tests.ssh_hosts import loopback_hosts
-
-
-@pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, ...]]:
-    with loopback_hosts(tmp_path_factory.mktemp("sshd") / "hosts", ("first", "second")) as made:
-        yield read_inventory(made.inventory, user="", python="/usr/bin/python3")
-
-
-@pytest.fixture
-def host(hosts: tuple[Host, ...]) -> Host:
-    return replace(hosts[0], user=getpass.getuser())
 
 
 def test_a_command_is_run_and_answers(host: Host) -> None:
