@@ -1,12 +1,16 @@
 """A stand-in for Ascend Operator and Volcano: it makes the pods of AscendJobs and Volcano jobs, and makes them again.
 
-It does what their documents say of it: pods carry the job's name and their index (``hccl/rankIndex``), belong to the
-job, and come back with the same index; a PodGroup has the job's labels; the rank table is written when all workers run.
+It does what their documents and sources say of it: pods carry the job's name and their index (``hccl/rankIndex``),
+belong to the job, and come back with the same index; a PodGroup has the job's labels; the rank table is written when
+all pods with NPUs run. Ascend Operator numbers the pods of each replica type from 0, MindSpore's scheduler too, and
+workers from 1 where the scheduler has NPUs (``annotation.go``, ``env.go``, ``labels.go``); which of them it makes first
+is not said, so here the scheduler is the last.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import threading
 from collections.abc import Iterator
@@ -18,6 +22,7 @@ from chaos.platforms.kubernetes.resources import ASCENDJOB, CONFIGMAP, POD, PODG
 
 _LOOK_SECONDS = 0.3
 _JOB_LABEL = "job-name"
+_ROLES = {"Scheduler": "MS_SCHED", "Worker": "MS_WORKER"}
 
 
 class Operator:
@@ -52,31 +57,31 @@ class Operator:
             one["metadata"]["name"]: one
             for one in self._api.request("get", POD.path(self._namespace), query=query)["items"]
         }
-        for pod, index, template in wanted:
+        for pod, template in wanted:
             if pod in there:
                 continue
             metadata = template.get("metadata") or {}
-            labels = {**(metadata.get("labels") or {}), _JOB_LABEL: name}
-            annotations = dict(metadata.get("annotations") or {})
-            if index is not None:
-                annotations[names.RANK_INDEX] = str(index)
-            made = {"name": pod, "labels": labels, "annotations": annotations, "ownerReferences": [owner]}
+            made = {
+                "name": pod,
+                "labels": {**(metadata.get("labels") or {}), _JOB_LABEL: name},
+                "annotations": metadata.get("annotations") or {},
+                "ownerReferences": [owner],
+            }
             self._make(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": template["spec"]})
         if resource is ASCENDJOB:
-            self._table(name, owner, [there.get(pod) for pod, index, _ in wanted if index is not None])
+            self._table(name, owner, [there.get(pod) for pod, template in wanted if _npus(template["spec"])])
 
-    def _table(self, name: str, owner: dict[str, Any], workers: list[dict[str, Any] | None]) -> None:
-        """Write the rank table, as ``ascend-operator/pkg/ranktable`` does: complete when all workers have addresses."""
+    def _table(self, name: str, owner: dict[str, Any], trained: list[dict[str, Any] | None]) -> None:
+        """Write the rank table, as ``ascend-operator/pkg/ranktable`` does: complete when all pods have addresses."""
         table: dict[str, Any] = {"status": "initializing"}
-        running = [one for one in workers if one is not None and (one.get("status") or {}).get("podIP")]
-        if len(running) == len(workers):
-            servers, rank = [], 0
-            for one in running:
-                limits = one["spec"]["containers"][0].get("resources", {}).get("limits", {})
-                count = sum(int(value) for key, value in limits.items() if key.startswith("huawei.com/"))
+        running = [one for one in trained if one is not None and (one.get("status") or {}).get("podIP")]
+        if len(running) == len(trained):
+            servers = []
+            for one in sorted(running, key=_index):
+                count = _npus(one["spec"])
+                rank = _index(one) * count
                 devices = [{"device_id": str(number), "rank_id": str(rank + number)} for number in range(count)]
                 servers.append({"server_id": "10.0.0.1", "container_ip": one["status"]["podIP"], "device": devices})
-                rank += count
             if self.swapped:
                 servers[0]["device"], servers[1]["device"] = servers[1]["device"], servers[0]["device"]
             table = {"status": "completed", "server_count": str(len(servers)), "server_list": servers, "version": "1.0"}
@@ -101,19 +106,45 @@ class Operator:
                 raise
 
 
-def _wanted(resource: Resource, job: dict[str, Any]) -> Iterator[tuple[str, int | None, dict[str, Any]]]:
-    """Name, index and template of each pod of a job; MindSpore's scheduler has no index."""
+def _wanted(resource: Resource, job: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and template of each pod of a job, with what its operator adds to the template."""
     name, spec = job["metadata"]["name"], job["spec"]
     if resource is VCJOB:
         index = 0
         for task in spec["tasks"]:
             for number in range(task.get("replicas", 1)):
-                yield f"{name}-{task['name']}-{number}", index, task["template"]
+                yield f"{name}-{task['name']}-{number}", _marked(task["template"], {}, index, {})
                 index += 1
         return
-    for kind, replica in spec["replicaSpecs"].items():
+    replicas = spec["replicaSpecs"]
+    first = int(any(_npus(one["template"]["spec"]) for kind, one in replicas.items() if kind != "Worker"))
+    for kind, replica in sorted(replicas.items(), reverse=True):
         for number in range(replica.get("replicas", 1)):
-            yield f"{name}-{kind.lower()}-{number}", None if kind == "Scheduler" else number, replica["template"]
+            index = number + first if kind == "Worker" else number
+            labels = {names.REPLICA_TYPE: kind.lower(), "training.kubeflow.org/replica-index": str(number)}
+            env = {"MS_NODE_RANK": str(index), "MS_ROLE": _ROLES[kind]}
+            yield f"{name}-{kind.lower()}-{number}", _marked(replica["template"], labels, index, env)
+
+
+def _marked(template: dict[str, Any], labels: dict[str, str], index: int, env: dict[str, str]) -> dict[str, Any]:
+    made = copy.deepcopy(template)
+    metadata = made.setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), names.RANK_INDEX: str(index)}
+    for container in made["spec"]["containers"]:
+        if env and container["name"] == names.CONTAINER:
+            added = [{"name": key, "value": value} for key, value in env.items()]
+            container["env"] = [*(container.get("env") or []), *added]
+    return made
+
+
+def _index(pod: dict[str, Any]) -> int:
+    return int(pod["metadata"]["annotations"][names.RANK_INDEX])
+
+
+def _npus(spec: dict[str, Any]) -> int:
+    limits = spec["containers"][0].get("resources", {}).get("limits", {})
+    return sum(int(value) for key, value in limits.items() if key.startswith("huawei.com/"))
 
 
 @contextlib.contextmanager

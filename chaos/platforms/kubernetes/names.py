@@ -33,6 +33,16 @@ FRAMEWORK: Final = "framework"
 RANK_INDEX: Final = "hccl/rankIndex"
 """Annotation of a pod: which of the job's pods it is."""
 
+REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
+"""Label of a pod that Ascend Operator has made: ``worker`` or ``scheduler`` (``ascend-operator``, ``labels.go``)."""
+
+SCHEDULER: Final = "scheduler"
+SCHEDULER_ROLE: Final = "MS_SCHED"
+"""MindSpore's scheduler as a replica type, and as MS_ROLE of its container (``ascend-operator``, ``env.go``)."""
+
+NPU_PREFIX: Final = "huawei.com/"
+"""Beginning of the names of resources that are NPUs."""
+
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 """Annotation of a pod of an indexed Job (Kubernetes, the page on Jobs)."""
 

@@ -3,7 +3,10 @@
 The rank table is the ConfigMap ``rings-config-<job>``, key ``hccl.json`` (versions 1.0 and 1.2; 2.0 names no servers).
 Without one a pod's own number decides: this harness's label, the annotation ``hccl/rankIndex``, the index that an
 indexed Job or Volcano gives its pods, or MS_NODE_RANK.
-Source: MindCluster's page on hccl.json and ``ascend-operator/pkg/ranktable`` (August 2026).
+Ascend Operator numbers the pods of each replica type from 0, so the pod of MindSpore's scheduler has the number of a
+worker. Where the scheduler has NPUs ranks run in its pod too: it keeps 0, and the workers count from 1.
+Source: MindCluster's page on hccl.json, ``ascend-operator/pkg/ranktable`` and ``pkg/controllers/v1``, there
+``annotation.go``, ``env.go`` and ``labels.go`` (August 2026).
 """
 
 from __future__ import annotations
@@ -75,30 +78,42 @@ def _number(device: Any, key: str) -> int:
 
 
 _NUMBERS = (
-    ("labels", names.NODE_LABEL),
     ("annotations", names.RANK_INDEX),
     ("annotations", names.COMPLETION_INDEX),
     ("labels", names.TASK_INDEX),
     ("annotations", names.TASK_INDEX),
 )
-"""Where a pod's number is looked for, the surest first."""
+"""Where a pod's number is looked for behind this harness's own label, the surest first."""
 
 
 def node_number(pod: Mapping[str, Any]) -> int | None:
-    """Which of the job's nodes a pod is; None where nothing about it says so."""
+    """Which of the job's nodes a pod is; None where nothing about it says so, and for a scheduler without NPUs."""
     metadata = pod.get("metadata") or {}
-    for source, key in _NUMBERS:
-        text = str((metadata.get(source) or {}).get(key, ""))
-        if text.isascii() and text.isdecimal():
-            return int(text)
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        if container.get("name") != names.CONTAINER:
-            continue
-        values = {one.get("name"): str(one.get("value", "")) for one in container.get("env") or ()}
-        text = values.get("MS_NODE_RANK", "")
-        if text.isascii() and text.isdecimal():
-            return int(text)
-    return None
+    own = _whole((metadata.get("labels") or {}).get(names.NODE_LABEL))
+    if own is not None:
+        return own
+    container = next((one for one in _containers(pod) if one.get("name") == names.CONTAINER), {})
+    environment = {one.get("name"): one.get("value") for one in container.get("env") or ()}
+    kind = (metadata.get("labels") or {}).get(names.REPLICA_TYPE)
+    schedules = kind == names.SCHEDULER or environment.get("MS_ROLE") == names.SCHEDULER_ROLE
+    if schedules and not any(map(_has_npus, _containers(pod))):
+        return None
+    numbers = [_whole((metadata.get(source) or {}).get(key)) for source, key in _NUMBERS]
+    return next((one for one in (*numbers, _whole(environment.get("MS_NODE_RANK"))) if one is not None), None)
+
+
+def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list((pod.get("spec") or {}).get("containers") or ())
+
+
+def _has_npus(container: Mapping[str, Any]) -> bool:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return any(key.startswith(names.NPU_PREFIX) and _whole(value) for key, value in limits.items())
+
+
+def _whole(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def ranks_to_pods(

@@ -74,7 +74,7 @@ class Cluster:
         return self.put(part, merged(self.objects[part], body))
 
     def _in(self, path: str, query: dict[str, str]) -> list[dict[str, Any]]:
-        wanted = dict(one.split("=") for one in query["labelSelector"].split(","))
+        wanted = dict(one.split("=") for one in query.get("labelSelector", "").split(",") if one)
         inside = [one for name, one in sorted(self.objects.items()) if name.rpartition("/")[0] == path]
         return [one for one in inside if wanted.items() <= (one["metadata"].get("labels") or {}).items()]
 
@@ -125,4 +125,4 @@ class Clusterd:
 
 
 _TRAIN = CONFIGMAP.path("train")
-_KINDS = ("configmaps", "pods", "jobs", "networkchaos")
+_KINDS = ("configmaps", "pods", "jobs", "ascendjobs", "networkchaos")
