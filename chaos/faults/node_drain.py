@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.in_cluster import CHANGES_NODES, EVICTS, host_of, pod_gone, pod_node, release_steps
+from chaos.faults.in_cluster import CHANGES_NODES, EVICTS, answered, host_of, pod_gone, pod_node, release_steps
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.pod_evict import PodEvict
 from chaos.history.ledger import UndoStep
@@ -38,7 +38,7 @@ class NodeDrain(PodEvict):
         node = pod_node(job, victim)
         host = host_of(victim)
         cordon = {"spec": {"unschedulable": True}}
-        if not node.ordered and not node.own.hold_node(host, victim.fault, cordon):
+        if node.ordered != victim.fault and not node.own.hold_node(host, victim.fault, cordon):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
         super().inject(job, victim)
 
@@ -47,7 +47,9 @@ class NodeDrain(PodEvict):
         shown = pod_gone(job, victim)
         if shown is None:
             return None
-        node = pod_node(job, victim).own.node(host_of(victim))
+        node = answered(lambda: pod_node(job, victim).own.node(host_of(victim)))
+        if node is None:
+            return None
         return {**shown, "unschedulable": bool(node["spec"].get("unschedulable"))}
 
 

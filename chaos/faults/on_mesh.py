@@ -14,7 +14,7 @@ from chaos.platforms.base import Job
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.chaos_mesh import injected
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import Resource
 from chaos.platforms.kubernetes.workload import Manifest

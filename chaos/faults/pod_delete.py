@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.pod_end import PodEnd
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 
 GRACE_SECONDS = 1
 """More than 0: with 0 a cluster forgets the pod before its node has confirmed that it ended."""

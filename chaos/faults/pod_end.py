@@ -10,7 +10,7 @@ from chaos.faults.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_nod
 from chaos.faults.kind import Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 
 
 class PodEnd(ABC):

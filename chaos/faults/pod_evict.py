@@ -6,7 +6,7 @@ from chaos.faults.in_cluster import EVICTS
 from chaos.faults.kind import FaultMissed
 from chaos.faults.pod_end import PodEnd
 from chaos.platforms.kubernetes.api import ApiError
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 
 

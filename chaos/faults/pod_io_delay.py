@@ -13,7 +13,7 @@ from chaos.faults.on_mesh import OnMesh, milliseconds, rights
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.chaos_mesh import io_chaos
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import IO_CHAOS
 from chaos.platforms.kubernetes.workload import Manifest
 

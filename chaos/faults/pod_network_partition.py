@@ -12,7 +12,7 @@ from chaos.faults.on_mesh import OnMesh, other_pods, rights
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.chaos_mesh import network_chaos
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
 from chaos.platforms.kubernetes.workload import Manifest
 

@@ -85,8 +85,8 @@ class Node(Protocol):
     def state(self) -> NodeState:
         """What the platform itself says of the node, whatever its hand does. Raises PlatformError."""
 
-    def ended(self) -> ExitStatus:
-        """How processes ended that ran on it when it went; unknown where the platform cannot say."""
+    def ended(self) -> ExitStatus | None:
+        """How processes ended that ran on it when it went; unknown where the platform cannot say, None as yet."""
 
 
 class Nodes(AbstractContextManager["Nodes"], Protocol):

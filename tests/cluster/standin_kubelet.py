@@ -184,13 +184,17 @@ class Kubelet:
         threading.Thread(target=self._follow, args=(running,), daemon=True).start()
 
     def _follow(self, running: _Running) -> None:
-        code = running.process.wait()
+        running.process.wait()
         running.ended.set()
-        code = 128 - code if code < 0 else code
         with self._lock:
             if not running.ending:
-                ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": _now()}
-                self._tell(running, "Failed" if code else "Succeeded", {"terminated": ended})
+                self._tell_end(running)
+
+    def _tell_end(self, running: _Running) -> None:
+        status = running.process.wait()
+        code = 128 - status if status < 0 else status
+        ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": _now()}
+        self._tell(running, "Failed" if code else "Succeeded", {"terminated": ended})
 
     def _end(self, running: _Running, grace: float) -> None:
         if grace > 0:
@@ -201,7 +205,9 @@ class Kubelet:
         running.ended.wait(30)
 
     def _end_and_forget(self, running: _Running, grace: float) -> None:
+        """A kubelet writes how the containers ended into the status, and only then lets the object go."""
         self._end(running, grace)
+        self._tell_end(running)
         self._forget(running.pod)
         with self._lock:
             self._pods.pop(running.pod["metadata"]["uid"], None)

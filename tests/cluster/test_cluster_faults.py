@@ -17,7 +17,7 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import NotOurs, Own
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 from chaos.platforms.kubernetes.workload import Named, manifests

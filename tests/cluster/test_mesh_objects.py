@@ -20,7 +20,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import Own
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.machine import Machine, probe

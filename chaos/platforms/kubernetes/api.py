@@ -27,6 +27,11 @@ class ApiError(PlatformError):
         super().__init__(text)
         self.status = status
 
+    @property
+    def passing(self) -> bool:
+        """Whether it is the server that cannot answer just now: it starts again, or has too much to do."""
+        return self.status is None or self.status == 429 or self.status >= 500
+
 
 class NoKubernetes(PlatformError):
     """The client package is not installed, or no cluster is configured."""

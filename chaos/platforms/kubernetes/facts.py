@@ -24,7 +24,11 @@ _MAX_TEXT = 2000
 
 @dataclass(frozen=True)
 class PodState:
-    """A pod at one moment. ``node`` is the scenario's node, ``host`` the cluster's; ``exit`` that of its container."""
+    """A pod at one moment. ``node`` is the scenario's node, ``host`` the cluster's.
+
+    ``exit`` is the exit code of its container, None while it has not ended by the word of its kubelet. ``exit_before``
+    is that of the container that was started again, the last of them.
+    """
 
     pod: str
     uid: str
@@ -36,6 +40,8 @@ class PodState:
     deleting: bool
     exit: int | None
     reason: str | None
+    exit_before: int | None = None
+    reason_before: str | None = None
 
 
 def pod_state(pod: Mapping[str, Any]) -> PodState:
@@ -43,7 +49,8 @@ def pod_state(pod: Mapping[str, Any]) -> PodState:
     metadata, status = pod["metadata"], pod.get("status") or {}
     listed: list[dict[str, Any]] = list(status.get("containerStatuses") or ())
     own = next((one for one in listed if one.get("name") == names.CONTAINER), {})
-    ended = (own.get("state") or {}).get("terminated") or (own.get("lastState") or {}).get("terminated") or {}
+    ended = (own.get("state") or {}).get("terminated") or {}
+    before = (own.get("lastState") or {}).get("terminated") or {}
     return PodState(
         pod=str(metadata["name"]),
         uid=str(metadata["uid"]),
@@ -55,20 +62,28 @@ def pod_state(pod: Mapping[str, Any]) -> PodState:
         deleting=metadata.get("deletionTimestamp") is not None,
         exit=ended.get("exitCode"),
         reason=ended.get("reason") or status.get("reason"),
+        exit_before=before.get("exitCode"),
+        reason_before=before.get("reason"),
     )
 
 
 class PodFacts:
-    """Follows the pods of a run. ``states`` holds those that are there, by UID."""
+    """Follows the pods of a run.
+
+    ``states`` holds those that are there, by UID; ``seen`` the last of each that ever was, in the order in which they
+    came.
+    """
 
     def __init__(self) -> None:
         self.states: dict[str, PodState] = {}
-        self._last: dict[int, PodState] = {}
+        self.seen: dict[str, PodState] = {}
+        self._of_node: dict[int, PodState] = {}
 
     def take(self, change: Change) -> Iterator[Fact]:
         """The facts that a change brings."""
         state = pod_state(change.object)
         before = self.states.get(state.uid)
+        self.seen[state.uid] = state
         common = {**asdict(state), "found": change.found}
         if change.kind == "DELETED":
             self.states.pop(state.uid, None)
@@ -80,11 +95,13 @@ class PodFacts:
         yield "pod.state", common
         if before is not None and state.restarts > before.restarts:
             yield "pod.restarted", {**common, "before": before.restarts}
-        if state.node is not None:
-            last = self._last.get(state.node)
-            self._last[state.node] = state
-            if last is not None and last.uid != state.uid:
-                yield "pod.rescheduled", {**common, "before": {"pod": last.pod, "uid": last.uid, "host": last.host}}
+        # Once for each pod: one that goes is heard of after the one in its place has come.
+        if state.node is None or (before is not None and before.node == state.node):
+            return
+        last = self._of_node.get(state.node)
+        self._of_node[state.node] = state
+        if last is not None:
+            yield "pod.rescheduled", {**common, "before": {"pod": last.pod, "uid": last.uid, "host": last.host}}
 
 
 class ChangesOf:
@@ -142,9 +159,9 @@ class EventFacts:
         self._pods = pods
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """The event, where it is about a pod that was seen."""
+        """The event, where it is about a pod that was seen; it may come after the pod has gone."""
         about = change.object.get("involvedObject") or {}
-        if change.kind == "DELETED" or about.get("uid") not in self._pods.states:
+        if change.kind == "DELETED" or about.get("uid") not in self._pods.seen:
             return
         yield (
             "cluster.event",

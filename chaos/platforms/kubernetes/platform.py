@@ -6,30 +6,29 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
 from chaos.platforms.hand.bundle import hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
-from chaos.platforms.kubernetes.facts import PodState, pod_state
+from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
-from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import placing, rank_table
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
 from chaos.platforms.kubernetes.transport import ExecTransport
 from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
-from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
@@ -39,9 +38,6 @@ GONE_SECONDS = 120.0
 _LOOK_SECONDS = 0.2
 _LONGEST_PRIVATE = 80
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-_SIGKILL = 9
-_OUT_OF_MEMORY = "OOMKilled"
-"""What a kubelet gives as the reason of a container's end."""
 
 
 def label_of(token: str) -> str:
@@ -90,14 +86,15 @@ class KubernetesPlatform:
         return nodes
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Release nodes that the run holds, delete what carries its label, and see that its pods have gone.
+        """Delete what carries the run's label, release nodes that it holds, and see that its pods have gone.
 
-        The message of a public fault stays, and so does the mark of a node whose kubelet is not ready: they go with the
-        fault's own undo step, which is open as long as they are there.
+        A node that cannot be released keeps nothing else from it, and is told in the end. The message of a public fault
+        stays, and so does the mark of a node whose kubelet is not ready: they go with the fault's own undo step, which
+        is open as long as they are there.
         """
         settings, own = cluster_of(arguments, token)
-        nodes = {name: own.release_node(name) for name in settings.nodes}
         told = own.take_away(settings.workload, waits)
+        nodes, held = _released(own, settings.nodes)
         messages = [one.name for one in own.list(CONFIGMAP) if waits(one)]
         left: list[str] = []
 
@@ -107,6 +104,8 @@ class KubernetesPlatform:
 
         if not _reached(gone, GONE_SECONDS, clock):
             raise PlatformError(f"deadline 'pods gone' of {GONE_SECONDS:g} s: pods of the run are still there: {left}")
+        if held:
+            raise PlatformError("; ".join(held))
         done = [f"deleted {', '.join(told)}"] if told else []
         done += [f"released node {name}" for name, became in nodes.items() if became == "released"]
         waiting = "is marked with this run until its kubelet says that it is ready"
@@ -147,6 +146,18 @@ def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> boo
     return True
 
 
+def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[str]]:
+    """What became of the hold on each node, and what kept others from being released."""
+    became: dict[str, Release] = {}
+    problems = []
+    for name in nodes:
+        try:
+            became[name] = own.release_node(name)
+        except PlatformError as error:
+            problems.append(f"node {name} was not released: {error}")
+    return became, problems
+
+
 def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
     """What an undo step says about the run's cluster. Raises NotOurs where another one is reached now."""
     settings = Kubernetes.model_validate(arguments.get("settings"))
@@ -183,52 +194,6 @@ def _hand(own: Own, pod: Found, python: str, node: int, token: str, visitors: An
     except OSError as error:
         raise PlatformError(f"pod {pod.name}: no hand can be started in it: {error}") from error
     return HandClient(transport, node, token, visitors)
-
-
-@dataclass
-class PodNode:
-    """One node of a run: a pod. When the pod is replaced, another object takes its place."""
-
-    number: int
-    pod: Found
-    first: PodState
-    address: str
-    private: Path
-    hand: HandClient
-    own: Own
-    pods: Pods
-    cluster: Mapping[str, Any]
-    known: NodeState = field(default="running", init=False)
-    ordered: bool = field(default=False, init=False)
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """What an undo step has to know: how its cluster is reached, the node there that it is on, and the run."""
-        return {**self.cluster, "host": self.first.host, "run": self.own.run}
-
-    def state(self) -> NodeState:
-        """``gone`` when the cluster no longer has this very pod, or its container has ended."""
-        found = self.own.find(POD, self.pod.name)
-        if found is None or found.uid != self.pod.uid:
-            return "gone"
-        now = pod_state(found.object)
-        return "gone" if now.phase in ("Failed", "Succeeded") or now.restarts > self.first.restarts else "running"
-
-    def ended(self) -> ExitStatus:
-        """SIGKILL: what is left in a container when its first process ends is killed by the kernel.
-
-        A cluster deletes a pod's object when the node has confirmed its end. It does not wait for that when it is told
-        to delete at once (grace 0, as it is done with nodes that are lost); then nothing is known. Nor is it where the
-        pod's status speaks of a want of memory: for that the kernel may have ended the rank by itself, before.
-        """
-        last = self.pods.state(self.pod.uid)
-        if last is None:
-            return ExitStatus(told_by=f"nobody: the cluster has never shown pod {self.pod.name}")
-        if self.pods.forced(self.pod.uid):
-            return ExitStatus(told_by=f"nobody: pod {self.pod.name} went before its node had confirmed its end")
-        how = "its node has confirmed its end" if last.exit is None else f"exit code {last.exit}, {last.reason}"
-        told = f"the cluster: pod {self.pod.name} ({self.pod.uid}): {how}"
-        return ExitStatus(signal=None if last.reason == _OUT_OF_MEMORY else _SIGKILL, told_by=told)
 
 
 class PodNodes(HeldNodes[PodNode]):
@@ -315,7 +280,7 @@ class PodNodes(HeldNodes[PodNode]):
         try:
             hand = _hand(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
         except ApiError as error:
-            if error.status is None or error.status >= 500:
+            if error.passing:
                 return False  # the node's kubelet does not answer yet
             raise
         # The socket that a pod's hand listened on stays on the volume, so each pod has a directory of its own.

@@ -33,8 +33,6 @@ class Pods:
         """Begin to follow, and to record in ``directory`` of the run's history."""
         self._own = own
         self._lock = threading.Lock()
-        self._last: dict[str, PodState] = {}
-        self._forced: set[str] = set()
         self._facts = PodFacts()
         self._history = HistoryWriter(directory / HISTORY, writer="kubernetes", run=own.run, clock=clock)
         selector = f"{names.RUN_LABEL}={own.run}"
@@ -66,25 +64,20 @@ class Pods:
         return found[-1] if found else None
 
     def state(self, uid: str) -> PodState | None:
-        """What that pod was when it was last seen; None if it never was."""
+        """What that pod was when it was last told of, also as its end; None if it never was."""
         with self._lock:
-            return self._last.get(uid)
+            return self._facts.seen.get(uid)
 
     def is_there(self, uid: str) -> bool:
         """Whether the cluster still has that pod."""
         with self._lock:
             return uid in self._facts.states
 
-    def forced(self, uid: str) -> bool:
-        """Whether that pod was deleted without waiting for its node to confirm the end of its containers."""
-        with self._lock:
-            return uid in self._forced
-
     def successors(self, uid: str) -> list[PodState]:
         """Pods of the same node that came after that one."""
         with self._lock:
-            known = list(self._last.values())
-            node = self._last[uid].node if uid in self._last else None
+            known = list(self._facts.seen.values())
+        node = next((one.node for one in known if one.uid == uid), None)
         uids = [one.uid for one in known]
         after = known[uids.index(uid) + 1 :] if uid in uids else []
         return [one for one in after if node is not None and one.node == node]
@@ -104,12 +97,7 @@ class Pods:
                 self._record([("kubernetes.gap", {"why": change.why})])
                 return
             with self._lock:
-                before = self._last.get(str(change.object["metadata"]["uid"]))
-                if change.kind == "DELETED" and before is not None and not _confirmed(change, before):
-                    self._forced.add(before.uid)
                 facts = list(take(change))
-                for state in self._facts.states.values():
-                    self._last[state.uid] = state
             self._record(facts)
 
         return Watcher(name, lambda stopped: watch(self._own.api, path, selector, stopped), tell)
@@ -120,11 +108,6 @@ class Pods:
                 self._history.record(name, **fields)
             except HistoryWriteError:
                 return  # closed, at the end of the run
-
-
-def _confirmed(change: Change, before: PodState) -> bool:
-    """Whether a pod's object went after its node had been asked to end it, and could confirm that."""
-    return before.exit is not None or (before.deleting and not change.found)
 
 
 def why_not(own: Own, pod: PodState) -> str:

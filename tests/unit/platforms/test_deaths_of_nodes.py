@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,9 +15,10 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.platforms.base import Job
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.docker.death import how_it_ended
+from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import PodState
 from chaos.platforms.kubernetes.own import Found
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.process import ProcessIdentity
 
@@ -138,34 +141,66 @@ def test_a_rank_that_ended_with_its_node_was_not_hit_by_a_signal_of_its_own() ->
         kill.KIND.evidence(job(ANode(), ExitStatus(signal=9, told_by="the engine")), victim(2))
 
 
-def pod(state: PodState | None, *, forced: bool = False, there: bool = False) -> PodNode:
-    found = Found(POD, "p", "u", {})
-    pods = SimpleNamespace(state=lambda uid: state, forced=lambda uid: forced, successors=lambda uid: [])
+def pod(
+    state: PodState | None,
+    *,
+    there: bool = False,
+    told: bool = True,
+    lost: str | None = None,
+    restarts: int = 0,
+    order: Callable[[], bool] | None = None,
+) -> PodNode:
+    """A pod as it was last told of. ``there``: the API has it. ``told``: those who follow it know that it went."""
+    found = Found(POD, "p", "u", {"metadata": {"name": "p", "uid": "u"}})
+    pods = SimpleNamespace(state=lambda uid: state, is_there=lambda uid: not told, lost=lost, successors=lambda uid: [])
+    act = order or (lambda: there)
     own = SimpleNamespace(
-        find=lambda *_: found if there else None, delete=lambda *_, **__: there, evict=lambda *_: there
+        find=lambda *_: found if there else None, delete=lambda *_, **__: act(), evict=lambda *_: act()
     )
-    first = PodState("p", "u", 1, "worker-1", "Running", True, 0, False, None, None)
+    first = PodState("p", "u", 1, "worker-1", "Running", True, restarts, False, None, None)
     return PodNode(1, found, first, "", Path(), cast("Any", None), cast("Any", own), cast("Any", pods), {})
 
 
 def last(**changed: Any) -> PodState:
-    values = {"exit": 143, "reason": "Error", "deleting": True, **changed}
-    return PodState("p", "u", 1, "worker-1", "Failed", False, 0, values["deleting"], values["exit"], values["reason"])
+    state = PodState("p", "u", 1, "worker-1", "Failed", False, 0, True, 143, "Error")
+    return replace(state, **changed)
+
+
+RUNS = last(exit=None, reason=None, phase="Running")
 
 
 @pytest.mark.parametrize(
     ("node", "signal", "told"),
     [
         (pod(last()), 9, "exit code 143, Error"),
-        (pod(last(exit=None, reason=None)), 9, "confirmed its end"),
+        (pod(last(), told=False), 9, "exit code 143, Error"),
         (pod(last(exit=137, reason="OOMKilled")), None, "exit code 137, OOMKilled"),
-        (pod(last(), forced=True), None, "nobody: pod p went before"),
+        (pod(last(exit=137, reason="ContainerStatusUnknown")), None, "exit code 137, ContainerStatusUnknown"),
         (pod(None), None, "nobody: the cluster has never shown"),
+        # Deleted by somebody else while its node was cut off, after this run had ordered it.
+        (pod(RUNS), None, "its node had not told the end of its container"),
+        (pod(replace(RUNS, phase="Failed"), told=False), None, "its node had not told the end"),
+        (pod(RUNS, told=False, lost="403"), None, "its node had not told the end"),
+        # Started again in place: what ran in it ended with the container before.
+        (pod(replace(RUNS, restarts=1, exit_before=1, reason_before="Error")), 9, "exit code 1, Error"),
+        (pod(replace(RUNS, restarts=1, exit_before=137, reason_before="OOMKilled")), None, "OOMKilled"),
+        (pod(replace(RUNS, restarts=2, exit_before=1, reason_before="Error")), None, "more than once"),
+        (
+            pod(replace(RUNS, restarts=1, exit_before=1, reason_before="Error"), restarts=1),
+            None,
+            "had not told the end",
+        ),
     ],
 )
 def test_the_status_of_a_pod_says_how_it_ended(node: PodNode, signal: int | None, told: str) -> None:
-    assert node.ended().signal == signal
-    assert told in node.ended().told_by
+    status = node.ended()
+    assert status is not None
+    assert status.signal == signal
+    assert told in status.told_by
+
+
+def test_a_pod_whose_end_was_not_told_yet_is_waited_for() -> None:
+    assert pod(RUNS, told=False).ended() is None, "the API has it no more, and the watch has not said so"
 
 
 @pytest.mark.parametrize("kind", [pod_delete.KIND, pod_evict.KIND])
@@ -177,7 +212,59 @@ def test_a_pod_that_goes_by_anothers_act_is_no_fault(kind: FaultKind) -> None:
         kind.inject(job(pod(last(), there=True)), victim(2))
     with pytest.raises(FaultMissed, match="had gone before"):
         kind.inject(job(pod(last(deleting=False))), victim(2))
-    node.ordered = True
-    shown = kind.evidence(job(node, node.ended()), victim(2))
-    assert shown is not None
-    assert (shown["by"], shown["told_by"]) == ("this run's order", node.ended().told_by)
+    node.ordered = "f1"
+    status = node.ended()
+    shown = kind.evidence(job(node, status), victim(2))
+    assert shown is not None and status is not None
+    assert (shown["by"], shown["told_by"]) == ("this run's order", status.told_by)
+
+
+@pytest.mark.parametrize("kind", [pod_delete.KIND, pod_evict.KIND])
+def test_a_pod_that_was_forgotten_before_its_node_told_its_end_proves_nothing(kind: FaultKind) -> None:
+    node = pod(RUNS)
+    node.ordered = "f1"
+    with pytest.raises(FaultMissed, match="nobody: pod p went"):
+        kind.evidence(job(node, node.ended()), victim(2))
+
+
+@pytest.mark.parametrize("error", [ApiError(429, "a disruption budget"), ApiError(403, "forbidden")])
+def test_a_refused_order_is_none(error: ApiError) -> None:
+    answers: list[ApiError | bool] = [error, True]
+
+    def order() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+    node = pod(last(deleting=False), there=True, order=order)
+    with pytest.raises((FaultMissed, ApiError)):
+        pod_evict.KIND.inject(job(node), victim(2))
+    gone = pod(last())
+    gone.ordered = node.ordered
+    with pytest.raises(FaultMissed, match="not by this run's order"):
+        pod_evict.KIND.evidence(job(gone, gone.ended()), victim(2))
+    for rank in (2, 3):
+        pod_delete.KIND.inject(job(node), victim(rank))
+    assert answers == [], "the next fault orders it, once for all of its ranks"
+
+
+def test_what_one_fault_has_ordered_is_no_proof_of_another() -> None:
+    node = pod(last())
+    node.ordered = "f0"
+    with pytest.raises(FaultMissed, match="not by this run's order"):
+        pod_delete.KIND.evidence(job(node, node.ended()), victim(2))
+
+
+@pytest.mark.parametrize(("status", "passes"), [(None, True), (429, True), (503, True), (403, False)])
+def test_an_api_that_does_not_answer_just_now_proves_nothing(status: int | None, passes: bool) -> None:
+    def find(*_: object) -> None:
+        raise ApiError(status, "no answer")
+
+    node = pod(last())
+    node.own = cast("Any", SimpleNamespace(find=find))
+    if passes:
+        assert pod_delete.KIND.evidence(job(node), victim(2)) is None
+        return
+    with pytest.raises(ApiError):
+        pod_delete.KIND.evidence(job(node), victim(2))

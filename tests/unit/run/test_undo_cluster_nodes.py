@@ -11,10 +11,11 @@ import pytest
 from chaos.faults import node_cordon, node_not_ready
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.platform import KubernetesPlatform
-from chaos.platforms.kubernetes.resources import NODE
+from chaos.platforms.kubernetes.resources import NODE, POD
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from tests.unit.conftest import FakeClock
@@ -113,3 +114,22 @@ def test_a_node_that_was_lost_before_proves_nothing_though_another_fault_of_the_
     kubelet(cluster, "False")
     with pytest.raises(FaultMissed, match="before this fault said so"):
         made(node_not_ready.KIND, "f2")
+
+
+def test_a_node_that_may_not_be_asked_for_keeps_nothing_else_from_being_taken_away(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.own().create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
+    cluster.own().hold_node("worker-2", "f1", {"spec": {"unschedulable": True}})
+    allowed = cluster.request
+
+    def request(method: str, path: str, body: Any = None, **given: Any) -> dict[str, Any]:
+        if path == PATH:
+            raise ApiError(403, "nodes worker-1 is forbidden")
+        return allowed(method, path, body, **given)
+
+    monkeypatch.setattr(cluster, "request", request)
+    with pytest.raises(PlatformError, match="node worker-1 was not released: nodes worker-1 is forbidden"):
+        KubernetesPlatform().put_back(PLACE, RUN, FakeClock())
+    assert list(cluster.own().list(POD)) == []
+    assert not cluster.own().holds_node("worker-2")

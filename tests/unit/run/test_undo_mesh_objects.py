@@ -12,7 +12,7 @@ from chaos.faults.pod_network_loss import KIND
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.platform import PodNode
+from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.undo import UNDO_ACTIONS, UndoContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,31 @@ def recording(name: str) -> dict[str, Any]:
     return read
 
 
-class Playback:
-    """Answers each request with the next of ``exchanges``, and each watch with the next of ``watches``.
+Line = dict[str, Any] | threading.Event | None
+"""A line of a watch. None breaks the connection; an Event is waited for before the next line."""
 
-    A watch is a list of lines, of which None breaks the connection. ``asked`` is what was asked.
+Watches = Sequence[Sequence[Line]] | Mapping[str, Sequence[Sequence[Line]]]
+"""One after the other, or those of each path."""
+
+LONGEST = 30.0
+"""Seconds that an Event is waited for."""
+
+
+class Playback:
+    """Answers each request with the next of ``exchanges`` of its path, and each watch with the next of ``watches``.
+
+    ``watches`` of several paths are given by path. ``asked`` is what was asked.
     """
 
-    def __init__(self, exchanges: list[dict[str, Any]], watches: list[list[dict[str, Any] | None]]) -> None:
+    def __init__(
+        self,
+        exchanges: list[dict[str, Any]],
+        watches: Sequence[Sequence[Line]] | Mapping[str, Sequence[Sequence[Line]]],
+    ) -> None:
         self.exchanges = list(exchanges)
-        self.watches = list(watches)
+        self.watches = {
+            path: list(lines) for path, lines in (watches if isinstance(watches, Mapping) else {"": watches}).items()
+        }
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.url = ""
 
@@ -39,10 +55,12 @@ class Playback:
         self.asked.append((handler.command.lower(), split.path, query))
         handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         if query.get("watch"):
-            self._play(handler, self.watches.pop(0) if self.watches else [])
+            left = self.watches.get(split.path, self.watches.get("", []))
+            self._play(handler, left.pop(0) if left else [])
             return
-        exchange = self.exchanges.pop(0)
-        assert (exchange["method"], exchange["path"]) == (handler.command.lower(), split.path), exchange["path"]
+        exchange = next(one for one in self.exchanges if one["path"] == split.path)
+        assert exchange["method"] == handler.command.lower(), exchange["path"]
+        self.exchanges.remove(exchange)
         body = json.dumps(exchange["body"]).encode()
         handler.send_response(exchange["status"])
         handler.send_header("Content-Type", "application/json")
@@ -50,7 +68,7 @@ class Playback:
         handler.end_headers()
         handler.wfile.write(body)
 
-    def _play(self, handler: BaseHTTPRequestHandler, lines: list[dict[str, Any] | None]) -> None:
+    def _play(self, handler: BaseHTTPRequestHandler, lines: Sequence[Line]) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Transfer-Encoding", "chunked")
@@ -58,6 +76,9 @@ class Playback:
         for line in lines:
             if line is None:
                 break
+            if isinstance(line, threading.Event):
+                assert line.wait(LONGEST)
+                continue
             data = json.dumps(line).encode() + b"\n"
             handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         else:
@@ -66,7 +87,7 @@ class Playback:
 
 
 @contextlib.contextmanager
-def playing(exchanges: list[dict[str, Any]], watches: list[list[dict[str, Any] | None]]) -> Iterator[Playback]:
+def playing(exchanges: list[dict[str, Any]], watches: Watches) -> Iterator[Playback]:
     """Play back on a loopback port."""
     playback = Playback(exchanges, watches)
 

@@ -110,11 +110,12 @@ def changes_of(pod: dict[str, Any]) -> Change:
     return Change("MODIFIED", pod)
 
 
-def a_pod(uid: str, *, restarts: int = 0, host: str = "worker-1", **status: Any) -> Change:
+def a_pod(uid: str, *, restarts: int = 0, host: str = "worker-1", going: bool = False, **status: Any) -> Change:
+    deleting = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if going else {}
     return Change(
         "MODIFIED",
         {
-            "metadata": {"name": f"pod-{uid}", "uid": uid, "labels": {"chaos-ascend.io/node": "1"}},
+            "metadata": {"name": f"pod-{uid}", "uid": uid, "labels": {"chaos-ascend.io/node": "1"}, **deleting},
             "spec": {"nodeName": host},
             "status": {
                 "phase": "Running",
@@ -133,6 +134,28 @@ def test_a_rescheduled_pod_is_told_from_one_that_was_restarted_in_place() -> Non
     assert again["pod.rescheduled"]["before"] == {"pod": "pod-a", "uid": "a", "host": "worker-1"}
     assert again["pod.rescheduled"]["host"] == "worker-2"
     assert "pod.restarted" not in again
+
+
+def test_one_replacement_is_told_once_and_never_backwards() -> None:
+    facts = PodFacts()
+    changes = [
+        a_pod("a"),
+        a_pod("a", going=True),
+        a_pod("b", host="worker-2", phase="Pending"),
+        a_pod("a", going=True, phase="Failed"),
+        a_pod("b", host="worker-2"),
+    ]
+    told = [fields for change in changes for name, fields in facts.take(change) if name == "pod.rescheduled"]
+    assert [(one["before"]["uid"], one["uid"]) for one in told] == [("a", "b")]
+
+
+def test_a_pod_whose_number_is_told_later_takes_its_place_then() -> None:
+    facts = PodFacts()
+    list(facts.take(a_pod("a")))
+    unnumbered = a_pod("b")
+    del unnumbered.object["metadata"]["labels"]
+    assert [name for name, _ in facts.take(unnumbered)] == ["pod.state"]
+    assert [name for name, _ in facts.take(a_pod("b"))] == ["pod.state", "pod.rescheduled"]
 
 
 def test_the_recorded_replacement_is_a_rescheduling() -> None:
