@@ -5,8 +5,10 @@ Two versions print them, after the same prefixes::
     { Epoch:[  1/  2], step:[    3/    8], loss:[1.438142/1.455182], per_step_time: 111ms, …        1.x and 2.x
     { step:[    2/   10], consumed_samples: 16, global_batch_size: 8, loss:  11.755612, …           2.x, PyNative
 
-A progress bar follows each of the first kind. Everything that is taken stands before the time of the step, so what
-comes after that may differ between versions. Facts: logs of MindFormers 2.1, the source and documents of 0.8 to 2.1.
+A loss that is no number is padded to five characters: ``loss:[  nan/  nan]``, and its mean stays so for the rest of
+the epoch. A progress bar follows each of the first kind. Everything that is taken stands before the time of the step,
+so what comes after that may differ between versions. Facts: logs of MindFormers 2.1, source and
+documents of 0.8 to 2.1.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ _LOSS = r"(?P<loss>-?[0-9]{1,9}(?:\.[0-9]{1,9})?(?:[eE][-+]?[0-9]{1,3})?|-?inf|n
 _OF_EPOCH = re.compile(
     r"\{ Epoch:\[ {0,12}(?P<epoch>[0-9]{1,6})/ {0,12}[0-9]{1,6}\], "
     r"step:\[ {0,12}(?P<step>[0-9]{1,9})/ {0,12}(?P<steps>[0-9]{1,9})\], "
-    r"loss:(?: {1,4}" + _LOSS + r"|\[" + _LOSS.replace("?P<loss>", "?P<current>") + r"/[-+.0-9a-zA-Z]{1,40}\]), "
+    r"loss:(?: {1,4}" + _LOSS + r"|"
+    r"\[ {0,4}" + _LOSS.replace("?P<loss>", "?P<current>") + r"/ {0,4}[-+.0-9a-zA-Z]{1,40}\]), "
 )
 _OF_JOB = re.compile(
     r"\{ step:\[ {0,12}(?P<step>[0-9]{1,9})/ {0,12}[0-9]{1,9}\], "

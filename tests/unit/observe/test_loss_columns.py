@@ -30,7 +30,7 @@ _PREFIXES = (
 )
 _MESSAGES = (
     "{{ Epoch:[{epoch:3d}/  9], step:[{step:5d}/{steps:5d}], loss: {loss}, per_step_time: {ms}ms, lr: 1e-05",
-    "{{ Epoch:[{epoch:3d}/  9], step:[{step:5d}/{steps:5d}], loss:[{loss}/{loss}], per_step_time: {ms}ms",
+    "{{ Epoch:[{epoch:3d}/  9], step:[{step:5d}/{steps:5d}], loss:[{loss:>5}/{loss:>5}], per_step_time: {ms}ms",
     "{{ step:[{step:5d}/{steps:5d}], consumed_samples: {ms}, global_batch_size: 8, loss:  {loss}, per_step: 1ms }}",
     "   {ms}.2% |████      | 31.57 samples/s/p  0:00:01 }}",
 )

@@ -62,6 +62,22 @@ def test_the_line_of_a_step(prefix: str, message: str, step: int, fields: dict[s
     )
 
 
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("form", ["loss: %5.3f, ", "loss:[%5.3f/%5.3f], ", "loss: %5.6f, ", "loss:[%5.6f/%5.6f], "])
+@pytest.mark.parametrize(
+    ("loss", "mean"),
+    [(NAN, NAN), (1.25, NAN), (INF, INF), (INF, NAN), (-INF, NAN), (0.5, INF), (-0.5, -INF), (2.5, 3.5)],
+)
+def test_a_loss_that_is_no_number_is_read_as_it_is_padded(form: str, loss: float, mean: float) -> None:
+    """The vendor's own forms: five characters wide, so ``nan`` and ``inf`` have blanks before them."""
+    printed = form % ((loss, mean) if form.count("%") > 1 else loss)
+    event = read(f"{PRINTED}{{ Epoch:[  1/  1], step:[    3/    8], {printed}per_step_time: 1ms, lr: 1e-05")
+    assert event is not None
+    assert (event.kind, event.step, repr(event.fields["loss"])) == ("train.step", 3, repr(loss))
+
+
 @pytest.mark.parametrize(
     "message",
     [
