@@ -45,6 +45,10 @@ class CommandError(RuntimeError):
     """A tool could not be run, took too long, said too much, or failed. The text quotes what it said."""
 
 
+class NoSuchTool(CommandError):
+    """A tool is not on this machine, or is not run: to ask again would not help."""
+
+
 @dataclass(frozen=True)
 class Done:
     """A tool that has ended. ``code`` is its exit code, minus the signal where one ended it."""
@@ -99,9 +103,9 @@ class SystemCommands:
         """As :class:`Commands`."""
         path = self.find(argv[0])
         if path is None:
-            raise CommandError(f"there is no {argv[0]} on this machine")
+            raise NoSuchTool(f"there is no {argv[0]} on this machine")
         if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
-            raise CommandError(f"{path} would run as another user; it was not run")
+            raise NoSuchTool(f"{path} would run as another user; it was not run")
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
         environment["PATH"] = os.pathsep.join([environment.get("PATH", os.defpath), *_SYSTEM])
         try:

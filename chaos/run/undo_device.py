@@ -8,7 +8,7 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.ascend.hccn import SUCCESS
 from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
 from chaos.platforms.ascend.unreadable import UnreadableOutput
-from chaos.platforms.commands import CommandError
+from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.wait import DeadlineExpired, wait_for
 
@@ -48,13 +48,24 @@ def see_chip(step: UndoStep, context: UndoContext) -> str:
 
 
 def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:
-    seen = ["nothing"]
+    """Wait for an answer. While a card comes back its tools fail, hang or print half a table: that is *not yet*.
+
+    Raises DeadlineExpired, with the last that was said, and CommandError at once where there is no such tool.
+    """
+    seen = ["it says nothing"]
 
     def reached() -> bool:
-        seen[0] = look()
-        return seen[0] == wanted
+        try:
+            said = look()
+        except NoSuchTool:
+            raise
+        except (CommandError, UnreadableOutput) as error:
+            seen[0] = str(error)
+            return False
+        seen[0] = f"it says {said}"
+        return said == wanted
 
-    wait_for(name, reached, seconds=seconds, clock=context.clock, detail=lambda: f"it says {seen[0]}")
+    wait_for(name, reached, seconds=seconds, clock=context.clock, detail=lambda: seen[0])
 
 
 def _number(step: UndoStep, name: str) -> int:

@@ -15,14 +15,14 @@ from chaos.faults.node_reboot import NodeReboot, RebootsNodes
 from chaos.faults.npu_link_down import NpuLinkDown
 from chaos.faults.on_device import Cards
 from chaos.history.clock import Clock
-from chaos.history.ledger import Ledger
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.ascend.tools import AscendTools
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.commands import Done
+from chaos.platforms.commands import Done, SystemCommands
 from chaos.registry import registry
 from chaos.run.injection import Injection
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
@@ -139,6 +139,43 @@ def test_a_link_that_stays_down_is_told_with_what_to_do_by_hand(tmp_path: Path, 
     assert not ok and "only root user" in how and RECOVER in how
 
 
+def test_while_a_card_comes_back_a_tool_that_fails_or_prints_no_number_is_asked_again(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """A chip in its reset: npu-smi fails, then has a table with a field that is none yet."""
+    busy = Done(("npu-smi", "info"), 255, "", "DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)")
+    half = TABLE.replace("| 1     910B2C ", "| NA    910B2C ")
+    assert half != TABLE
+    waits: dict[str, list[tuple[str, str | Done]]] = {
+        "see-chip": [("npu-smi info", busy), ("npu-smi info", half), INFO],
+        "recover-link": [(RECOVER, ""), (HEALTH, ROOT_ONLY), (HEALTH, "Segmentation fault\n"), (HEALTH, HEALTHY)],
+    }
+    for action, calls in waits.items():
+        ledger, commands = Ledger(tmp_path / action), Recorded(calls)
+        ledger.record(UndoStep("x", "reset", action, {"card": 1, "npu": 1, "chip": 0}))
+        ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=commands))
+        assert (undone.ok, commands.left) == (True, []), undone.how
+
+
+def test_a_card_that_never_answers_again_is_told_with_its_last_words(tmp_path: Path, clock: Clock) -> None:
+    ledger = Ledger(tmp_path / "undo.jsonl")
+    ledger.record(UndoStep("x", "reset", "see-chip", {"npu": 1, "chip": 0}))
+    calls = Recorded([("npu-smi info", ROOT_ONLY)] * 7000)
+    ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=calls))
+    assert not undone.ok
+    assert "of 300 s has expired" in undone.how and "only root user" in undone.how
+
+
+def test_a_tool_that_is_gone_is_not_waited_for(tmp_path: Path, clock: Clock) -> None:
+    ledger = Ledger(tmp_path / "undo.jsonl")
+    ledger.record(UndoStep("x", "reset", "see-chip", {"npu": 1, "chip": 0}))
+    before = clock.mono()
+    commands = SystemCommands(find=lambda name: None)
+    ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=commands))
+    assert not undone.ok and "there is no npu-smi on this machine" in undone.how
+    assert clock.mono() - before < 10**9
+
+
 def test_a_process_on_no_card_is_missed_before_anything_is_done(tmp_path: Path, clock: Clock) -> None:
     commands = Recorded([MAP, ("npu-smi info", recorded("npu_smi_table", "910b2c-25.0.rc1.2"))])
     run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
@@ -147,8 +184,6 @@ def test_a_process_on_no_card_is_missed_before_anything_is_done(tmp_path: Path, 
 
 @pytest.mark.parametrize("arguments", [{}, {"card": "1"}, {"card": True}, {"card": -1}, {"card": 10**9}])
 def test_a_ledger_that_names_no_card_runs_no_tool(tmp_path: Path, clock: Clock, arguments: dict[str, Any]) -> None:
-    from chaos.history.ledger import UndoStep
-
     ledger = Ledger(tmp_path / "undo.jsonl")
     ledger.record(UndoStep("x", "down", "recover-link", arguments))
     ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=Recorded([])))
