@@ -38,7 +38,8 @@ class NodeOutOfMemory(OwnEnd):
         """Limit the node's memory, once, and let the rank take more. Raises FaultMissed where it is not held."""
         if victim.answer is None:
             raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
-        limit = node_of(job, victim).limit_memory(int(victim.parameters.get("megabytes", DEFAULT)) * _MEBIBYTE)
+        spare = int(victim.parameters.get("megabytes", DEFAULT)) * _MEBIBYTE
+        limit = node_of(job, victim).limit_memory(victim.fault, spare)
         victim.answer({"message": "act", "act": "oom", "most": limit + DEFAULT * _MEBIBYTE})
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -35,12 +35,12 @@ class ActsOnNode(Protocol):
     def restart(self) -> None:
         """End everything on it, and start it again."""
 
-    def limit_memory(self, spare: int) -> int:
+    def limit_memory(self, fault: str, spare: int) -> int:
         """Let it take so many bytes more than it has now, all of its ranks together; the limit in bytes."""
 
     def out_of_memory(self) -> dict[str, Any]:
-        """What shows its want of memory: ``limit`` (bytes), ``oom_events`` of the platform, ``oom_kills`` of the
-        kernel."""
+        """What shows its want of memory: ``limit`` (bytes), and since the last fault limited it ``oom_events`` of the
+        platform and ``oom_kills`` of the kernel."""
 
     def limit_processors(self, cores: float) -> None:
         """Let it have so many cores' time, all of its ranks together."""

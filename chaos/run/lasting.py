@@ -19,6 +19,10 @@ from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.hand.client import HandLost
 from chaos.run.progress import Recorder
 from chaos.run.undo import Undone
+from chaos.run.wait import DeadlineExpired, wait_for
+
+_END_SECONDS = 5.0
+"""How long a fault may still be seen whose steps are undone."""
 
 
 @dataclass
@@ -138,8 +142,8 @@ class LastingFaults:
     def end_all(self, job: Job) -> None:
         """Ask for the end of all that are left; whether it comes is for the undo steps to see.
 
-        One whose steps are undone by that is healed. The steps of others are open still, for the teardown. All are
-        looked at before any is ended.
+        One whose steps are undone by that is healed, unless it is seen to hold still. The steps of others are open
+        still, for the teardown. All are looked at before any is ended.
         """
         ending = [(one, self._at_last(one, job)) for one in self._under if not one.asked]
         for held in self._held:
@@ -147,7 +151,7 @@ class LastingFaults:
         for one, evidence in ending:
             self._ask(one, evidence)
         for one in self._under:
-            if one.undone and all(undone.ok for undone in one.undone):
+            if one.undone and all(undone.ok for undone in one.undone) and self._ends_now(one, job):
                 how = "; ".join(undone.how for undone in one.undone)
                 self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
                 self.healed.add(one.fault.id)
@@ -211,6 +215,23 @@ class LastingFaults:
         with self._noting(one):
             return all(one.kind.ended(job, victim) for victim in one.victims)
         return False
+
+    def _ends_now(self, one: _Under, job: Job) -> bool:
+        """Whether it ends in a moment, as its undone steps say. What nobody can see is left to their word."""
+
+        def over() -> bool:
+            try:
+                with self._noting(one):
+                    return all(one.kind.ended(job, victim) for victim in one.victims)
+            except HandLost as error:
+                self._unseen(one, error)
+            return True
+
+        try:
+            return wait_for("heal", over, seconds=_END_SECONDS, clock=self._clock)
+        except DeadlineExpired:
+            self._unseen(one, FaultMissed(f"its steps are undone, and it was seen {_END_SECONDS:g} s later"))
+            return False
 
     @contextmanager
     def _noting(self, one: _Under | _Held) -> Iterator[None]:

@@ -31,7 +31,7 @@ from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProce
 from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import resume_adopted
-from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext
+from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
 from chaos.run.undo_beside import end_beside
 from chaos.run.undo_checkpoint import restore_checkpoint
 from chaos.run.undo_cluster import (
@@ -122,6 +122,7 @@ def resume_process(step: UndoStep, context: UndoContext) -> str:
         return f"{identity} has ended"
     except RefusedProcess as error:
         raise CannotUndo(str(error)) from error
+    see_continued(identity, lambda: state(identity), context)
     return f"continued {identity}"
 
 

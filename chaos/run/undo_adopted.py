@@ -8,11 +8,9 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.find import claim_of
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
-from chaos.run.undo_base import CannotUndo, UndoContext
-from chaos.run.wait import DeadlineExpired, wait_for
+from chaos.run.undo_base import CannotUndo, UndoContext, see_continued
 
 ACTION = "resume-adopted"
-_SECONDS = 10.0
 
 
 def adopted_step(step: UndoStep, rank: int) -> UndoStep:
@@ -45,10 +43,5 @@ def resume_adopted(step: UndoStep, context: UndoContext) -> str:
         return f"{identity} has ended"
     except (RefusedProcess, PermissionError) as error:
         raise CannotUndo(f"{identity} was not continued: {error}. As its own user or root: kill -CONT {pid}") from error
-    try:
-        wait_for("continue", lambda: state(identity) != "stopped", seconds=_SECONDS, clock=context.clock)
-    except DeadlineExpired as expired:
-        raise CannotUndo(
-            f"{identity} is stopped again or still, {_SECONDS:g} s after SIGCONT: kill -CONT {pid}"
-        ) from expired
+    see_continued(identity, lambda: state(identity), context)
     return f"continued {identity}"

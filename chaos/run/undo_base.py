@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.commands import Commands, SystemCommands
+from chaos.platforms.process import ProcessIdentity, State
+from chaos.run.wait import DeadlineExpired, wait_for
 
 if TYPE_CHECKING:
     from chaos.platforms.hand.client import HandClient
@@ -42,6 +44,19 @@ class UndoContext:
     adopted: bool = False
     commands: Commands = field(default_factory=SystemCommands)
     nodes: RunNodes | None = None
+
+
+_CONTINUE_SECONDS = 10.0
+
+
+def see_continued(identity: ProcessIdentity, now: Callable[[], State], context: UndoContext) -> None:
+    """See that a process which got SIGCONT is not stopped: another may have stopped it again. Raises CannotUndo."""
+    try:
+        wait_for("continue", lambda: now() != "stopped", seconds=_CONTINUE_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"{identity} is stopped again or still, {_CONTINUE_SECONDS:g} s after SIGCONT: kill -CONT {identity.pid}"
+        ) from expired
 
 
 UndoAction = Callable[[UndoStep, UndoContext], str]

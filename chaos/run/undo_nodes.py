@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,7 +12,7 @@ from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
 from chaos.registry import UnknownName, registry
-from chaos.run.undo_base import CannotUndo, UndoContext
+from chaos.run.undo_base import CannotUndo, UndoContext, see_continued
 
 
 def end_nodes(step: UndoStep, context: UndoContext) -> str:
@@ -32,6 +33,7 @@ def resume_on_node(identity: ProcessIdentity, context: UndoContext) -> str:
             if hand is None:
                 return f"{identity} has ended: its node is no more"
             hand.resume(identity)
+            see_continued(identity, functools.partial(hand.state, identity), context)
     except (NoSuchProcess, WrongProcess):
         return f"{identity} has ended"
     except PlatformError as error:

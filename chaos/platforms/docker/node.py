@@ -46,6 +46,7 @@ class DockerNode:
     acts: set[str] = field(default_factory=set, init=False)
     limit: int | None = field(default=None, init=False)
     _throttled: int | None = field(default=None, init=False)
+    _before: tuple[int, int] = field(default=(0, 0), init=False)
 
     def state(self) -> NodeState:
         """What the engine says. One that was started again since is gone: nothing of what ran on it does so still."""
@@ -83,12 +84,12 @@ class DockerNode:
         return self.network.name in self.container.attrs["NetworkSettings"]["Networks"]
 
     def out_of_memory(self) -> dict[str, Any]:
-        """What the engine and the kernel say of its want of memory since it was started."""
-        return {
-            "limit": self.limit,
-            "oom_events": oom_events(self.container, self.started),
-            "oom_kills": kernel_kills(self.hand),
-        }
+        """What the engine and the kernel say of its want of memory since the last fault limited that."""
+        events, kills = self._counts()
+        return {"limit": self.limit, "oom_events": events - self._before[0], "oom_kills": kills - self._before[1]}
+
+    def _counts(self) -> tuple[int, int]:
+        return oom_events(self.container, self.started), kernel_kills(self.hand)
 
     def waited(self) -> int:
         """In how many periods it had to wait since its processor time was limited; 0 while it is not."""
@@ -112,18 +113,21 @@ class DockerNode:
         The first process of a node does not heed being asked, nor does it pass that on: whatever runs on the node goes
         on until the grace is over.
         """
-        self.known = "gone"
         with engine_errors(f"node {self.number} cannot be stopped"):
             self.container.stop(timeout=math.ceil(grace))
+        self.known = "gone"
 
     def restart(self) -> None:
         """End everything on it at once, and start it again with nothing on it."""
-        self.known = "gone"
         with engine_errors(f"node {self.number} cannot be restarted"):
             self.container.restart(timeout=0)
+        self.known = "gone"
 
-    def limit_memory(self, spare: int) -> int:
-        """Let it take so many bytes more than it has now; the limit in bytes."""
+    def limit_memory(self, fault: str, spare: int) -> int:
+        """Let it take so many bytes more than it has now; the limit in bytes. What was counted before is no fault's."""
+        if fault not in self.acts:
+            self._before = self._counts()
+            self.acts.add(fault)
         if self.limit is None:
             limit = memory_used(self.hand) + spare
             limit_memory(self.container, limit)
@@ -139,9 +143,9 @@ class DockerNode:
 
     def pause(self) -> None:
         """Freeze every process of it."""
-        self.known = "frozen"
         with engine_errors(f"node {self.number} cannot be paused"):
             self.container.pause()
+        self.known = "frozen"
 
     def disconnect(self) -> None:
         """Take it off the job's network."""

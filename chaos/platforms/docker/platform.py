@@ -119,11 +119,18 @@ class DockerPlatform:
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """Another hand in the node's container."""
         client = connect_again(arguments)
-        container = node_container(client, token, node)
-        if container is None or container.status != "running":
-            return None
-        private = str(container.labels[_PRIVATE_LABEL])
-        return HandClient(ExecTransport(container, _hand(str(arguments["python"]), private)), node, token)
+        try:
+            with engine_errors(f"node {node}"):
+                container = node_container(client, token, node)
+            if container is None or container.status in _NO_MORE:
+                client.close()
+                return None
+            if container.status != "running":
+                raise PlatformError(f"node {node} is {container.status}: nothing can be done on it until it goes on")
+            return _Again(client, container, str(arguments["python"]), node, token)
+        except BaseException:
+            client.close()
+            raise
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
         """Put back what a fault has done to a node, in another process than the one that did it."""
@@ -139,6 +146,23 @@ class DockerPlatform:
 
 
 _PRIVATE_LABEL = "chaos.private"
+
+_NO_MORE = ("exited", "dead", "removing")
+"""What the engine says of a container that nothing runs in any more; one that is paused may go on."""
+
+
+class _Again(HandClient):
+    """A hand with a client of the engine of its own."""
+
+    def __init__(self, client: DockerClient, container: Container, python: str, node: int, token: str) -> None:
+        self._own = client
+        command = _hand(python, str(container.labels[_PRIVATE_LABEL]))
+        super().__init__(ExecTransport(container, command), node, token)
+
+    def close(self) -> None:
+        """Let go of both."""
+        super().close()
+        self._own.close()
 
 
 class DockerNodes(HeldNodes[DockerNode]):

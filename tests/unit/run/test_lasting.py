@@ -263,9 +263,14 @@ class Condition(Shown):
     """The same, without an end of its own: its undo steps end it."""
 
     ends_by_undo = True
+    stays = False
 
     def lasts(self, victim: Victim) -> float:
         return 1e9
+
+    def undone(self, step: UndoStep) -> Undone:
+        self.over = self.ok and not self.stays
+        return super().undone(step)
 
 
 @pytest.mark.parametrize(
@@ -281,6 +286,31 @@ def test_a_condition_without_an_end_is_healed_with_the_attempt_if_its_steps_are_
     assert kind.said[4:] == ["still 0", "still 1", "undo halt-end"]
     assert names(tmp_path)[-2:] == last
     assert injection.lasting.healed == ({"halt"} if ok else set())
+
+
+def test_a_condition_that_is_seen_after_its_steps_were_undone_is_not_healed(start: Under, tmp_path: Path) -> None:
+    kind = Condition([FakeConnection(), FakeConnection()])
+    kind.stays = True
+    injection = start(kind)
+    injection.lasting.end_all(FakeJob())
+    assert names(tmp_path)[-2:] == ["fault.ending", "fault.unseen"]
+    (told,) = read_history(tmp_path / "history").select("fault.unseen")
+    assert "its steps are undone, and it was seen 5 s later" in told.data["why"]
+    assert injection.lasting.healed == set()
+
+
+@pytest.mark.parametrize("error", [FaultMissed("rank 0 has ended"), HandLost("node 1")])
+def test_a_condition_that_nobody_can_see_any_more_is_healed_by_its_steps(
+    start: Under, tmp_path: Path, error: Exception
+) -> None:
+    class Unseen(Condition):
+        def ended(self, job: Job, victim: Victim) -> bool:
+            raise error
+
+    injection = start(Unseen([FakeConnection(), FakeConnection()]))
+    injection.lasting.end_all(FakeJob())
+    assert names(tmp_path)[-1] == "fault.healed"
+    assert injection.lasting.healed == {"halt"}
 
 
 def ending(tmp_path: Path) -> dict[str, Any]:

@@ -7,13 +7,15 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, send_signal, state
@@ -88,6 +90,25 @@ def test_a_stopped_process_of_the_run_goes_on(start: Start, token: str, context:
     assert resume_process(undo, context) == f"continued {identity}"
     wait_for("running", lambda: state(identity) == "alive", seconds=20)
     assert resume_process(undo, context) == f"continued {identity}"
+
+
+def test_a_process_that_stays_stopped_was_not_continued(
+    start: Start, token: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = identify(start("sleep", "1000", run=token).pid)
+    send_signal(identity, signal.SIGSTOP)
+    wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+    monkeypatch.setattr("chaos.run.undo.send_signal", lambda *_: None)  # as if another had stopped it again
+    with pytest.raises(CannotUndo, match="is stopped again or still"):
+        resume_process(step("resume-process", **asdict(identity)), UndoContext(token, clock))
+
+
+def test_a_process_of_a_node_that_stays_stopped_was_not_continued(token: str, clock: Clock) -> None:
+    hand = SimpleNamespace(resume=lambda _: None, state=lambda _: "stopped")
+    nodes = SimpleNamespace(hand=lambda number: nullcontext(hand))
+    context = UndoContext(token, clock, nodes=cast(Any, nodes))
+    with pytest.raises(CannotUndo, match="is stopped again or still"):
+        resume_process(step("resume-process", pid=5, start_time=1, boot="b", node=1), context)
 
 
 def test_a_process_that_has_ended_needs_no_undoing_and_the_next_with_its_pid_is_left_alone(
