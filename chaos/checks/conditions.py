@@ -9,10 +9,12 @@ from chaos.checks.on_network import (
     all_lost,
     all_ways_lost,
     delayed,
+    names_gone,
     network_rate,
     partly_lost,
     port_alone_lost,
     port_lost,
+    resolvers_cut,
 )
 from chaos.checks.raised import Doubt
 from chaos.checks.told import Told, number, some
@@ -112,6 +114,7 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "cpu-load": (some("consumed"), "the processor time that the load has got on the rank's cores"),
     "cpu-quota": (some("throttled"), "the kernel's count of the times that it let the rank wait"),
     "node-cpu-quota": (_node_quota, "the quota that the node has, and how often the kernel let it wait"),
+    "dns-gone": (names_gone, "a look-up on the rank's node that fails, and the address that is still reached"),
     "fd-limit": (_at_most("left", "spare", 32), "the limit of open files that the kernel has for the process"),
     "freeze": (_is_stopped, "the kernel's word that the process is stopped"),
     "memory-load": (_at_least("resident", "megabytes", "MiB"), "what the kernel says that the load holds"),
@@ -128,6 +131,7 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
 """By kind: what the evidence must show, and what it is in words."""
 
 _STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
+    "dns-gone": resolvers_cut,
     "partition": all_ways_lost,
     "port-blocked": port_lost,
     "fd-limit": _has_limit,
@@ -138,6 +142,7 @@ _STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
 
 _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("group",),
+    "dns-gone": ("cut",),
     "fd-limit": ("limit",),
     "network-delay": ("by",),
     "network-loss": ("by",),
@@ -163,6 +168,7 @@ _TAKEN: Mapping[str, str] = {
     "slow-storage": "the process that delays it may have been ended, or its mount taken away",
     "fd-limit": "the rank may have raised it itself",
     "cpu-quota": "somebody may have moved the rank out of its group",
+    "dns-gone": "somebody may have changed the node's routes",
     "node-cpu-quota": "somebody may have changed the node's limits",
     **dict.fromkeys(("network-delay", "network-loss", "network-rate"), _NETWORK_TAKEN),
     **dict.fromkeys(MESH, _MESH_TAKEN),

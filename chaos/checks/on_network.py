@@ -78,3 +78,18 @@ def port_alone_lost(parameters: Told, told: Told) -> str | None:
         if not numbers[0] or numbers[1] != (numbers[0] if all_answered else 0):
             return f"what became of {where} to connect is {made}"
     return some("connections")(parameters, told)
+
+
+def names_gone(parameters: Told, told: Told) -> str | None:
+    """A name that was resolved before is not, and its address is reached."""
+    if not told.get("before") or not told.get("error"):
+        return f"{told.get('name')} was {told.get('before')} before, and then: {told.get('error')}"
+    if told.get("reached") not in ("refused", "connected"):
+        return f"address {told.get('address')} was not reached either"
+    return resolvers_cut(parameters, told)
+
+
+def resolvers_cut(parameters: Told, told: Told) -> str | None:
+    """The kernel has a route that keeps the node from a resolver."""
+    del parameters
+    return None if told.get("cut") else f"the resolvers that it is kept from are {told.get('cut')}"

@@ -182,7 +182,7 @@ def means_of(kind: FaultKind) -> str:
     """What a kind of fault acts on, by its attribute ``means``; a platform says which of them it can carry.
 
     ``agent`` (a rank, through the agent in it; the default), ``process`` (by a signal), ``files`` and ``mounts`` (of
-    the job), ``node``, ``network``, ``device``, ``host``.
+    the job), ``node``, ``names``, ``network``, ``device``, ``host``.
     """
     return str(getattr(kind, "means", "agent"))
 

@@ -66,6 +66,16 @@ class ActsOnNode(Protocol):
     def process_here(self, pid: int) -> int:
         """The PID on this host of a process of it."""
 
+    def names(self) -> dict[str, Any]:
+        """What a new program on it finds: the ``name`` that was looked up, its addresses (``found``) or the ``error``,
+        those it had ``before`` the resolvers were cut off, an ``address`` and how it was ``reached``."""
+
+    def cut_names(self, before: dict[str, Any]) -> None:
+        """Keep it from its resolvers. ``before`` is what was found until then."""
+
+    def names_cut(self) -> list[str]:
+        """The resolvers that it is kept from, by the kernel."""
+
 
 @runtime_checkable
 class HoldsNodes(Protocol):

@@ -146,7 +146,7 @@ def _named_nodes(scenario: Scenario) -> tuple[str, ...]:
     return scenario.cluster.kubernetes.nodes if scenario.cluster.kubernetes is not None else ()
 
 
-_WHOLE_NODES = frozenset({"node", "host", "pod", "mesh"})
+_WHOLE_NODES = frozenset({"node", "names", "host", "pod", "mesh"})
 
 _MEANS: Mapping[str, str] = {
     "agent": "a rank through the agent in it",
@@ -154,6 +154,7 @@ _MEANS: Mapping[str, str] = {
     "files": "files of the job",
     "mounts": "mounts of the job's directory",
     "node": "a whole node",
+    "names": "the resolvers of a node's names",
     "resources": "what the host gives a process",
     "network": "the network between nodes",
     "device": "an Ascend device by the vendor's tools",
@@ -164,5 +165,5 @@ _MEANS: Mapping[str, str] = {
 }
 """What a fault kind acts on, in words."""
 
-_ON_THIS_HOST = frozenset(_MEANS) - {"node", "pod", "cluster", "mesh"}
+_ON_THIS_HOST = frozenset(_MEANS) - {"node", "names", "pod", "cluster", "mesh"}
 """What a platform carries that says nothing: it starts jobs on this host, which is no node that could be acted on."""

@@ -1,7 +1,8 @@
 """A Docker engine of the tests' own: its data, its socket and its network namespace go with it.
 
 The programs are those of the PATH, else of Debian's packages, which are unpacked into a cache, never installed:
-``CHAOS_DOCKER_DEBS`` names a directory that holds them, else apt fetches them.
+``CHAOS_DOCKER_DEBS`` names a directory that holds them, else apt fetches them. Where iptables is there too the engine
+resolves the names of containers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,14 @@ from chaos.platforms.docker.engine import connect
 from chaos.run.wait import DeadlineExpired, wait_for
 
 DEBS = "CHAOS_DOCKER_DEBS"
+LACKING = "CHAOS_NO_NETFILTER"
 PROGRAMS = ("dockerd", "containerd", "runc")
 PACKAGES = ("docker.io", "containerd", "runc")
+NETFILTER = (
+    *("iptables", "libip4tc2", "libip6tc2", "libxtables12", "libnftnl11", "libnfnetlink0"),
+    *("libnetfilter-conntrack3", "libmnl0"),
+)
+"""What the engine leads the look-ups of a container to its own resolver with."""
 _FETCH_SECONDS = 120.0
 _READY_SECONDS = 60.0
 
@@ -36,7 +43,7 @@ def docker_engine(directory: Path) -> Iterator[str]:
     """Start an engine in ``directory``; gives its address. Raises NoEngine. What it says is in ``dockerd.log``."""
     if os.geteuid() != 0:
         raise NoEngine("a Docker engine is started by root only")
-    programs = _programs()
+    programs, more = _programs(), netfilter()
     address = f"unix://{directory / 'docker.sock'}"
     options = (
         *(f"--data-root={directory / 'data'}", f"--exec-root={directory / 'exec'}"),
@@ -47,7 +54,7 @@ def docker_engine(directory: Path) -> Iterator[str]:
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["unshare", "--net", "--mount", "dockerd", *options],
-            env={**os.environ, "PATH": os.pathsep.join([*programs, os.environ.get("PATH", os.defpath)])},
+            env={**os.environ, **more, "PATH": os.pathsep.join([*programs, more.get("PATH", _path())])},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -63,6 +70,38 @@ def docker_engine(directory: Path) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def netfilter() -> dict[str, str]:
+    """The environment in which iptables is found, empty where it is on the PATH. Without it an engine resolves nothing.
+
+    That is no reason to have no engine: then ``PATH`` is not in it, and ``LACKING`` says why.
+    """
+    if shutil.which("iptables") is not None:
+        return {}
+    cache = _cache()
+    unpacked = cache / "netfilter"
+    try:
+        with FileLock(cache / ".lock"):
+            if not unpacked.is_dir():
+                _unpack(cache, unpacked, NETFILTER)
+    except NoEngine as error:
+        return {LACKING: str(error)}
+    links = unpacked / "bin"
+    links.mkdir(exist_ok=True)
+    for name in ("iptables", "ip6tables"):
+        with contextlib.suppress(FileExistsError):
+            (links / name).symlink_to("../usr/sbin/xtables-nft-multi")
+    libraries = next(unpacked.glob("usr/lib/*/xtables")).parent
+    return {
+        "PATH": os.pathsep.join([str(links), _path()]),
+        "LD_LIBRARY_PATH": str(libraries),
+        "XTABLES_LIBDIR": str(libraries / "xtables"),
+    }
+
+
+def _path() -> str:
+    return os.environ.get("PATH", os.defpath)
 
 
 def _await(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
@@ -86,25 +125,30 @@ def _programs() -> list[str]:
     """Directories that hold the programs; none where the PATH has them all."""
     if all(shutil.which(name) for name in PROGRAMS):
         return []
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chaos-tests" / "docker-engine"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = _cache()
     unpacked = cache / "unpacked"
     with FileLock(cache / ".lock"):
         if not unpacked.is_dir():
-            _unpack(cache, unpacked)
+            _unpack(cache, unpacked, PACKAGES)
     return [str(unpacked / "usr" / "sbin"), str(unpacked / "usr" / "bin")]
 
 
-def _unpack(cache: Path, unpacked: Path) -> None:
+def _cache() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chaos-tests" / "docker-engine"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def _unpack(cache: Path, unpacked: Path, packages: tuple[str, ...]) -> None:
     for tool in ("dpkg", "unshare"):
         if shutil.which(tool) is None:
-            raise NoEngine(f"no dockerd on the PATH, and no {tool}")
+            raise NoEngine(f"not on the PATH, and no {tool} to unpack it with")
     given = os.environ.get(DEBS)
     debs = Path(given) if given else cache
     if not given:
-        _run(["apt-get", "download", *PACKAGES], cache)
-    partly = unpacked.with_name(f"unpacked.{os.getpid()}")
-    for package in PACKAGES:
+        _run(["apt-get", "download", *packages], cache)
+    partly = unpacked.with_name(f"{unpacked.name}.{os.getpid()}")
+    for package in packages:
         found = sorted(debs.glob(f"{package}_*.deb"))
         if not found:
             raise NoEngine(f"there is no package {package} in {debs}")
@@ -118,4 +162,4 @@ def _run(command: list[str], directory: Path) -> None:
             command, cwd=directory, check=True, capture_output=True, timeout=_FETCH_SECONDS, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise NoEngine(f"no dockerd on the PATH, and {command[0]} does not give it: {error}") from error
+        raise NoEngine(f"not on the PATH, and {command[0]} does not give it: {error}") from error

@@ -222,7 +222,16 @@ def test_nothing_is_left_of_a_run_whose_harness_was_killed(start_on: StartOn, fr
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "name", ["pause", "straggler", "plain-node-quota", "plain-node-volume", "plain-node-volume-refused"]
+    "name",
+    [
+        "pause",
+        "straggler",
+        "plain-node-quota",
+        "plain-node-volume",
+        "plain-node-volume-refused",
+        "plain-dns-gone",
+        "plain-dns-gone-arf",
+    ],
 )
 def test_shipped_scenarios_of_plain_ranks_pass_unchanged(run_on: RunOn, name: str) -> None:
     done = run_on(Path("scenarios", f"{name}.yaml").resolve())

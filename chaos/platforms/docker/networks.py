@@ -29,7 +29,7 @@ class DockerNetworksPlatform(DockerPlatform):
     """Makes nodes of containers that the engine gives no network, and connects them to the run's own."""
 
     name = "docker-networks"
-    carries = DockerPlatform.carries | {"network"}
+    carries = (DockerPlatform.carries | {"network"}) - {"names"}  # the engine resolves names on its own networks only
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
         """The engine, and namespaces of this host."""

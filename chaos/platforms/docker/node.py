@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.docker import names
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.docker.engine import engine_errors, state_of
 from chaos.platforms.docker.limits import (
@@ -45,6 +46,8 @@ class DockerNode:
     known: NodeState = field(default="running", init=False)
     acts: set[str] = field(default_factory=set, init=False)
     limit: int | None = field(default=None, init=False)
+    python: str = field(default="python3", init=False)
+    _resolved: list[str] = field(default_factory=list, init=False)
     _throttled: int | None = field(default=None, init=False)
     _before: tuple[int, int] = field(default=(0, 0), init=False)
 
@@ -161,10 +164,29 @@ class DockerNode:
         """The PID on this host of a process of it."""
         return process_here(self.container, pid)
 
+    def names(self) -> dict[str, Any]:
+        """What a program in it finds for the name of node 0, where the scheduler is."""
+        name = f"{str(self.container.name).rpartition('-')[0]}-0"  # not of its own host name: that is in /etc/hosts
+        address = self._resolved[0] if self._resolved else ""
+        return {"name": name, "before": self._resolved, "address": address} | names.ask(
+            self.container, self.python, name, address
+        )
+
+    def cut_names(self, before: dict[str, Any]) -> None:
+        """Make its resolvers unreachable."""
+        names.cut(self.container)
+        self._resolved = list(before["found"])
+
+    def names_cut(self) -> list[str]:
+        """Which are unreachable; none where it has ended."""
+        return [] if self.state() == "gone" else names.blocked(self.container)
+
     def restore(self, what: str) -> str:
-        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``), ``take_directory`` (``directories``) or a limit
-        (``memory``, ``processors``)."""
+        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``), ``take_directory`` (``directories``),
+        ``cut_names`` (``names``) or a limit (``memory``, ``processors``)."""
         done = restore(self.container, self.network, self.number, what)
+        if what == "names":
+            self._resolved = []
         if what == "memory":
             self.limit = None
         if what == "processors":
@@ -188,9 +210,12 @@ def restore(container: Container, network: Network | None, node: int, what: str)
                 return f"node {node} is on the network"
             network.connect(container)
             return f"node {node} is on the network again"
+        if what in ("directories", "names") and container.status not in ("running", "paused"):
+            return f"node {node} has ended, and what was taken from it is there again with it"
+        if what == "names":
+            mended = names.mend(container)
+            return f"node {node} reaches {', '.join(mended)} again" if mended else f"node {node} reaches its resolvers"
         if what == "directories":
-            if container.status not in ("running", "paused"):
-                return f"node {node} has ended, and what was taken from it is there again with it"
             given = give_back(container)
             return f"node {node} has {', '.join(given)} again" if given else f"nothing is taken from node {node}"
         if what == "memory":

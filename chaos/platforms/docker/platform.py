@@ -52,7 +52,7 @@ class DockerPlatform:
 
     name = "docker"
     own_environment = True
-    carries = frozenset({"process", "agent", "files", "node"})
+    carries = frozenset({"process", "agent", "files", "node", "names"})
     needs: tuple[str, ...] = ("docker",)
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
@@ -219,6 +219,7 @@ class DockerNodes(HeldNodes[DockerNode]):
             node = self._nodes.get(number)
             if node is None or node.hand.lost is not None or node.known == "gone" or node.state() != "running":
                 self._nodes[number] = self._started(number, container)
+                self._nodes[number].python = str(self.python)
             else:
                 node.address = self.address_of(container)
         return self.all()

@@ -1,0 +1,110 @@
+"""The resolvers of names taken from one container: routes of its own network namespace that lead to them nowhere.
+
+The engine's own resolver (127.0.0.11) answers for the names of containers; it and whatever else the container's
+resolv.conf names is made unreachable, so that each program there is refused at once, also one that has read the file
+long ago. All other addresses are reached as before. With the container the routes are gone.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.docker.engine import engine_errors
+from chaos.platforms.docker.processes import first_process
+from chaos.platforms.mount_namespace import do_in
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.process import identify
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+_FILE = Path("/etc/resolv.conf")
+_PROTOCOL = "197"
+"""The number by which these routes are told from all others; nobody has given it a name (ip-route(8))."""
+_TABLE = ("table", "local", "proto", _PROTOCOL)
+"""The table that is looked at before any other, as it has the addresses below 127.0.0.0/8."""
+
+_ASK = """
+import json, socket, sys
+name, address = sys.argv[1:]
+told = {"found": [], "error": None, "reached": None}
+try:
+    told["found"] = sorted({one[4][0] for one in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+except OSError as error:
+    told["error"] = str(error)
+if address or told["found"]:
+    with socket.socket(socket.AF_INET6 if ":" in (address or told["found"][0]) else socket.AF_INET) as way:
+        way.settimeout(5)
+        try:
+            way.connect((address or told["found"][0], 9))
+            told["reached"] = "connected"
+        except ConnectionRefusedError:
+            told["reached"] = "refused"
+        except OSError:
+            pass
+print(json.dumps(told))
+"""
+"""A look-up by the C library, as any program does it, and a connection to a port that nobody has: it is refused."""
+
+
+def ask(container: Container, python: str, name: str, address: str = "") -> dict[str, Any]:
+    """What a new program in the container finds: ``found`` addresses of the name, else the ``error`` of the look-up;
+    and how ``address``, or the one found, is ``reached``; None where it is not. Raises PlatformError."""
+    with engine_errors(f"nothing can be looked up in {container.name}"):
+        done = container.exec_run([python, "-I", "-c", _ASK, name, address], stderr=True)
+    said = done.output if isinstance(done.output, bytes) else b""
+    if done.exit_code != 0:
+        raise PlatformError(f"{container.name}: the look-up of {name} ended with {done.exit_code}: {said[-300:]!r}")
+    told: dict[str, Any] = json.loads(said)
+    return told
+
+
+def cut(container: Container) -> list[str]:
+    """Make its resolvers unreachable; which they are. Raises PlatformError."""
+    found = _resolvers(container)
+    if not found:
+        raise PlatformError(f"{container.name} has no nameserver in {_FILE}")
+    network = _network(container)
+    for address in found:
+        network.do("ip", _family(address), "route", "add", "unreachable", address, *_TABLE)
+    return found
+
+
+def blocked(container: Container) -> list[str]:
+    """Addresses that are made unreachable there. Raises PlatformError."""
+    network = _network(container)
+    told = [network.do("ip", family, "route", "show", "type", "unreachable", *_TABLE) for family in ("-4", "-6")]
+    return sorted(line.split()[1] for line in "\n".join(told).splitlines() if line.startswith("unreachable "))
+
+
+def mend(container: Container) -> list[str]:
+    """Take these routes away, and no others; which addresses they led to. May be called twice. Raises PlatformError."""
+    found = blocked(container)
+    network = _network(container)
+    for address in found:
+        network.do("ip", _family(address), "route", "del", "unreachable", address, *_TABLE)
+    return found
+
+
+def _resolvers(container: Container) -> list[str]:
+    """The nameservers of the container's resolv.conf (resolv.conf(5)), as its processes read it."""
+    try:
+        text = do_in(first_process(container), lambda: _FILE.read_text("utf-8", "replace"))
+    except OSError as error:
+        raise PlatformError(f"{container.name}: {_FILE} cannot be read: {error}") from error
+    lines = (line.split() for line in text.splitlines())
+    return list(dict.fromkeys(words[1] for words in lines if len(words) > 1 and words[0] == "nameserver"))
+
+
+def _network(container: Container) -> Namespace:
+    try:
+        return Namespace(identify(first_process(container)))
+    except LookupError as error:
+        raise PlatformError(f"{container.name} has ended: {error}") from error
+
+
+def _family(address: str) -> str:
+    return "-6" if ":" in address else "-4"
