@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from chaos.checks.deaths import wanted_end
 from chaos.checks.facts import exit_status, places, signal_name, signal_number
+from chaos.checks.identity import identity_doubt
 from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
@@ -30,8 +31,9 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     in_role = [one for one in found if one.data.get("role") == fault.role]
     if not in_role:
         yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(found))
-    elif all(one.data.get("start_time") != act.data.get("start_time") for one in in_role):
-        yield f"process {act.pid} was not the one identified as the {fault.role}: its start time differs", places(found)
+    elif (doubt := identity_doubt(in_role, act)) is not None:
+        seen = f"process {act.pid} is not proven to be the one identified as the {fault.role}: {doubt}"
+        yield seen, (act.source, *places(found))
     wanted = wanted_end(fault)
     if wanted is None:
         return

@@ -216,6 +216,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
         if event.data.get("private_left"):
             found.fail(expected, "the run's private directory is left", event.source)
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
+        absent += [] if isinstance(event.data.get("private_left"), bool) else ["the run's private directory"]
         if absent:
             found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
     unfinished = [

@@ -21,6 +21,7 @@ from chaos.checks.facts import by_rank, places, ranks_text, signal_name, signal_
 from chaos.checks.finding import Finding
 from chaos.checks.fired import trigger_doubts
 from chaos.checks.hung import hung_doubts
+from chaos.checks.identity import identity_doubt
 from chaos.checks.in_order import out_of_order
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
@@ -223,19 +224,14 @@ def _judge_identity(case: _Case, injection: Event) -> None:
         case.unproven(f"process {pid} was the {role} and not rank {rank}", launchers[0].source, injection.source)
     if not found:
         case.unproven(f"process {pid} was never identified as rank {rank}", injection.source)
-    elif _differs(found[0].data.get("start_time"), injection.data.get("start_time")):
-        case.unproven(
-            f"process {pid} was not the one identified as rank {rank}: its start time differs", *places(found)
-        )
+    elif (doubt := identity_doubt(found, injection)) is not None:
+        seen = f"process {pid} is not proven to be the one identified as rank {rank}: {doubt}"
+        case.unproven(seen, injection.source, *places(found))
     if not started:
         case.unproven(f"no agent of rank {rank} has recorded from process {pid}", injection.source)
     target = injection.data.get("target_rank")
     if target is not None and target != rank:
         case.unproven(f"the injection was aimed at rank {target}", injection.source)
-
-
-def _differs(one: object, other: object) -> bool:
-    return one is not None and other is not None and one != other
 
 
 def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], injection: Event, *, dead: bool) -> None:

@@ -88,7 +88,9 @@ def _judge_run(plan: Plan, history: History, found: Collector) -> None:
     starts: dict[object, Event] = {}
     for one in history.select("writer.start"):
         starts.setdefault(one.data.get("run"), one)
-    if len(starts) > 1:
+    if None in starts or not starts:
+        found.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
+    elif len(starts) > 1:
         found.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
     strangers = {one.rank: one for one in history.events if one.rank is not None and one.rank >= plan.ranks}
     for rank, one in strangers.items():
@@ -98,12 +100,15 @@ def _judge_run(plan: Plan, history: History, found: Collector) -> None:
 
 def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> None:
     start = history.first("run.start")
-    recorded = start.data.get("plan") if start else None
-    if start is not None and recorded is not None:
-        expected = "the plan is the one that the run was made by"
-        if fingerprint(read_plain(artifacts.run_dir / "plan.json")) != recorded:
-            found.unknown(expected, "it was changed afterwards", "plan.json", start.source)
-        found.settle(expected, "it is", "plan.json")
+    if start is None:
+        return  # what is said of the writers
+    expected = "the plan is the one that the run was made by"
+    recorded = start.data.get("plan")
+    if not isinstance(recorded, str):
+        found.unknown(expected, "the run has not recorded by which plan it was made", start.source)
+    elif fingerprint(read_plain(artifacts.run_dir / "plan.json")) != recorded:
+        found.unknown(expected, "it was changed afterwards", "plan.json", start.source)
+    found.settle(expected, "it is", "plan.json")
 
 
 def _judge_boots(history: History, found: Collector) -> None:
@@ -115,8 +120,9 @@ def _judge_boots(history: History, found: Collector) -> None:
     own = history.first("writer.start", writer="harness")
     if own is not None:
         unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
-    if not starts:
-        found.unknown(expected, "no writer says where it ran")
+    unsaid = {where: one for where, one in starts.items() if None in where}
+    if unsaid or not starts:
+        found.unknown(expected, "there are writers that do not say where they ran", *places(unsaid.values()))
     elif len(unmeasured) > 1:
         seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
         found.unknown(expected, seen, *(one.source for one in unmeasured.values()))

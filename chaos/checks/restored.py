@@ -61,7 +61,12 @@ def _judge_file(
         found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
         return None
     where = artifacts.relative(path)
-    if _is_of_another_run(history, recorded):
+    own = _is_of_this_run(history, recorded)
+    if own is None:
+        seen = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
+        found.unknown(LOADED, seen, load.source)
+        return None
+    if not own:
         found.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source)
         return None
     file = files.get(path)
@@ -90,11 +95,16 @@ def _judge_file(
     return file
 
 
-def _is_of_another_run(history: History, recorded: str) -> bool:
-    """Whether an absolute path does not lead through the directory that the run had when it was made."""
+def _is_of_this_run(history: History, recorded: str) -> bool | None:
+    """Whether a path leads through the directory that the run had when it was made; None: its name is not recorded.
+
+    A path that is not absolute begins in the job's own directory.
+    """
+    if not recorded.startswith("/"):
+        return True
     start = history.first("run.start")
     run = start.data.get("run") if start else None
-    return recorded.startswith("/") and run is not None and run not in PurePosixPath(recorded).parts
+    return run in PurePosixPath(recorded).parts if isinstance(run, str) and run else None
 
 
 def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: FoundCheckpoint, found: Collector) -> None:

@@ -15,6 +15,9 @@ NAME = "run"
 STOPPED = "harness.stopped"
 """Recorded when the harness did not come to look at its clock for seconds."""
 
+LOW = "disk.low"
+"""Recorded when hardly any room was left on the disk of the run."""
+
 TEARDOWN = "stop"
 """The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
 
@@ -53,7 +56,7 @@ def _judge_watch(history: History, found: Collector) -> None:
         )
     found.settle(expected, "it was not")
     expected = "there is room on the disk of the run"
-    for event in history.select("disk.low"):
+    for event in history.select(LOW):
         seen = f"{event.data.get('free')} bytes were left: what was not saved or logged may be missing for that alone"
         found.unknown(expected, seen, event.source)
     found.settle(expected, "there was")
@@ -62,15 +65,29 @@ def _judge_watch(history: History, found: Collector) -> None:
 def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:
     """A resumed job whose ranks end by themselves, so that the run cannot go on, is the failure of the job.
 
-    A rank that the teardown has ended shows a signal. Every other error is the harness's.
+    Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
+    harness's, and so may this one be where the harness was stopped or had no room: ranks wait for it, and write there.
     """
-    exits = [one for one in history.select("rank.exit", attempt=RESUME) if one.data.get("code") not in (None, 0)]
-    if exits:
+    given_up = [
+        one for one in history.select("job.failed", attempt=RESUME) if one.data.get("reason") == end.data["error"]
+    ]
+    exits = [
+        one
+        for one in history.select("rank.exit", attempt=RESUME)
+        if one.data.get("code") not in (None, 0) and any(one.mono <= failed.mono for failed in given_up)
+    ]
+    if exits and not _is_excused(history):
         first = exits[0]
         seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
         found.fail("the resumed job runs", seen, first.source, end.source)
     else:
-        found.unknown(expected, f"the harness failed: {end.data['error']}", end.source)
+        whose = "the job could not go on" if given_up else "the harness failed"
+        found.unknown(expected, f"{whose}: {end.data['error']}", end.source)
+
+
+def _is_excused(history: History) -> bool:
+    """Whether something befell the harness that a job may suffer from."""
+    return bool(history.select(STOPPED) or history.select(LOW))
 
 
 def _judge_deadline(history: History, event: Event, found: Collector) -> None:
@@ -78,14 +95,14 @@ def _judge_deadline(history: History, event: Event, found: Collector) -> None:
 
     Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
     test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of
-    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself.
+    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself or had no room.
     """
     name = event.data.get("name")
     if name == TEARDOWN:
         return
     expected = f"deadline {name} ({event.data.get('seconds')} s) is kept"
     seen = f"it ran out: {event.data.get('detail')}"
-    hit = not history.select(STOPPED) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
+    hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         found.fail(expected, seen, event.source)
     else:

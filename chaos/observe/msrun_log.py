@@ -64,7 +64,7 @@ _TABLE = (
     known(
         "cluster.nodes_lost",
         "The total number of timed out node",
-        r"timed out node is (?P<count>\d+)\. Timed out node list is: (?:\[const vector\])?\{(?P<nodes_list>[^}]*)\}, "
+        r"timed out node is (?P<count>\d+)\. Timed out node list is: (?:\[const vector\])?\{(?P<nodes_list>[^{}]*)\}, "
         r"worker (?P<first>\S+) is the first one",
     ),
     known("cluster.abnormal", "abnormal compute graph nodes", r"There are (?P<count>\d+) abnormal compute graph nodes"),

@@ -163,9 +163,14 @@ _PYTHON = (
     known(
         "ttp.result",
         "do action report_result",
-        r"arg=\((?P<code>\d+), '(?P<message>[^']*)', (?P<ranks_text>\{[^}]*\})(?:, '(?P<strategy>[\w-]*)')?",
+        r"arg=\((?P<code>\d+), '(?P<message>[^']*)', (?P<ranks_text>\{[^{}]*\})(?:, '(?P<strategy>[\w-]*)')?",
     ),
-    known("ttp.agent_action", "do action report_", r"do action (?P<action>report_\w+), arg=\((?P<arguments>.*)\)"),
+    known(
+        "ttp.agent_action",
+        "do action report_",
+        # The arguments end where the words come again: else a line full of them would be searched from each to its end.
+        r"do action (?P<action>report_\w+), arg=\((?P<arguments>(?:(?!do action report_).)*)\)",
+    ),
     known(
         "ttp.agent_actions", "actions api has been registered", r"registered\.\.\., all registered:(?P<all_text>\w+)"
     ),

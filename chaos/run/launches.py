@@ -20,7 +20,7 @@ from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, NodesJob, places
 from chaos.registry import registry
-from chaos.run.attempt import Attempt, Watch
+from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
 from chaos.run.mishaps import noticing_mishaps
@@ -89,6 +89,10 @@ class Launches:
         except DeadlineExpired as expired:
             record_deadline(session.history, expired, attempt=name)
             return False
+        except JobFailed as failed:
+            # Before the teardown, which ends ranks as well: who had ended until here did so by itself.
+            session.history.record("job.failed", attempt=name, reason=str(failed))
+            raise
         finally:
             with uninterrupted():
                 self._measure_clocks_again(session, name)

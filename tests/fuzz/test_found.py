@@ -303,8 +303,10 @@ def test_durations_that_no_clock_can_wait_for(text: str) -> None:
         "[TTP controller.cpp:1] Init controller success " + "rank:1, world size:1" * 3000,
         "[TTP controller.cpp:1] has no complete data " + "dp:[" * 15_000,
         "Start scheduler process, log file:" * 1800,
+        "[PYH ttp_controller.py:70] " + "do action report_a, arg=(" * 2600,
+        "The total number of " + "timed out node is 1. Timed out node list is: {" * 1400,
     ],
-    ids=["controller", "dump refused", "scheduler"],
+    ids=["controller", "dump refused", "scheduler", "action", "nodes"],
 )
 def test_a_line_that_takes_an_expression_long(tmp_path: Path, text: str) -> None:
     line = f"2026-11-21 01:34:29.820321 1344 info [1344]{text}" if text.startswith("[") else text

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaos.agent.digest import tensor_digest
-from chaos.plan.io import dumps
+from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
 
 RANKS = 4
@@ -32,6 +32,9 @@ WALL = 1_790_000_000_000_000_000
 MONO = 5_000_000_000_000
 LOG_ZONE_S = 8 * 3600
 """The machine that wrote the logs is eight hours ahead of UTC."""
+
+OWN_PLAN = "of the plan that is written"
+"""In an event's ``plan``: the fingerprint of plan.json, whatever the plan is when the run is written."""
 
 Record = dict[str, Any]
 State = dict[str, NDArray[Any]]
@@ -231,7 +234,7 @@ class GoodRun:
         }
         _write(directory / "run.json", json.dumps(facts).encode())
         for name, records in self.files.items():
-            _write(directory / "history" / name, written(records))
+            _write(directory / "history" / name, written([self._with_plan(one) for one in records]))
         for name, content in self.raw.items():
             _write(directory / "history" / name, content)
         if self.baseline is not None:
@@ -246,6 +249,9 @@ class GoodRun:
         for name, content in self.others.items():
             _write(directory / name, content)
         return directory
+
+    def _with_plan(self, one: Record) -> Record:
+        return {**one, "plan": fingerprint(dumps(self.plan).encode())} if one.get("plan") == OWN_PLAN else one
 
 
 def _matches(one: Record, event: str, match: dict[str, object]) -> bool:
@@ -398,7 +404,7 @@ def _resume(rank: int) -> list[Record]:
 def _harness() -> list[Record]:
     records = [
         start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1),
+        record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1, plan=OWN_PLAN),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

@@ -14,6 +14,7 @@ from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
 from tests.unit.good_run import (
     GROUPS,
     LAST,
+    OWN_PLAN,
     RANKS,
     UNDO,
     UNDONE,
@@ -150,7 +151,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
 def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
     records = [
         record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
-        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1),
+        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1, plan=OWN_PLAN),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

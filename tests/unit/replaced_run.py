@@ -13,6 +13,7 @@ from typing import Any
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
 from tests.unit.good_run import (
     LAST,
+    OWN_PLAN,
     RANKS,
     UNDO,
     UNDONE,
@@ -120,7 +121,7 @@ def _harness() -> list[Record]:
     ended = [place_of(rank, new=rank == VICTIM) for rank in range(RANKS)]
     return [
         start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1),
+        record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1, plan=OWN_PLAN),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

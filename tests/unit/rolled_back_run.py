@@ -14,6 +14,7 @@ from typing import Any
 from chaos.plan.model import Budget, Comparable, Plan, PlannedFault, Recovery, Watch
 from tests.unit.good_run import (
     LAST,
+    OWN_PLAN,
     RANKS,
     GoodRun,
     Record,
@@ -142,7 +143,7 @@ def _harness() -> list[Record]:
     act: Record = {"fault": FAULT, "kind": "spike", "signal": None, "target_rank": SPIKER, "start_time": 100 + SPIKER}
     records = [
         record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
-        record(0.1, "run.start", run="r1", scenario="rolled-back", cell="", seed=1),
+        record(0.1, "run.start", run="r1", scenario="rolled-back", cell="", seed=1, plan=OWN_PLAN),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

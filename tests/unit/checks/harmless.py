@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.checks.conditions import MESH
 from chaos.plan.model import PlannedFault
-from tests.unit.good_run import GoodRun, Record, pid_of, record
+from tests.unit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 
 HIT: Record = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
 PLACE: Record = {"step": 3, "phase": "step.begin"}
@@ -145,6 +145,7 @@ def nothing_happens(run: GoodRun) -> None:
     run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
     for start in run.events("writer.start"):
         start["run"] = "r1"
+    run.one("run.start").update(run="r1", plan=OWN_PLAN)
     for rank, one in enumerate(found):
         one["pid"] = 500 + rank
         code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)

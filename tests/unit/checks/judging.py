@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.finding import Finding
 from chaos.checks.judge import Judgement
-from tests.unit.good_run import GoodRun, Spoil
+from tests.unit.good_run import GoodRun, Spoil, record
 
 Judge = Callable[[GoodRun], Judgement]
 
@@ -39,3 +39,15 @@ def cases_of(spoilt: Mapping[str, Sequence[tuple[Spoil, str]]]) -> list[Any]:
         for check, cases in spoilt.items()
         for number, (spoil, reason) in enumerate(cases, 1)
     ]
+
+
+def resumed_job_dies(given_up: float) -> Spoil:
+    """Rank 1 ends with a code of its own, at 25 s; at ``given_up`` the harness gives the resumed job up for an end."""
+
+    def spoil(run: GoodRun) -> None:
+        error = "rank 1 (exit code 1) ended before every rank had begun its first step"
+        run.one("rank.exit", attempt="resume", rank=1).update(code=1)
+        run.one("run.end")["error"] = error
+        run.add("harness", record(given_up, "job.failed", attempt="resume", reason=error))
+
+    return spoil

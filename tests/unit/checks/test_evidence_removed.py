@@ -11,7 +11,7 @@ import pytest
 from chaos.checks.finding import Finding
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.plan.model import Recovery
-from tests.unit.checks.judging import Judge, cases_of, not_passed, said
+from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
 from tests.unit.good_run import (
     FAULT,
     RANKS,
@@ -95,6 +95,21 @@ def before_the_other_fault(run: GoodRun) -> None:
     run.replan(faults=(replace(fault, trigger={"all": [{"step": SAVED, "phase": "step.end"}, {"after": "other"}]}),))
 
 
+def without(key: str, event: str, **match: object) -> Spoil:
+    """Takes one field away from the events of that name."""
+
+    def spoil(run: GoodRun) -> None:
+        for one in run.events(event, **match):
+            del one[key]
+
+    return spoil
+
+
+def another_process_and_no_identity(run: GoodRun) -> None:
+    run.one("fault.injecting").update(start_time=1)
+    without("start_time", "rank.found", rank=2)(run)
+
+
 def before_the_time(run: GoodRun) -> None:
     (fault,) = run.plan.faults
     run.replan(faults=(replace(fault, trigger={"elapsed": 3.0}),))
@@ -126,6 +141,9 @@ INJECTION: list[tuple[Spoil, str]] = [
     (lambda run: run.one("rank.exit", rank=2, attempt="train").update(mono=1), "had ended before the injection"),
     (lambda run: run.drop("rank.found", attempt="train", rank=2), "never identified as rank 2"),
     (lambda run: run.one("fault.injecting").update(start_time=1), "its start time differs"),
+    (without("start_time", "fault.injecting"), "its start time is not recorded with the injection"),
+    (without("start_time", "rank.found"), "its start time is not recorded with the identification"),
+    (another_process_and_no_identity, "its start time is not recorded with the identification"),
     (lambda run: run.one("fault.injecting").update(target_rank=1), "aimed at rank 1"),
     (lambda run: run.drop("agent.start", attempt="train", rank=2), "no agent of rank 2"),
     (lambda run: landing(run).update(mono=run.one("fault.injecting")["mono"] - 1), "landing is recorded before"),
@@ -200,6 +218,10 @@ HISTORY: list[tuple[Spoil, str]] = [
         lambda run: run.one("run.start").update(plan="0" * 32),
         "the plan is the one that the run was made by | it was ch",
     ),
+    (without("plan", "run.start"), "the run has not recorded by which plan it was made"),
+    (without("run", "writer.start"), "writers that do not say of which run they are"),
+    (without("boot", "writer.start"), "writers that do not say where they ran"),
+    (without("host", "writer.start", rank=1), "writers that do not say where they ran"),
     (seq_gap, "seq 8 where 7 was expected"),
     (clock_back, "the monotonic clock runs back"),
     (torn("train-rank_1"), "the last line is torn"),
@@ -238,6 +260,12 @@ def disk_low(run: GoodRun) -> None:
     run.add("harness", record(12.0, "disk.low", "train", free=4096))
 
 
+def hand_lost(run: GoodRun) -> None:
+    """The connection to a node is lost; a rank answers the SIGTERM of the teardown with a code of its own."""
+    run.one("rank.exit", attempt="resume", rank=1).update(code=143)
+    run.one("run.end")["error"] = "node 1: its hand was lost: signal SIGKILL"
+
+
 def both(one: Spoil, other: Spoil) -> Spoil:
     def spoil(run: GoodRun) -> None:
         one(run)
@@ -257,6 +285,11 @@ RUN: list[tuple[Spoil, str]] = [
     (stopped(at=12.0), "it was stopped for 42.5 s (SIGSTOP, or the machine was frozen)"),
     (disk_low, "4096 bytes were left"),
     (both(stopped(at=12.0), expired("end", 20.0, "train")), "deadline end (180 s) is kept"),
+    (both(disk_low, expired("end", 20.0, "train")), "deadline end (180 s) is kept"),
+    (both(stopped(at=24.0), resumed_job_dies(given_up=25.01)), "the job could not go on: rank 1"),
+    (both(disk_low, resumed_job_dies(given_up=25.01)), "the job could not go on: rank 1"),
+    (resumed_job_dies(given_up=24.9), "the job could not go on: rank 1"),
+    (hand_lost, "the harness failed: node 1: its hand was lost"),
 ]
 
 
@@ -318,6 +351,12 @@ def load_of_a_lost_file(run: GoodRun) -> None:
         one["path"] = "/gone/somewhere/else.ckpt"
 
 
+def loaded_in_a_run_without_a_name(run: GoodRun) -> None:
+    for one in run.events("load.begin"):
+        one["path"] = f"/where/job/is/reports/r1/job/{one['path']}"
+    without("run", "run.start")(run)
+
+
 def state_before_the_load(run: GoodRun) -> None:
     run.one("load.end", rank=2)["mono"] = run.one("initial", attempt="resume", rank=2)["mono"] + 1
 
@@ -346,6 +385,7 @@ RESUME: list[tuple[Spoil, str]] = [
     (load_of_a_lost_file, "rank 2 loaded …/gone/somewhere/else.ckpt, which was not kept"),
     (lambda run: run.drop("initial", attempt="resume", rank=2), "no digests of rank 2 before its first step"),
     (lambda run: run.one("initial", attempt="resume", rank=2).update(parameters={}), "no parameter of rank 2 can be"),
+    (loaded_in_a_run_without_a_name, "it is not recorded in which run's directory rank 2's file was to be"),
     (state_before_the_load, "rank 2 loaded after its state was recorded"),
     (lambda run: run.drop("step.begin", attempt="resume", rank=1), "no step of rank 1 after the resume"),
     (lambda run: run.drop("step.begin", attempt="train", rank=1), "no step of rank 1 in attempt train"),
@@ -587,6 +627,7 @@ HYGIENE: list[tuple[Spoil, str]] = [
     (ledger_damaged, "the undo ledger is damaged"),
     (lambda run: run.others.pop("undo.jsonl"), "the undo ledger holds no step"),
     (lambda run: run.one("hygiene").update(orphans=None), "it was not looked for orphans"),
+    (without("private_left", "hygiene"), "it was not looked for the run's private directory"),
 ]
 
 REMOVED = cases_of(

@@ -14,7 +14,6 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import worst
 from chaos.checks.phases import measure
 from chaos.history.reader import read_history
-from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
@@ -137,10 +136,6 @@ def also_periodic_checkpoints(run: GoodRun) -> None:
     run.saved[7] = Saved("job/checkpoints/rank_0/net-1_4.ckpt", state_after(0, 4), {})
 
 
-def plan_as_recorded(run: GoodRun) -> None:
-    run.one("run.start")["plan"] = fingerprint(dumps(run.plan).encode())
-
-
 def loaded_by_the_whole_path(run: GoodRun) -> None:
     for one in (*run.events("load.begin"), *run.events("load.end")):
         one["path"] = f"/where/job/is/reports/r1/job/{one['path']}"
@@ -227,7 +222,6 @@ GOOD: list[Spoil] = [
     the_teardown_had_to_kill,
     caught_up_later,
     also_periodic_checkpoints,
-    plan_as_recorded,
     loaded_by_the_whole_path,
 ]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.checks.judging import Judge, cases_of, not_passed, said
+from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
 from tests.unit.good_run import (
     LAST,
     SAVED,
@@ -573,13 +573,8 @@ def expired(name: str, at: float, attempt: str | None) -> Spoil:
     return lambda run: run.add("harness", event)
 
 
-def resumed_job_dies(run: GoodRun) -> None:
-    run.one("rank.exit", attempt="resume", rank=1).update(code=1)
-    run.one("run.end")["error"] = "rank 1 (exit code 1) ended before every rank had begun its first step"
-
-
 RUN: list[tuple[Spoil, str]] = [
-    (resumed_job_dies, "rank 1 ended with exit code 1: rank 1 (exit code 1) ended before"),
+    (resumed_job_dies(given_up=25.01), "rank 1 ended with exit code 1: rank 1 (exit code 1) ended before"),
     (expired("end", 20.0, "train"), "deadline end (300 s) is kept | it ran out: rank 1 has not exited"),
     (expired("start", 20.0, "resume"), "deadline start (300 s) is kept"),
 ]

@@ -122,11 +122,42 @@ def test_no_line_takes_long_however_long_it_is() -> None:
             assert time.process_time() - began < 1, line
 
 
+TTP_PREFIX = "2026-11-21 01:32:19.903248 30710 info [30710][3808][PYH ttp_controller.py:70] "
+_OPENS = re.compile(r"[\[({'\"=:,] ?")
+
+
+def beginnings(line: str) -> list[tuple[str, str]]:
+    """What stands before a message, and every beginning of it after which a text without an end may come."""
+    starts = [0, *(match.end() for match in re.finditer(r"[\]:-] |\] {2,8}|\d {4,5}", line))]
+    return [(line[:start], line[start : opened.end()]) for start in starts for opened in _OPENS.finditer(line, start)]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_line_that_is_full_of_one_beginning_takes_long(reader: str) -> None:
+    """From each of them an expression may look to the end of the line: the square of its length."""
+    slow = []
+    texts = {
+        prefix + beginning * (LONG // len(beginning))
+        for line, own, _ in ROWS
+        if own == reader
+        for prefix, beginning in beginnings(line)
+    }
+    for text in sorted(texts):
+        began = time.process_time()
+        READERS[reader].read(text)
+        if time.process_time() - began > 0.15:
+            slow.append(text[:200])
+    assert slow == []
+
+
 @pytest.mark.parametrize(
     ("reader", "beginning", "literal"),
     [
         ("mindspore", "catch an error: ", "HcclWatchdogThread "),
         ("msrun", "The new node: ", "is registered successfully "),
+        ("msrun", "timed out node is 1. Timed out node list is: {", "The total number of "),
+        ("ttp", "do action report_a, arg=(", TTP_PREFIX),
+        ("ttp", "do action report_result, arg=(1, '', {", TTP_PREFIX),
     ],
 )
 def test_a_line_full_of_beginnings_without_an_end_takes_no_time(reader: str, beginning: str, literal: str) -> None:

@@ -244,6 +244,9 @@ def test_a_wall_clock_that_jumps_decides_nothing(drive: Run) -> None:
 def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> None:
     outcome = drive(job="arguments: ['--no-such-option']")
     error = history_of(outcome).select("run.end")[0].data["error"]
+    (given_up,) = history_of(outcome).select("job.failed", attempt="train")
+    exits = history_of(outcome).select("rank.exit", attempt="train")
+    assert given_up.data == {"reason": error} and any(one.mono <= given_up.mono for one in exits)
     assert "ended before every rank had begun its first step: rank" in error
     assert "said: train.py: error: unrecognized arguments: --no-such-option; see" in error
     log = Path(error.split("; see ")[1].split(",")[0])

@@ -1,0 +1,27 @@
+"""That the process which a fault has hit is the very one that was identified: by its start time, not its PID alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.history.event import Event
+
+
+def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
+    """Why the process of ``act`` is not proven to be the one that was ``identified`` under its PID; None: it is.
+
+    A PID is given again once its process has ended, so a record without a start time (clock ticks since the boot)
+    names no process.
+    """
+    hit = _start_time(act)
+    if hit is None:
+        return "its start time is not recorded with the injection"
+    known = [one for one in map(_start_time, identified) if one is not None]
+    if not known:
+        return "its start time is not recorded with the identification"
+    return None if hit in known else "its start time differs"
+
+
+def _start_time(event: Event) -> int | None:
+    told = event.data.get("start_time")
+    return told if isinstance(told, int) and not isinstance(told, bool) else None
