@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from chaos.jobs.kind import Launch, Simulated
+from chaos.jobs.kind import JobError, Launch, Simulated
 from chaos.jobs.msrun import tft_switches
 from chaos.plan.mechanism import NEEDS
+from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.taskd import settings
 from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario
@@ -28,7 +29,12 @@ def needs_sdk(job: Job) -> bool:
 
 
 def protection_environment(launch: Launch, controller_port: int) -> dict[str, str]:
-    """Variables by which the ranks, and whoever hosts the controller, learn of the mechanisms that are on."""
+    """Variables by which the ranks, and whoever hosts the controller, learn of the mechanisms that are on.
+
+    Raises JobError where a stand-in would have to listen on a network that is not private.
+    """
+    if launch.place is not None and (why := why_open(launch.place.address)) is not None:
+        raise JobError(f"stand-ins listen on a private network only: the address of node {launch.place.node}, {why}")
     job = launch.scenario.job
     environment = {"OMP_NUM_THREADS": "1", "TTP_LOG_PATH": str(launch.logs / "ttp")}
     if job.protection:

@@ -7,26 +7,43 @@ others is asked, again and again, whether it still wants to.
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import selectors
 import socket
-import struct
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Callable
 
-_HELLO = struct.Struct("<32sII")
+from chaos.rehearsal.addresses import why_open
+from chaos.rehearsal.introduction import Caller, Listener, Unproven
+
 _POLL_SECONDS = 0.01
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
 """Connections that may be silent at a time; of more, the oldest is a stranger."""
 
 
+@dataclass(eq=False)
+class _Talk:
+    """A connection on which two ranks introduce themselves, and what was said on it since the last answer.
+
+    ``called`` is the rank that was called, None where somebody calls, and ``door`` the file by which it was found.
+    """
+
+    connection: socket.socket
+    side: Caller | Listener
+    called: int | None = None
+    door: tuple[int, int] | None = None
+    said: bytes = b""
+
+
 class Rendezvous:
     """The meeting of ``rank`` with the other ``ranks``, by files of the ranks' names in ``directory``.
 
     These are Unix sockets or, with ``address``, this node's own on a network of the run, files that say where a rank
-    listens over TCP. Who does not prove that it knows ``secret`` is told of to ``on_stranger`` and dropped.
+    listens over TCP. Who does not prove that it knows ``secret``, whether it calls or listens, is told of to
+    ``on_stranger`` and dropped.
     """
 
     def __init__(
@@ -47,6 +64,10 @@ class Rendezvous:
         self._address = address
         self.port: int | None = None
         """That which this rank has listened on; None over Unix sockets."""
+        self._strange: set[tuple[int, int]] = set()
+        """Doors behind which somebody else listened: nobody knocks there again."""
+        self._later: dict[int, float] = {}
+        """Ranks that have hung up, and when they are called again."""
 
     def meet(self, still: Callable[[list[int]], None]) -> Iterator[tuple[int, socket.socket]]:
         """The other ranks with their connections, as they come; a rank that calls again takes its own place.
@@ -56,44 +77,66 @@ class Rendezvous:
         path = self._path(self._rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
         missing = [rank for rank in self._ranks if rank != self._rank]
-        with self._socket() as listener, _Callers(listener, path, self._address) as callers:
+        with self._socket() as listener, _Talks(listener, path, self._address, self._listening) as talks:
             self.port = None if self._address is None else listener.getsockname()[1]
             while missing:
                 still(missing)
-                for other in [rank for rank in missing if rank < self._rank]:
-                    connection = self._connected(other)
-                    if connection is not None:
-                        missing.remove(other)
-                        yield other, connection
-                for connection, hello in callers.introduced():
-                    caller = self._admitted(connection, hello)
-                    if caller is not None:
-                        if caller in missing:
-                            missing.remove(caller)
-                        yield caller, connection
-            for connection, hello in callers.silent():
-                caller = self._admitted(connection, hello)
-                if caller is not None:
-                    yield caller, connection
+                for other in [rank for rank in missing if rank < self._rank and not talks.calling(rank)]:
+                    if (talk := self._call(other)) is not None:
+                        talks.add(talk)
+                for talk in talks.heard():
+                    if not self._answer(talk):
+                        talks.end(talk)
+                    elif (met := talk.side.met) is not None:
+                        talks.take(talk)
+                        if met in missing:
+                            missing.remove(met)
+                        yield met, talk.connection
+            for talk in talks.going:
+                if isinstance(talk.side, Listener):
+                    self._on_stranger(str(talk.side.unproven(talk.said)))
 
     def _path(self, rank: int) -> str:
         return os.path.join(self._directory, f"rank-{rank}")
 
-    def _proof(self, rank: int) -> bytes:
-        return hmac.new(self._secret, f"communicator {rank}".encode(), "sha256").digest()
+    def _listening(self) -> Listener:
+        return Listener(self._secret, self._rank, self._ranks)
 
-    def _connected(self, other: int) -> socket.socket | None:
-        """A connection to a rank that listens; None where it does not yet."""
+    def _answer(self, talk: _Talk) -> bool:
+        """Answer what was said; False where there is nothing more to say to this side."""
+        try:
+            if len(talk.said) == talk.side.wants:
+                answer, talk.said = talk.side.hear(talk.said), b""
+                talk.connection.sendall(answer)
+                return True
+            if isinstance(talk.side, Listener) and not talk.side.introduced:
+                raise talk.side.unproven(talk.said)
+        except Unproven as stranger:
+            self._on_stranger(str(stranger))
+            if talk.door is not None:
+                self._strange.add(talk.door)
+        except OSError:
+            pass  # it has hung up
+        if talk.called is not None:
+            self._later[talk.called] = time.monotonic() + _POLL_SECONDS
+        return False
+
+    def _call(self, other: int) -> _Talk | None:
+        """A talk with a rank that listens; None where it does not yet, or somebody else does."""
+        door = _door(self._path(other))
+        if door is None or door in self._strange or time.monotonic() < self._later.get(other, 0.0):
+            return None
         if (place := self._place_of(other)) is None:
             return None
+        side = Caller(self._secret, self._rank, other, len(self._ranks))
         connection = self._socket()
         try:
             connection.connect(place)
-            connection.sendall(_HELLO.pack(self._proof(self._rank), self._rank, len(self._ranks)))
+            connection.sendall(side.hello)
         except OSError:
             connection.close()
             return None
-        return connection
+        return _Talk(connection, side, other, door)
 
     def _socket(self) -> socket.socket:
         if self._address is None:
@@ -114,28 +157,24 @@ class Rendezvous:
             return None
         return host, int(port)
 
-    def _admitted(self, connection: socket.socket, hello: bytes) -> int | None:
-        """The rank of a caller, if its hello proves it; otherwise it is dropped."""
-        proof, rank, size = _HELLO.unpack(hello.ljust(_HELLO.size, b"\0"))
-        if not hmac.compare_digest(proof, self._proof(rank)) or size != len(self._ranks):
-            connection.close()
-            self._on_stranger(f"a connection that says it is rank {rank} of {size} did not prove it; dropped")
-            return None
-        return int(rank)
 
+class _Talks:
+    """Those who connect to a rank that joins, and whom it has called. None can hold up the others by saying nothing."""
 
-class _Callers:
-    """Those who connect to a rank that joins. None of them can hold up the others by saying nothing."""
-
-    def __init__(self, listener: socket.socket, path: str, address: str | None) -> None:
+    def __init__(
+        self, listener: socket.socket, path: str, address: str | None, listening: Callable[[], Listener]
+    ) -> None:
         self._listener = listener
         self._path = path
+        self._listening = listening
         self._selector = selectors.DefaultSelector()
-        self._said: dict[socket.socket, bytes] = {}
+        self.going: list[_Talk] = []
         if address is None:
             listener.bind(path)
             listener.listen()
         else:
+            if (why := why_open(address)) is not None:
+                raise ValueError(f"ranks meet on a private network only: {why}")
             listener.bind((address, 0))
             listener.listen()
             unfinished = f"{path}.{os.getpid()}"
@@ -145,46 +184,65 @@ class _Callers:
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
 
-    def __enter__(self) -> _Callers:
+    def __enter__(self) -> _Talks:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for connection in self._said:
-            connection.close()
+        for talk in self.going:
+            talk.connection.close()
         self._selector.close()
         _unlink(self._path)
 
-    def introduced(self) -> list[tuple[socket.socket, bytes]]:
-        """Callers that have said all of their hello, or hung up before; waits a moment for the next."""
-        done = []
+    def calling(self, rank: int) -> bool:
+        """Whether that rank is called already, and has not answered yet."""
+        return any(talk.called == rank for talk in self.going)
+
+    def add(self, talk: _Talk) -> None:
+        """Listen to it from now on."""
+        self._selector.register(talk.connection, selectors.EVENT_READ, talk)
+        self.going.append(talk)
+
+    def take(self, talk: _Talk) -> None:
+        """Give its connection out of hand."""
+        self._selector.unregister(talk.connection)
+        self.going.remove(talk)
+
+    def end(self, talk: _Talk) -> None:
+        """Hang up."""
+        self.take(talk)
+        talk.connection.close()
+
+    def heard(self) -> list[_Talk]:
+        """Talks in which all was said that is waited for, or that the other has ended; waits a moment for the next."""
+        done: dict[_Talk, None] = {}
         for key, _ in self._selector.select(_POLL_SECONDS):
             if key.fileobj is self._listener:
                 connection, _ = self._listener.accept()
-                self._selector.register(connection, selectors.EVENT_READ)
-                self._said[connection] = b""
-                if len(self._said) > _MOST_CALLERS:
-                    oldest = next(iter(self._said))
-                    self._selector.unregister(oldest)
-                    done.append((oldest, self._said.pop(oldest)))
-            elif key.fileobj in self._said:
-                done += self._hear(key.fileobj)
-        return done
+                self.add(_Talk(connection, self._listening()))
+                callers = [talk for talk in self.going if talk.called is None]
+                if len(callers) > _MOST_CALLERS:
+                    done[callers[0]] = None
+            elif _hear(key.data):
+                done[key.data] = None
+        return list(done)
 
-    def silent(self) -> list[tuple[socket.socket, bytes]]:
-        """Callers that have not said all of their hello; they are forgotten here."""
-        left, self._said = list(self._said.items()), {}
-        return left
 
-    def _hear(self, connection: Any) -> list[tuple[socket.socket, bytes]]:
-        try:
-            chunk = connection.recv(_HELLO.size - len(self._said[connection]))
-        except OSError:
-            chunk = b""
-        self._said[connection] += chunk
-        if chunk and len(self._said[connection]) < _HELLO.size:
-            return []
-        self._selector.unregister(connection)
-        return [(connection, self._said.pop(connection))]
+def _hear(talk: _Talk) -> bool:
+    try:
+        chunk = talk.connection.recv(talk.side.wants - len(talk.said))
+    except OSError:
+        chunk = b""
+    talk.said += chunk
+    return not chunk or len(talk.said) == talk.side.wants
+
+
+def _door(path: str) -> tuple[int, int] | None:
+    """What tells this file from another of its name; None where there is none."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_mtime_ns
 
 
 def _unlink(path: str) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 
 from chaos.agent.unproven import Unproven, callers
+from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.dump import Dump
@@ -84,10 +85,12 @@ class Controller:
     def start(self, address: str, port: int, own: str | None = None) -> None:
         """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range.
 
-        ``own`` is this node's address on the network of a run with several nodes.
+        ``own`` is this node's address on the private network of a run with several nodes.
         """
         if not _is_loopback(address) and address != own:
             raise ValueError(f"the stand-in's controller listens on the loopback only, not on {address}")
+        if (why := why_open(address)) is not None:
+            raise ValueError(f"the stand-in's controller listens on the loopback or a private network only: {why}")
         if port not in _PORTS:
             raise ValueError(f"port {port} is not one of {_PORTS[0]} to {_PORTS[-1]}")
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -18,6 +18,7 @@ import numpy
 import pytest
 
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.introduction import Caller, Listener
 from chaos.run.wait import wait_for
 
 SECRET = b"s3cret"
@@ -192,17 +193,49 @@ def test_a_rank_of_another_run_is_a_stranger_and_the_real_one_still_joins(group:
     first = group.rank(0, 2)
     joining = group.pool.submit(first.join)
     wait_for("listener", lambda: (tmp_path / "rank-0").exists(), seconds=SECONDS)
-    false = group.rank(1, 2, secret=b"another")
+    false = group.rank(1, 2, secret=b"another", limit=1.0)
     pretending = group.pool.submit(false.join)
-    wait_for("the stranger", lambda: group.strangers, seconds=SECONDS)
-    # It holds itself for connected, and learns that it is not by the silence of the other.
-    pretending.result(SECONDS)
+    with pytest.raises(CommunicationTimeout, match="to join the communicator"):
+        pretending.result(SECONDS)
+    # Neither has proved itself to the other, and it has asked once only.
+    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
     real = group.rank(1, 2)
     group.pool.submit(real.join).result(SECONDS)
     joining.result(SECONDS)
     results = group.reduce([first, real], [numpy.ones(3, "float32")] * 2)
     assert all((result == 2).all() for result in results)
     assert len(group.strangers) == 1
+
+
+def test_what_was_overheard_at_a_meeting_takes_nobodys_place_at_the_next(group: Group, tmp_path: Path) -> None:
+    first = group.rank(0, 2)
+    joining = group.pool.submit(first.join)
+    listener, caller = Listener(SECRET, 0, range(2)), Caller(SECRET, 1, 0, 2)  # of an earlier meeting
+    hello, proof = caller.hello, caller.hear(listener.hear(caller.hello))
+    listener.hear(proof)
+    assert listener.met == 1
+    stranger = call(tmp_path / "rank-0", hello)
+    assert len(stranger.recv(48, socket.MSG_WAITALL)) == 48
+    stranger.sendall(proof)
+    assert stranger.recv(1) == b""
+    stranger.close()
+    assert group.strangers == ["a connection that says it is rank 1 of 2 did not prove it; dropped"]
+    group.pool.submit(group.rank(1, 2).join).result(SECONDS)
+    joining.result(SECONDS)
+
+
+def test_who_listens_in_a_ranks_place_is_left_for_the_rank_itself(group: Group, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as false:
+        false.bind(str(tmp_path / "rank-0"))
+        false.listen()
+        joining = group.pool.submit(group.rank(1, 2).join)
+        connection, _ = false.accept()
+        connection.sendall(Listener(b"another", 0, range(2)).hear(connection.recv(24, socket.MSG_WAITALL)))
+        assert connection.recv(32) == b""  # it proves itself to nobody who has not
+        connection.close()
+    group.pool.submit(group.rank(0, 2).join).result(SECONDS)
+    joining.result(SECONDS)
+    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
 
 
 # Aborts and deaths.
