@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chaos.checks.judge import judge
 from chaos.run.directory import write_json
-from chaos.run.ownership import LOCK_NAME, FileLock
+from chaos.run.ownership import FileLock
 from chaos.run.soak import code_key
 from chaos.run.wait import wait_for
 from chaos.selftest.launcher import Launcher, RunFailed
@@ -27,7 +27,6 @@ _JUDGING = ("checks", "cli", "report", "selftest")
 """Rooms that have no part in how a run is made: the base is judged anew each time."""
 
 _RUN, _MANIFEST = "run", "manifest.json"
-_MAKING, _OWNER = ".making-", ".owner"
 _KEPT = 3
 """Runs of one scenario that the cache keeps, the newest, for several versions of the code side by side."""
 
@@ -41,7 +40,8 @@ class BaseUnusable(Exception):
 class BaseRuns:
     """The cache of good runs. It is the user's own directory, and an entry is locked while it is made or copied.
 
-    ``making`` is where runs are made, beside one another, so that those of the same job share their baseline.
+    ``making`` is where runs are made, beside one another, so that those of the same job share their baseline. It is in
+    the cache, and what is left in it goes with it.
     """
 
     def __init__(self, cache: Path, making: Path, launcher: Launcher, versions: Mapping[str, str]) -> None:
@@ -81,7 +81,7 @@ class BaseRuns:
             ran = self._launcher.run(scenario, self._making, cores=cores)
         except RunFailed as error:
             raise BaseUnusable(f"base {scenario.stem} cannot be run: {error}") from error
-        unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=self._cache))
+        unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=self._making))
         try:
             shutil.copytree(ran.directory, unfinished / _RUN, symlinks=True)
             write_json(unfinished / _MANIFEST, manifest(unfinished / _RUN))
@@ -159,32 +159,3 @@ def _locked(path: Path) -> Iterator[None]:
     detail = "another selftest makes it"
     with wait_for(f"lock of {path.stem}", lambda: FileLock.try_acquire(path), seconds=_WAIT_SECONDS, detail=detail):
         yield
-
-
-@contextmanager
-def place_to_make(cache: Path) -> Iterator[Path]:
-    """A directory in the cache in which runs are made, removed at the end.
-
-    Those that a killed selftest has left are removed first, unless a run goes on in one of them.
-    """
-    for left in cache.glob(f"{_MAKING}*"):
-        if not any(_is_held(lock) for lock in (left / _OWNER, *left.glob(f"*/{LOCK_NAME}"))):
-            shutil.rmtree(left, ignore_errors=True)
-    path = Path(tempfile.mkdtemp(prefix=_MAKING, dir=cache))
-    owner = FileLock.try_acquire(path / _OWNER)
-    assert owner is not None, f"{path} was made a moment ago"
-    with owner:
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        lock = FileLock.try_acquire(path)
-    except OSError:
-        return True
-    if lock is not None:
-        lock.release()
-    return lock is None

@@ -17,6 +17,7 @@ from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.defect import Defect, Row, outcome_of
 from chaos.selftest.job import ARGUMENT, defective
 from chaos.selftest.launcher import Launcher, RunFailed
+from chaos.selftest.making import LIVE
 
 TakeBase = Callable[[str, Path], Path]
 """Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""
@@ -50,7 +51,7 @@ class LiveRuns:
         began = self._clock()
         try:
             ran = self._launcher.run(
-                scenario, place / "live", cores=self._cores, options=["--baseline", str(base / "baseline")]
+                scenario, place / LIVE, cores=self._cores, options=["--baseline", str(base / "baseline")]
             )
         except RunFailed as error:
             return Row(defect, "not run", self._clock() - began, str(error))

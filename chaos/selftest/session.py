@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaos.run.versions import versions
-from chaos.selftest.base import BaseRuns, cache_directory, place_to_make
+from chaos.selftest.base import BaseRuns, cache_directory
 from chaos.selftest.defect import Defect, Row
 from chaos.selftest.engine import Engine, Watcher
 from chaos.selftest.evidence import Removal, sweep
 from chaos.selftest.launcher import Launcher
 from chaos.selftest.live_run import LiveRuns
+from chaos.selftest.making import place_to_make
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,9 @@ def run_selftest(
     cores = max(1, len(os.sched_getaffinity(0)) // jobs)
     cache = cache_directory(environment)
     launcher = Launcher()
-    with _place(keep) as place, place_to_make(cache) as making:
+    with place_to_make(cache, watcher.note) as making:
+        place = making if keep is None else keep
+        place.mkdir(parents=True, exist_ok=True)
         bases = BaseRuns(cache, making, launcher, versions())
 
         def on_base(name: str, run: Path) -> None:
@@ -110,17 +110,3 @@ def run_selftest(
         )
         rows = engine.run(defects)
     return Result(tuple(rows), tuple(removals), time.monotonic() - began)
-
-
-@contextmanager
-def _place(keep: Path | None) -> Iterator[Path]:
-    """Where runs are spoilt: the directory that the user gave, or one that is removed at the end."""
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep
-        return
-    path = Path(tempfile.mkdtemp(prefix="chaos-selftest-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.run.ownership import FileLock
 from chaos.selftest import base as module
-from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, damage, manifest, place_to_make
+from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, damage, manifest
 from chaos.selftest.launcher import Launcher, Ran, RunFailed
 from tests.unit.good_run import GoodRun, good_run
 
@@ -144,21 +144,6 @@ def test_a_link_is_no_cache(tmp_path: Path) -> None:
     (tmp_path / "chaos" / "selftest").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(BaseUnusable, match="not a directory of this user alone"):
         cache_directory({"XDG_CACHE_HOME": str(tmp_path)})
-
-
-def test_what_a_killed_selftest_left_is_removed_unless_a_run_goes_on_there(cache: Path) -> None:
-    left, used = cache / ".making-left", cache / ".making-used"
-    (left / "run-1").mkdir(parents=True)
-    (used / "run-1").mkdir(parents=True)
-    lock = FileLock.try_acquire(used / "run-1" / ".lock")
-    assert lock is not None
-    with lock, place_to_make(cache) as making:
-        assert making.is_dir()
-        assert not left.exists()
-        assert used.exists()
-        with place_to_make(cache):
-            assert making.exists()
-    assert not making.exists()
 
 
 def test_a_manifest_has_every_file(tmp_path: Path) -> None:
