@@ -68,7 +68,7 @@ def _is_text(key: str) -> Callable[[Told, Told], str | None]:
     return judge
 
 
-MESH = ("pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
+MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
 """Kinds that Chaos Mesh makes."""
 
 

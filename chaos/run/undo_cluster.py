@@ -12,7 +12,7 @@ from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION,
 from chaos.platforms.kubernetes.own import Own, Release
 from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.platforms.kubernetes.public_fault import fault_id
-from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
+from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.wait import DeadlineExpired, wait_for
 
@@ -85,7 +85,7 @@ def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
     Arguments: kubeconfig, settings, kind, name.
     """
     kind, name = _text(step, "kind"), _text(step, "name")
-    resource = next((one for one in (NETWORK_CHAOS, IO_CHAOS) if one.kind == kind), None)
+    resource = next((one for one in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS) if one.kind == kind), None)
     if resource is None:
         raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
     try:

@@ -15,7 +15,7 @@ from chaos.history.reader import History, read_history
 from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.names import HELD_ANNOTATION
-from chaos.platforms.kubernetes.resources import CONFIGMAP, IO_CHAOS, JOB, NETWORK_CHAOS, NODE, POD
+from chaos.platforms.kubernetes.resources import CONFIGMAP, DNS_CHAOS, IO_CHAOS, JOB, NETWORK_CHAOS, NODE, POD
 from tests.cluster.control_plane import ControlPlane
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -77,7 +77,7 @@ class Cluster:
     def left(self) -> list[str]:
         """What runs have left in the namespace."""
         found = []
-        for resource in (POD, JOB, CONFIGMAP, NETWORK_CHAOS, IO_CHAOS):
+        for resource in (POD, JOB, CONFIGMAP, NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS):
             query = {"labelSelector": "chaos-ascend.io/run"}
             items = self.api.request("get", resource.path(self.namespace), query=query)["items"]
             found += [f"{resource.kind} {one['metadata']['name']}" for one in items]

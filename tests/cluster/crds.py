@@ -2,7 +2,7 @@
 
 The API server prunes what a schema does not have, and refuses what it forbids. They are the API alone: nothing here
 acts on such an object. Sources: Volcano's ``batch.volcano.sh_jobs.yaml`` and ``scheduling.volcano.sh_podgroups.yaml``,
-Chaos Mesh's ``chaos-mesh.org_networkchaos.yaml`` and ``chaos-mesh.org_iochaos.yaml`` (with the names of version 2),
+Chaos Mesh's ``chaos-mesh.org_networkchaos.yaml``, ``…_iochaos.yaml``, ``…_dnschaos.yaml`` (names of version 2),
 and for AscendJobs the types of Ascend Operator's API, which are those of Kubeflow's jobs.
 """
 
@@ -13,11 +13,19 @@ from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.kubernetes.api import Api, ApiError
-from chaos.platforms.kubernetes.resources import ASCENDJOB, IO_CHAOS, NETWORK_CHAOS, PODGROUP, VCJOB, Resource
+from chaos.platforms.kubernetes.resources import (
+    ASCENDJOB,
+    DNS_CHAOS,
+    IO_CHAOS,
+    NETWORK_CHAOS,
+    PODGROUP,
+    VCJOB,
+    Resource,
+)
 from chaos.run.wait import wait_for
 
 MINDCLUSTER = (ASCENDJOB, VCJOB, PODGROUP)
-CHAOS_MESH = (NETWORK_CHAOS, IO_CHAOS)
+CHAOS_MESH = (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS)
 
 Schema = dict[str, Any]
 
@@ -128,14 +136,25 @@ _IO_CHAOS = _object(
     containerNames=_list(_TEXT),
     duration=_TEXT,
 )
+_DNS_CHAOS = _object(
+    ("action", "mode", "selector"),
+    action=_one_of("error", "random"),
+    mode=_MODE,
+    value=_TEXT,
+    selector=_SELECTOR,
+    patterns=_list(_TEXT),
+    containerNames=_list(_TEXT),
+    duration=_TEXT,
+)
 _SPECS = {
     ASCENDJOB: _ASCENDJOB,
     VCJOB: _VCJOB,
     PODGROUP: _PODGROUP,
     NETWORK_CHAOS: _NETWORK_CHAOS,
     IO_CHAOS: _IO_CHAOS,
+    DNS_CHAOS: _DNS_CHAOS,
 }
-_SINGULAR = {NETWORK_CHAOS: "networkchaos", IO_CHAOS: "iochaos"}
+_SINGULAR = {NETWORK_CHAOS: "networkchaos", IO_CHAOS: "iochaos", DNS_CHAOS: "dnschaos"}
 
 
 def define(api: Api, *resources: Resource) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
-from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS, Resource
+from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS, Resource
 
 _LOOK_SECONDS = 0.2
 FINALIZER = "chaos-mesh/records"
@@ -27,7 +27,7 @@ class Mesh:
 
     def look(self) -> None:
         """Bring the status of the objects to what they say."""
-        for resource in (NETWORK_CHAOS, IO_CHAOS):
+        for resource in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS):
             for one in self._api.request("get", resource.path(self._namespace))["items"]:
                 self._act(resource, one)
 
@@ -40,7 +40,7 @@ class Mesh:
         if FINALIZER in metadata.get("finalizers", ()):
             return
         pods = [pod for listed in subject["spec"]["selector"]["pods"].values() for pod in listed]
-        container = "/ascend" if resource is IO_CHAOS else ""
+        container = "/ascend" if resource is not NETWORK_CHAOS else ""
         records = [{"id": f"{self._namespace}/{pod}{container}", "phase": "Injected"} for pod in pods]
         kinds = ("Selected", "AllInjected")
         status = {

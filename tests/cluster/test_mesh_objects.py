@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chaos.faults import pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
+from chaos.faults import pod_dns_gone, pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.on_mesh import OnMesh
 from chaos.history.clock import SYSTEM_CLOCK
@@ -35,13 +35,18 @@ GIVEN: dict[str, dict[str, Any]] = {
     "pod-network-loss": {"percent": 5},
     "pod-network-partition": {"seconds": 1, "direction": "to"},
     "pod-io-delay": {"latency": 50},
+    "pod-dns-gone": {},
 }
-KINDS: list[OnMesh] = [pod_network_delay.KIND, pod_network_loss.KIND, pod_network_partition.KIND, pod_io_delay.KIND]
+KINDS: list[OnMesh] = [
+    *(pod_network_delay.KIND, pod_network_loss.KIND, pod_network_partition.KIND),
+    *(pod_io_delay.KIND, pod_dns_gone.KIND),
+]
 SPECS: dict[str, dict[str, Any]] = {
     "pod-network-delay": {"action": "delay", "delay": {"latency": "20ms", "jitter": "5ms"}},
     "pod-network-loss": {"action": "loss", "loss": {"loss": "5"}},
     "pod-network-partition": {"action": "partition", "direction": "to"},
     "pod-io-delay": {"action": "latency", "delay": "50ms", "volumePath": "/data", "containerNames": ["ascend"]},
+    "pod-dns-gone": {"action": "error", "patterns": ["*"], "containerNames": ["ascend"]},
 }
 
 

@@ -1,6 +1,6 @@
-"""Objects of Chaos Mesh: faults of the network and of files that its daemons make in a pod.
+"""Objects of Chaos Mesh: faults of the network, of files and of names that its daemons make in a pod.
 
-Source: Chaos Mesh 2.6, its pages on NetworkChaos and IOChaos and ``api/v1alpha1/common_types.go``: the object's status
+Source: Chaos Mesh 2.6, its pages on NetworkChaos, IOChaos and DNSChaos and ``api/v1alpha1``: the object's status
 says which containers a fault has been made in (``AllInjected``, ``experiment.containerRecords``); deleting the object
 takes it back, and the object goes only when that is done (finalizer ``chaos-mesh/records``).
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS, Resource
+from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS, Resource
 from chaos.platforms.kubernetes.workload import Manifest
 
 _INJECTED = "Injected"
@@ -41,6 +41,12 @@ def io_chaos(name: str, namespace: str, pod: str, volume: str, action: str, sett
     """A fault of the files of one pod below the mount point ``volume``, in the container that trains."""
     spec = {**_aimed(namespace, pod), "action": action, "volumePath": volume, "path": f"{volume}/**/*"}
     return _object(IO_CHAOS, name, namespace, {**spec, "containerNames": [names.CONTAINER], "percent": 100, **settings})
+
+
+def dns_chaos(name: str, namespace: str, pod: str, action: str) -> Manifest:
+    """A fault of the names that are looked up in one pod, of whatever name, in the container that trains."""
+    spec = {**_aimed(namespace, pod), "containerNames": [names.CONTAINER], "action": action, "patterns": ["*"]}
+    return _object(DNS_CHAOS, name, namespace, spec)
 
 
 def _aimed(namespace: str, pod: str) -> Manifest:

@@ -45,6 +45,7 @@ ASCENDJOB = Resource("mindxdl.gitee.com", "v1", "ascendjobs", "AscendJob")
 PODGROUP = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 NETWORK_CHAOS = Resource("chaos-mesh.org", "v1alpha1", "networkchaos", "NetworkChaos")
 IO_CHAOS = Resource("chaos-mesh.org", "v1alpha1", "iochaos", "IOChaos")
+DNS_CHAOS = Resource("chaos-mesh.org", "v1alpha1", "dnschaos", "DNSChaos")
 REVIEW = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False)
 
 WORKLOADS: Mapping[str, Resource] = MappingProxyType({"job": JOB, "vcjob": VCJOB, "ascendjob": ASCENDJOB})
@@ -57,7 +58,7 @@ def workload_of(manifest: Mapping[str, Any]) -> str | None:
     return next((name for name, one in WORKLOADS.items() if (one.api_version, one.kind) == seen), None)
 
 
-_ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CHAOS, IO_CHAOS)
+_ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS)
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource | None:

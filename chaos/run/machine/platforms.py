@@ -46,7 +46,7 @@ def chaos_mesh(machine: Machine) -> Probe:
         return Probe("chaos-mesh", False, client.seen, client.advice)
     from chaos.platforms.base import PlatformError
     from chaos.platforms.kubernetes.api import ApiError, connect
-    from chaos.platforms.kubernetes.resources import IO_CHAOS, NETWORK_CHAOS
+    from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
 
     advice = "install Chaos Mesh there (https://chaos-mesh.org), or name its cluster by cluster.kubernetes.context"
     try:
@@ -58,7 +58,7 @@ def chaos_mesh(machine: Machine) -> Probe:
     except PlatformError as error:
         return Probe("chaos-mesh", False, str(error), advice)
     kinds = {one.get("kind") for one in listed.get("resources") or ()}
-    if missing := sorted({NETWORK_CHAOS.kind, IO_CHAOS.kind} - kinds):
+    if missing := sorted({NETWORK_CHAOS.kind, IO_CHAOS.kind, DNS_CHAOS.kind} - kinds):
         return Probe("chaos-mesh", False, f"its API has no {', '.join(missing)}", advice)
     return Probe("chaos-mesh", True, f"{NETWORK_CHAOS.api_version} in {api.client.configuration.host}")
 
