@@ -26,7 +26,7 @@ from chaos.checks.in_order import out_of_order
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
-from chaos.checks.proofs import PROOFS, SIGTERM, storage_doubts, termination_doubts
+from chaos.checks.proofs import PROOFS, SIGTERM, reset_doubts, storage_doubts, termination_doubts
 from chaos.checks.raised import KINDS, raised_again, raised_doubts
 from chaos.checks.scaled import scaled_doubts, scaled_too_often
 from chaos.checks.severed import severed_doubts
@@ -183,6 +183,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *storage_doubts(case.fault, landing, evidence),
         *condition_doubts(case.history, case.fault, landing, evidence),
         *termination_doubts(case.history, case.fault, landing, evidence, injection),
+        *reset_doubts(case.fault, landing, evidence),
         *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):
         case.unproven(doubt, *where)

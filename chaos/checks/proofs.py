@@ -35,12 +35,14 @@ DAMAGES = (
 """Faults of checkpoints that lie where they were saved."""
 
 TERMINATE = "terminate"
+RESET = "connection-reset"
 SIGTERM = 15
 
 PROOFS: Mapping[str, str] = {
     **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
     **dict.fromkeys(DAMAGES, "the digests of the file before and after"),
     **{kind: words for kind, (_, words) in SHOWN.items()},
+    RESET: "the kernel's word on each connection, and that neither end has it any more",
     TERMINATE: "the kernel's word that the signal was taken",
     LINK: "the rank's own record that its link is down",
     **dict.fromkeys(OWN_ENDS, "exit status and the rank's own record that it was about to end"),
@@ -65,6 +67,26 @@ def storage_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, obje
         yield f"what has become of the directory of rank {rank} is not in the evidence", (landing.source,)
     elif fault.kind != "no-permission" and not evidence.get("mount"):
         yield f"what rank {rank} sees mounted is not in the evidence", (landing.source,)
+
+
+def reset_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, object]) -> Iterator[Doubt]:
+    """What speaks against the reset of connections of one rank's node. Nothing for faults of another kind."""
+    if fault.kind != RESET:
+        return
+    rank, listed, wanted = evidence.get("rank"), evidence.get("reset"), fault.parameters.get("port")
+    port = evidence.get("port")
+    if not isinstance(port, int) or (isinstance(wanted, int) and port != wanted):
+        yield f"the evidence for rank {rank} is of port {port}, and {wanted} was meant", (landing.source,)
+    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    if not told:
+        yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
+    for one in told:
+        if one.get("confirmed") is not True or not one.get("cookie") or not one.get("other cookie"):
+            yield f"nothing shows that both ends of a connection of rank {rank}'s node were reset", (landing.source,)
+        elif port not in (one.get("source_port"), one.get("target_port")):
+            yield f"a connection of rank {rank}'s node was reset that has no end at port {port}", (landing.source,)
+    if evidence.get("left") != 0:
+        yield f"of the connections of rank {rank}'s node {evidence.get('left')} were left", (landing.source,)
 
 
 def termination_doubts(

@@ -6,6 +6,7 @@ The harness gives a job its ports anew in every run, so a scenario that names on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from chaos.plan.describe import ranks
 from chaos.plan.mechanism import NEEDS, switched_on
@@ -28,6 +29,13 @@ PORT = Parameter(
     required=True,
 )
 
+RESET_PORT = replace(
+    PORT,
+    about="the TCP port at one end of the connections: that of the controller of MindIO TFT, of the scheduler of "
+    "MindSpore, or the one with this number",
+    words=(CONTROLLER, SCHEDULER),
+)
+
 _MASTER = 0
 """The node that scheduler and controller are on."""
 
@@ -42,18 +50,21 @@ def check_ports(
 ) -> None:
     """Note ports that the job does not have, and those that are on no node of the ranks that are hit."""
     for fault in faults:
-        named = fault.fault.parameters.get("port")
-        if known.get(fault.fault.kind, {}).get("port") is not PORT or named not in PORT.words:
+        named, one = fault.fault.parameters.get("port"), known.get(fault.fault.kind, {}).get("port")
+        if one not in (PORT, RESET_PORT) or named not in one.words:
             continue
-        if (reason := _not_there(str(named), scenario, layout, fault.fault.ranks, traits)) is not None:
+        reason = _not_known(named, scenario, traits)
+        if reason is None and one is PORT:
+            reason = _not_there(named, layout, fault.fault.ranks, traits)
+        if reason is None and one is RESET_PORT:
+            reason = _believed(named, scenario)
+        if reason is not None:
             message, hint = reason
             problems.add(f"{fault.path}.parameters.port", message, text=named, hint=hint)
 
 
-def _not_there(
-    named: str, scenario: Scenario, layout: Layout, hit: Sequence[int], traits: JobTraits
-) -> tuple[str, str] | None:
-    """Why there is no such port on the nodes of these ranks, and what to do."""
+def _not_known(named: str, scenario: Scenario, traits: JobTraits) -> tuple[str, str] | None:
+    """Why the job has no such port, and what to do."""
     words = sorted((*traits.ports, *traits.own_ports))
     if named not in words:
         hint = f"write {' or '.join([*words, 'the number of a port'])}"
@@ -62,6 +73,19 @@ def _not_there(
     if named == CONTROLLER and not scenario.job.agent and not any(one in NEEDS["MindIO"] for one in on):
         why = "no mechanism of MindIO TFT is on, so there is no controller that could listen"
         return why, f"add one to job.protection: {', '.join(NEEDS['MindIO'])}"
+    return None
+
+
+def _believed(named: str, scenario: Scenario) -> tuple[str, str] | None:
+    """Why a rank whose connection is reset may count as lost before it can connect again, and what to do."""
+    if named != CONTROLLER or scenario.job.timings == "vendor":
+        return None
+    why = f"with the timings {scenario.job.timings} a rank whose connection has broken counts as lost at once"
+    return why, "set job.timings: vendor, by which only heartbeats count, as the vendor's controller counts"
+
+
+def _not_there(named: str, layout: Layout, hit: Sequence[int], traits: JobTraits) -> tuple[str, str] | None:
+    """Why there is no such port on the nodes of these ranks, and what to do."""
     nodes = sorted({rank // layout.ranks_per_node for rank in hit})
     if named in traits.ports and nodes != [_MASTER]:
         return f"the {named} is on node {_MASTER}, and {ranks(hit)} are hit", f"give the target as node: {_MASTER}"

@@ -43,6 +43,7 @@ def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, eng
         ("partition", "partition", ("--cell", "direction=in")),
         ("port-blocked", "port-blocked", ("--cell", "port=controller,direction=both")),
         ("port-blocked", "port-blocked", ("--cell", "port=communicator,direction=in")),
+        ("connection-reset", "connection-reset", ()),
         ("plain-network-rate", "network-rate", ()),
         ("plain-network-delay", "network-delay", ()),
         ("plain-network-loss", "network-loss", ()),

@@ -12,23 +12,21 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
 
 _ROUTE = 0
 _GET_ROUTE, _NEW_RULE, _DELETE_RULE, _GET_RULE = 26, 32, 33, 34
-_REQUEST, _ACKNOWLEDGE, _DUMP, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
-_ERROR, _DONE = 2, 3
+_EXCLUSIVE, _CREATE = 0x200, 0x400
 _TO, _FROM, _PREFERENCE, _PROTOCOL = 1, 2, 6, 21
 _CARRIES, _FROM_PORTS, _TO_PORTS = 22, 23, 24
 """Of a rule: what IP carries, and ranges of its ports (linux/fib_rules.h, Linux 4.17)."""
 _ROUTE_TO, _ROUTE_FROM, _ROUTE_COMES_BY = 1, 2, 3
 _ROUTE_CARRIES, _ROUTE_FROM_PORT, _ROUTE_TO_PORT = 27, 28, 29
 _BLACKHOLE = 6
-_HEAD = struct.Struct("=IHHII")
 _RULE = struct.Struct("=8BI")
 """The head of a rule, and just so of a route: family, bits of both addresses, and what is not asked for here."""
 _ATTRIBUTE = struct.Struct("=HH")
@@ -69,24 +67,24 @@ class Rules:
         """Make rules; one that is there already stays as it is."""
         with self._channel() as channel:
             for rule in rules:
-                flags = _REQUEST | _ACKNOWLEDGE | _CREATE | _EXCLUSIVE
-                if (refused := _asked(channel, _NEW_RULE, flags, _described(rule))) not in (0, errno.EEXIST):
+                flags = REQUEST | ACKNOWLEDGE | _CREATE | _EXCLUSIVE
+                if (refused := asked(channel, _NEW_RULE, flags, _described(rule))) not in (0, errno.EEXIST):
                     raise PlatformError(f"{rule} cannot be made: {os.strerror(refused)}")
 
     def remove(self, rules: list[Rule]) -> None:
         """Take rules away; one that is not there any more is none's concern."""
         with self._channel() as channel:
             for rule in rules:
-                refused = _asked(channel, _DELETE_RULE, _REQUEST | _ACKNOWLEDGE, _described(rule))
+                refused = asked(channel, _DELETE_RULE, REQUEST | ACKNOWLEDGE, _described(rule))
                 if refused not in (0, errno.ENOENT):
                     raise PlatformError(f"{rule} cannot be removed: {os.strerror(refused)}")
 
     def listed(self) -> list[Rule]:
         """All by which packets between two addresses vanish."""
         with self._channel() as channel:
-            channel.send(_message(_GET_RULE, _REQUEST | _DUMP, _RULE.pack(socket.AF_INET, *[0] * 7, 0)))
+            channel.send(message(_GET_RULE, REQUEST | DUMP, _RULE.pack(socket.AF_INET, *[0] * 7, 0)))
             found = []
-            for kind, body in _answers(channel):
+            for kind, body in answers(channel):
                 if kind == _NEW_RULE and (rule := _read(body)) is not None:
                     found.append(rule)
             return found
@@ -94,16 +92,16 @@ class Rules:
     def lets_through(self, source: str, target: str, link: str, ports: Ports = ANY) -> bool:
         """What the kernel does with a packet that comes in at a link: False where it lets it vanish."""
         with self._channel() as channel:
-            asked = fcntl.ioctl(channel, _INDEX_OF, struct.pack("16s16x", link.encode()))
-            (index,) = struct.unpack("=16xi12x", asked)
+            found = fcntl.ioctl(channel, _INDEX_OF, struct.pack("16s16x", link.encode()))
+            (index,) = struct.unpack("=16xi12x", found)
             ends = _attribute(_ROUTE_TO, _packed(target)) + _attribute(_ROUTE_FROM, _packed(source))
             ends += _attribute(_ROUTE_COMES_BY, struct.pack("=I", index))
             if ports != ANY:
                 ends += _attribute(_ROUTE_CARRIES, _TCP)
                 ends += _attribute(_ROUTE_FROM_PORT, struct.pack(">H", ports.source))
                 ends += _attribute(_ROUTE_TO_PORT, struct.pack(">H", ports.target))
-            refused = _asked(
-                channel, _GET_ROUTE, _REQUEST, struct.pack("=8BI", socket.AF_INET, 32, 32, *[0] * 5, 0) + ends
+            refused = asked(
+                channel, _GET_ROUTE, REQUEST, struct.pack("=8BI", socket.AF_INET, 32, 32, *[0] * 5, 0) + ends
             )
             if refused not in (0, errno.EINVAL):
                 raise PlatformError(f"the way from {source} to {target} is not known: {os.strerror(refused)}")
@@ -114,32 +112,6 @@ class Rules:
             return self._namespace.socket(socket.AF_NETLINK, socket.SOCK_RAW, _ROUTE)
         except OSError as error:
             raise PlatformError(f"the rules of the run's network cannot be reached: {error}") from error
-
-
-def _asked(channel: socket.socket, kind: int, flags: int, body: bytes) -> int:
-    """Send one request, and the number of the kernel's error, 0 where it has none."""
-    channel.send(_message(kind, flags, body))
-    for answer, content in _answers(channel):
-        return -struct.unpack_from("=i", content)[0] if answer == _ERROR else 0
-    return 0
-
-
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _HEAD.pack(_HEAD.size + len(body), kind, flags, 1, 0) + body
-
-
-def _answers(channel: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """The kernel's answers to one request, each with its kind, until it has said all."""
-    while True:
-        data = channel.recv(1 << 16)
-        while len(data) >= _HEAD.size:
-            size, kind, flags, _, _ = _HEAD.unpack_from(data)
-            if kind == _DONE:
-                return
-            yield kind, data[_HEAD.size : size]
-            if not flags & 2:  # no part of several
-                return
-            data = data[(size + 3) & ~3 :]
 
 
 def _described(rule: Rule) -> bytes:

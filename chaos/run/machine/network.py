@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from chaos.platforms.commands import CommandError
+from chaos.platforms.network.connections import refusal
 from chaos.run.machine.base import Machine, Probe
 
 
@@ -35,6 +36,15 @@ def impairment(machine: Machine) -> Probe:
             return Probe("impairment", False, f"no netem, and /dev/net/tun: {error.strerror}", advice)
         return Probe("impairment", True, "a relay of the run's own: the kernel has no netem")
     return Probe("impairment", True, "the kernel's netem")
+
+
+def connection_reset(machine: Machine) -> Probe:
+    """Whether the kernel resets connections when it is asked to."""
+    del machine
+    if (why := refusal()) is not None:
+        advice = "the kernel must be built with CONFIG_INET_DIAG_DESTROY, and root is needed"
+        return Probe("connection-reset", False, why, advice)
+    return Probe("connection-reset", True, "by the kernel (sock_diag)")
 
 
 def tbf(machine: Machine) -> Probe:

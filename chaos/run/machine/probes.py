@@ -44,6 +44,7 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "network-namespaces": network.namespaces,
     "tbf": network.tbf,
     "impairment": network.impairment,
+    "connection-reset": network.connection_reset,
     "permissions": storage.permissions,
     "memory-group": control_groups.memory_group,
     "docker": platforms.docker,

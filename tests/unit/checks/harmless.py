@@ -68,6 +68,24 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     **dict.fromkeys(MESH, IN_POD),
     "node-cordon": {"signal": None, "host": "worker-1", "unschedulable": True},
     "public-fault": {"signal": None, "host": "worker-1", "fault id": "run.first"},
+    "connection-reset": {
+        "signal": None,
+        "port": 20000,
+        "left": 0,
+        "reset": [
+            {
+                "source": "10.77.0.6",
+                "source_port": 40000,
+                "target": "10.77.0.2",
+                "target_port": 20000,
+                "interface": 0,
+                "inode": 7,
+                "cookie": 3,
+                "other cookie": 4,
+                "confirmed": True,
+            }
+        ],
+    },
     "terminate": {"signal": 15, "became": "taken by a handler", "caught": True, "pending": False},
 }
 
@@ -97,6 +115,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "network-rate": {"kbit": 64, "seconds": 1},
     "partition": {"seconds": 1},
     "port-blocked": {"port": "controller", "seconds": 1},
+    "connection-reset": {"port": "controller"},
     **{kind: {"seconds": 1} for kind in MESH},
     "node-cordon": {"seconds": 1},
     "public-fault": {"seconds": 1},

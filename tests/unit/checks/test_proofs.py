@@ -11,6 +11,8 @@ from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault, wi
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import GoodRun, record
 
+ONE_RESET = EVIDENCE["connection-reset"]["reset"][0]
+
 
 @pytest.mark.parametrize("kind", EVIDENCE)
 def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) -> None:
@@ -71,6 +73,19 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("pod-network-partition", {"uid": None}, "of object None"),
         ("node-cordon", {"unschedulable": None}, "unschedulable is None"),
         ("public-fault", {"fault id": ""}, "fault id is "),
+        ("connection-reset", {"reset": []}, "the connections of the node of rank 0 that were reset are not in the"),
+        ("connection-reset", {"left": 1}, "of the connections of rank 0's node 1 were left"),
+        ("connection-reset", {"left": None}, "of the connections of rank 0's node None were left"),
+        ("connection-reset", {"port": None}, "is of port None, and controller was meant"),
+        ("connection-reset", {"port": 20001}, "a connection of rank 0's node was reset that has no end at port 20001"),
+        *(
+            (
+                "connection-reset",
+                {"reset": [{**ONE_RESET, **changed}]},
+                "nothing shows that both ends of a connection of",
+            )
+            for changed in ({"confirmed": False}, {"cookie": None}, {"other cookie": None})
+        ),
         ("terminate", {"pending": True}, "the signal still waited at rank 0"),
         ("terminate", {"signal": 9}, "shows SIGKILL, not SIGTERM"),
         ("terminate", {"caught": False}, "rank 0 exit code 1, not ended by SIGTERM"),

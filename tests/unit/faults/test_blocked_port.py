@@ -109,5 +109,6 @@ def test_a_word_means_the_port_that_the_launch_has_or_that_the_rank_has_recorded
 
 
 def test_after_a_killed_harness_nothing_of_it_is_left(run: RunDirectory) -> None:
-    seen = heals_after_sigkill(run, "port-blocked", rank=0, port=PORT, seconds=1)
+    seen, done = heals_after_sigkill(run, "port-blocked", rank=0, port=PORT, seconds=1)
     assert "'lost': [[1, 0]]" in seen
+    assert len(done) == 1

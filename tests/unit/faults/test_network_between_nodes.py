@@ -84,4 +84,6 @@ def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, network
 
 
 def test_after_a_killed_harness_its_network_is_gone_and_heal_ends_the_ranks(run: RunDirectory) -> None:
-    assert "'connections': 1" in heals_after_sigkill(run, "partition", seconds=1)
+    seen, done = heals_after_sigkill(run, "partition", seconds=1)
+    assert "'connections': 1" in seen
+    assert len(done) == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.ports import PORT
+from chaos.plan.ports import PORT, RESET_PORT
 from chaos.registry import registry
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ def job(plan: Planner) -> Planner:
     plan.traits = replace(plan.traits, ports={"controller": 0}, own_ports=frozenset({"communicator"}))
     plan.parameters = {"mark": {"port": PORT}}
     return plan
+
+
+@pytest.fixture
+def resetting(job: Planner) -> Planner:
+    """The same, with a kind of fault that resets connections of a port."""
+    job.parameters = {"mark": {"port": RESET_PORT}}
+    return job
 
 
 def at(port: object, **target: int) -> dict[str, Any]:
@@ -52,6 +59,26 @@ def test_a_number_is_a_port_of_any_node(job: Planner) -> None:
 )
 def test_any_other_is_refused_by_name(fault: dict[str, Any], told: str, job: Planner) -> None:
     assert told in job.refused(fault, **NODES)
+
+
+def test_connections_with_the_controller_are_reset_from_any_node_where_heartbeats_alone_count(
+    resetting: Planner,
+) -> None:
+    assert resetting(at("controller", node=1), job={"timings": "vendor"}, **NODES).faults[0].ranks == (2, 3)
+    told = resetting.refused(at("controller", node=1), **NODES)
+    assert "with the timings fast a rank whose connection has broken counts as lost at once" in told
+    assert "set job.timings: vendor" in told
+
+
+@pytest.mark.parametrize(
+    ("port", "told"),
+    [
+        ("scheduler", "of a job of kind rehearsal no port is known as 'scheduler'"),
+        ("communicator", "port of a mark is one of controller, scheduler, or a whole number"),
+    ],
+)
+def test_connections_of_any_other_port_are_refused_by_name(port: str, told: str, resetting: Planner) -> None:
+    assert told in resetting.refused(at(port), job={"timings": "vendor"}, **NODES)
 
 
 def test_without_a_mechanism_of_the_sdk_there_is_no_controller(job: Planner) -> None:

@@ -1,0 +1,94 @@
+"""``connection-reset``: TCP connections of one port between the nodes of the ranks that are hit and others are reset.
+
+Both ends get an error (ECONNABORTED, ECONNRESET) at once, and whatever was on its way is lost. Nothing keeps them from
+connecting again. Connections count whose port is at either end: so at node 0 those of all others to the controller are
+reset, at another node its own. A communicator that loses its links is made by the kind ``link``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.named_port import port_of
+from chaos.faults.on_network import FROM_START, MEANS, missed, namespace_of, own_and_others
+from chaos.history.ledger import UndoStep
+from chaos.plan.ports import RESET_PORT
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.connections import Connection, established, reset
+from chaos.platforms.network.router import address_of
+from chaos.strict_json import parse
+
+_DIRECTORY = "connections"
+
+
+class ConnectionReset:
+    """Resets connections. On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as
+    after a failover, or a controller whose accepting process has closed its links."""
+
+    name = "connection-reset"
+    effect = "none"
+    signal = None
+    means = MEANS
+    needs_from_start = FROM_START
+    needs = ("connection-reset",)
+    parameters = MappingProxyType({"port": RESET_PORT})
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Ask the kernel to reset each one of the rank's node. A second victim on that node changes nothing more."""
+        node, there = own_and_others(job, victim)
+        record = _record(victim, node)
+        if record.exists():
+            return
+        port, addresses = port_of(victim), {address_of(other) for other in there}
+        try:
+            own = namespace_of(job, node)
+            found = [one for one in established(own) if one.target in addresses and _is_at(one, port)]
+            ends = [one for other in there for one in established(namespace_of(job, other))]
+            told = [
+                {
+                    **asdict(one),
+                    "other cookie": next((end.cookie for end in ends if end.is_other_end(one)), None),
+                    "confirmed": reset(own, one),
+                }
+                for one in found
+            ]
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        if not told:
+            raise FaultMissed(f"node {node} has no connection of port {port} with nodes {there} that could be reset")
+        record.parent.mkdir(exist_ok=True)
+        record.write_text(json.dumps(told), "utf-8")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The connections that there were, that the kernel has confirmed the reset of each, and that neither end has it
+        any more. None as long as one has. Raises FaultMissed where the node's are not on record."""
+        node, there = own_and_others(job, victim)
+        try:
+            told = parse(_record(victim, node).read_text("utf-8"))
+            open_ones = {one.cookie for which in (node, *there) for one in established(namespace_of(job, which))}
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        assert isinstance(told, list)
+        left = sum(bool({one["cookie"], one["other cookie"]} & open_ones) for one in told)
+        return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
+
+
+def _is_at(connection: Connection, port: int) -> bool:
+    return port in (connection.source_port, connection.target_port)
+
+
+def _record(victim: Victim, node: int) -> Path:
+    """Where what was reset is kept until it is evidence: a second reset would hit the connections made since."""
+    return victim.record.parent.parent / _DIRECTORY / f"{victim.fault}-node_{node}.json"
+
+
+KIND = ConnectionReset()
