@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of ``path`` in one step. Raises OSError and leaves nothing behind then."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    temporary = Path(name)
+    """Put ``content`` in the place of ``path`` in one step. Raises OSError and leaves nothing behind then.
+
+    What a SIGKILL leaves has a name by which ``heal`` knows it (chaos.run.directory).
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
         temporary.chmod(0o644)
         temporary.replace(path)

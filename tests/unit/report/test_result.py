@@ -11,6 +11,7 @@ import pytest
 from chaos.report import files
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, from_json, read_result
+from chaos.run.directory import unfinished_files
 from tests.unit.good_run import SAVED, GoodRun, good_run
 
 
@@ -156,6 +157,13 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path: Path, mo
         files.replace_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_sigkill_leaves_of_a_report_is_known_to_heal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "replace", lambda *_: None)  # it does not come to that
+    files.replace_file(tmp_path / "result.json", b"new")
+    (left,) = tmp_path.iterdir()
+    assert unfinished_files(tmp_path) == [left] and left.read_bytes() == b"new"
 
 
 def test_without_run_json_the_verdict_stands(run: GoodRun, tmp_path: Path) -> None:
