@@ -9,6 +9,7 @@ from chaos.checks.facts import RESUME, TRAIN, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.logged import logged
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
@@ -38,6 +39,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_others(plan, history, acted, found)
     judge_processes(plan, history, found)
     found.settle(_alone(plan), "no sign of another", _line(plan))
+    judge_kept_pods(plan, history, found)
     if plan.recoveries:
         _judge_recoveries(plan, history, artifacts, found)
     else:

@@ -90,18 +90,23 @@ def reaches_the_end(plan: Plan) -> bool:
     return plan.mechanism is None or trains_to_the_end(plan)
 
 
+def chains(plan: Plan) -> list[list[Recovery]]:
+    """The planned recoveries, each with those that are tried before it and fail, in order."""
+    found: list[list[Recovery]] = [[]]
+    for recovery in plan.recoveries:
+        found[-1].append(recovery)
+        if recovery.succeeds:
+            found.append([])
+    return [chain for chain in found if chain]
+
+
 def spans(plan: Plan, history: History) -> list[Span]:
     """The planned recoveries with their times. Raises NotTold when a fault has no time, or they are out of order."""
-    chains: list[list[Recovery]] = [[]]
-    for recovery in plan.recoveries:
-        chains[-1].append(recovery)
-        if recovery.succeeds:
-            chains.append([])
-    chains = [chain for chain in chains if chain]
-    if not chains:
+    grouped = chains(plan)
+    if not grouped:
         return []
     known = {fault.id: fault for fault in plan.faults}
-    struck = [tuple(known[name] for name in chain[0].faults if name in known) for chain in chains]
+    struck = [tuple(known[name] for name in chain[0].faults if name in known) for chain in grouped]
     begins = [_act(history, faults) for faults in struck]
     if begins != sorted(begins):
         raise NotTold("the faults were not made in the order of the plan")
@@ -110,7 +115,7 @@ def spans(plan: Plan, history: History) -> list[Span]:
     borders = [one for one in (*begins, ends[-1]) if one is not None]
     _untold(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
     found = []
-    for number, (chain, faults, begin, end) in enumerate(zip(chains, struck, begins, ends, strict=True), 1):
+    for number, (chain, faults, begin, end) in enumerate(zip(grouped, struck, begins, ends, strict=True), 1):
         last = chain[-1]
         tried = tuple(chain[:-1]) if last.succeeds else tuple(chain)
         found.append(Span(number, tried, last if last.succeeds else None, faults, begin, end))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
 from chaos.checks.judge import Judgement, judge
 from chaos.checks.measures import Measure, rollback, stalled
+from chaos.checks.pods import pod_fates
+from chaos.checks.text import readable
 from chaos.history.jsonl import decode
 from chaos.history.reader import History
 from chaos.plain_files import read_plain
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
 from chaos.report.junit import write_junit
-from chaos.report.result import CheckResult, FaultResult, RecoveryResult, Result, write_result
+from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
 
 
 def analyze(run_dir: Path, *, write: bool = True) -> Result:
@@ -49,6 +52,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         simulated=_simulated(facts),
         agent=_agent_cost(judgement.history),
         clocks=_clocks(judgement.history),
+        pods=_pods(judgement),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
 
@@ -76,6 +80,22 @@ def _clocks(history: History) -> tuple[dict[str, Any], ...]:
             "measurements": len(clock.measured),
         }
         for (host, boot), clock in sorted(history.clocks.items())
+    )
+
+
+def _pods(judgement: Judgement) -> tuple[PodResult, ...]:
+    """What became of the job's pods in each recovery; empty where it ran in none."""
+    return tuple(
+        PodResult(
+            one.recovery,
+            one.mechanisms,
+            one.node,
+            one.what,
+            readable(one.why),
+            None if one.before is None else asdict(one.before),
+            None if one.after is None else asdict(one.after),
+        )
+        for one in pod_fates(judgement.plan, judgement.history)
     )
 
 

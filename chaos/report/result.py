@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.checks.finding import Verdict
+from chaos.checks.pods import What
 from chaos.plain_files import read_plain
 from chaos.plan.io import loads
 from chaos.report.files import replace_file
@@ -70,6 +71,23 @@ class RecoveryResult:
 
 
 @dataclass(frozen=True)
+class PodResult:
+    """What became of the pod of a node in a recovery, ``recovery`` counted from 1.
+
+    ``what`` is ``replaced``, ``restarted`` (in place), ``ended``, ``untouched`` or ``unknown``, and ``why`` says so in
+    words. ``before`` and ``after`` hold ``name``, ``uid`` and ``host``; None where there is no such pod, or none known.
+    """
+
+    recovery: int
+    mechanisms: tuple[str, ...]
+    node: int
+    what: What
+    why: str
+    before: dict[str, str | None] | None
+    after: dict[str, str | None] | None
+
+
+@dataclass(frozen=True)
 class Result:
     """A verdict and everything that it rests on, as plain data."""
 
@@ -87,6 +105,7 @@ class Result:
     not_checked: tuple[dict[str, str], ...]
     agent: dict[str, float | None]
     clocks: tuple[dict[str, Any], ...] = ()
+    pods: tuple[PodResult, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -132,6 +151,7 @@ class Result:
             "not_checked": list(self.not_checked),
             "agent": dict(self.agent),
             "clocks": list(self.clocks),
+            "pods": [{**asdict(one), "mechanisms": list(one.mechanisms)} for one in self.pods],
         }
 
 
@@ -169,6 +189,7 @@ def from_json(data: dict[str, Any]) -> Result:
         not_checked=tuple(data["not_checked"]),
         agent=data["agent"],
         clocks=tuple(data.get("clocks", ())),
+        pods=tuple(PodResult(**{**one, "mechanisms": tuple(one["mechanisms"])}) for one in data.get("pods", ())),
     )
 
 

@@ -11,9 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from chaos.checks.finding import Verdict, worst
+from chaos.checks.pods import What
 from chaos.report.result import CheckResult, Result
 
 STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
+
+_FATES: dict[What, str] = {"restarted": "started again in place"}
+_FATES |= {word: word for word in ("replaced", "ended", "untouched", "unknown")}
 
 
 def print_result(result: Result, console: Console) -> None:
@@ -26,6 +30,9 @@ def print_result(result: Result, console: Console) -> None:
             _print_finding(check, console)
     if result.recovery.phases:
         console.print(_phases(result))
+    for pod in result.pods:
+        told = f"recovery {pod.recovery} by {', '.join(pod.mechanisms)}: the pod of node {pod.node}: {_FATES[pod.what]}"
+        console.print(f"{escape(told)}: {escape(pod.why)}", soft_wrap=True, highlight=False)
     for one in result.not_checked:
         console.print(
             f"not checked: {escape(one['name'])}: {escape(one['what'])} ({escape(one['reason'])})", soft_wrap=True

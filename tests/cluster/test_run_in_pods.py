@@ -27,6 +27,8 @@ def test_a_deleted_pod_is_replaced_and_the_run_passes(cluster: Cluster) -> None:
     assert history.select("pod.restarted") == []
     result: dict[str, Any] = json.loads((cluster.path() / "result.json").read_bytes())
     assert result["verdict"] == "pass"
+    assert [(one["node"], one["what"]) for one in result["pods"]] == [(0, "untouched"), (1, "replaced")]
+    assert result["pods"][1]["after"]["uid"] == before[1]
     assert cluster.left() == []
 
 

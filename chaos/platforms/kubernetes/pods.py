@@ -86,6 +86,7 @@ class Pods:
         """Follow no more."""
         for watcher in self._watchers:
             watcher.close()
+        self._record([("kubernetes.followed", {"unfollowed": list(self.failed)})])
         self._history.close()
 
     def _watcher(self, name: str, path: str, selector: str, take: Callable[[Change], Iterator[Fact]]) -> Watcher:

@@ -39,6 +39,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "not_checked",
         "agent",
         "clocks",
+        "pods",
     ]
     assert data["schema_version"] == 1
     assert data["verdict"] == "pass"

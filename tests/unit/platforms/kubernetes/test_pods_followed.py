@@ -110,6 +110,8 @@ def test_the_cluster_s_events_about_the_run_s_pods_are_kept_and_no_others(tmp_pa
         followed.told("pod.rescheduled")
         seen.set()
         told = followed.told("cluster.event", 2)
+    (end,) = read_history(tmp_path).select("kubernetes.followed")
+    assert end.data == {"unfollowed": []}, "the record goes on to its end"
     assert [(one.data["uid"], one.data["reason"]) for one in told] == [
         (FIRST["metadata"]["uid"], "BackOff"),
         (FIRST["metadata"]["uid"], "Killing"),

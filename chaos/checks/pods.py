@@ -1,0 +1,116 @@
+"""What became of a job's pods in the time of each recovery: replaced, started again in place, or untouched.
+
+A process that is recovered inside its container leaves the pod as it was; a pod with another UID is a rescheduling.
+Facts only: ``rules/kept_pods.py`` judges them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chaos.checks.spans import NotTold, Span, chains, spans
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+What = Literal["replaced", "restarted", "ended", "untouched", "unknown"]
+
+_ENDED = ("Failed", "Succeeded")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod: its name, its identity, and the cluster's node that it is on, None before it has one."""
+
+    name: str
+    uid: str
+    host: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.uid}) on {self.host or 'no node yet'}"
+
+
+@dataclass(frozen=True)
+class PodFate:
+    """What became of the pod of a node in recovery ``recovery`` (from 1), that of ``mechanisms``.
+
+    ``before`` is the pod at the fault, ``after`` the last one that came in its place. ``ended``: it ended, or is being
+    deleted, and no other has come. ``why`` says what ``what`` rests on.
+    """
+
+    recovery: int
+    mechanisms: tuple[str, ...]
+    node: int
+    what: What
+    why: str
+    before: Pod | None = None
+    after: Pod | None = None
+    where: tuple[str, ...] = ()
+
+
+def in_pods(history: History) -> bool:
+    """Whether the job ran in pods: the harness says before each launch which pod a rank is in."""
+    return bool(history.select("ranks.placed") or history.select(writer="kubernetes"))
+
+
+def pod_fates(plan: Plan, history: History) -> list[PodFate]:
+    """What became of every node's pod in every recovery of the plan; nothing for a job that did not run in pods."""
+    if not in_pods(history):
+        return []
+    nodes = range(plan.nodes)
+    try:
+        told = spans(plan, history)
+    except NotTold as reason:
+        return [
+            PodFate(number, tuple(one.mechanism for one in chain), node, "unknown", str(reason))
+            for number, chain in enumerate(chains(plan), 1)
+            for node in nodes
+        ]
+    return [_fate(history, span, node) for span in told for node in nodes]
+
+
+def _fate(history: History, span: Span, node: int) -> PodFate:
+    mechanisms = tuple(one.mechanism for one in span.all)
+
+    def fate(what: What, why: str, *where: Event, before: Pod | None = None, after: Pod | None = None) -> PodFate:
+        return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(one.source for one in where))
+
+    own = history.select(writer="kubernetes", node=node)
+    came = [one for one in own if one.event == "pod.rescheduled"]
+    placed = next((one for one in reversed(came) if one.mono < span.begin), None)
+    placed = placed or next((one for one in own if one.event == "pod.state" and one.mono < span.begin), None)
+    replaced = span.of(came)
+    if replaced:
+        first = replaced[0].data.get("before")
+        before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
+        return fate("replaced", f"{before} → {after}", *replaced, before=before, after=after)
+    if placed is None:
+        return fate("unknown", f"the history does not tell which pod was node {node}")
+    pod = _pod(placed.data)
+    changes = [one for one in span.of(own) if one.data.get("uid") == pod.uid]
+    restarted = [one for one in changes if one.event == "pod.restarted"]
+    if restarted:
+        times = f"{restarted[0].data.get('before')} → {restarted[-1].data.get('restarts')} restarts"
+        return fate("restarted", f"{pod}: {times}", *restarted, before=pod, after=pod)
+    ends = list(_ends(changes))
+    if ends:
+        return fate("ended", f"{pod}, and no other came", ends[-1], before=pod)
+    lost = history.first("kubernetes.unfollowed", what="pods")
+    if lost is not None:
+        return fate("unknown", f"the pods were followed no more: {lost.data.get('why')}", lost, before=pod)
+    if not any(one.mono >= span.begin for one in history.select("kubernetes.followed")):
+        return fate("unknown", "the history does not tell that the pods were followed to the end", before=pod)
+    return fate("untouched", str(pod), placed, before=pod, after=pod)
+
+
+def _ends(changes: list[Event]) -> Iterator[Event]:
+    for one in changes:
+        if one.event == "pod.gone" or one.data.get("deleting") is True or one.data.get("phase") in _ENDED:
+            yield one
+
+
+def _pod(told: dict[str, Any]) -> Pod:
+    host = told.get("host")
+    return Pod(str(told.get("pod")), str(told.get("uid")), None if host is None else str(host))

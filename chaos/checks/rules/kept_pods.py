@@ -1,0 +1,63 @@
+"""Part of check ``mechanism``: a recovery that keeps processes where they are keeps their pods.
+
+A cluster that gives up such a recovery reschedules the pod instead; the job trains on, and later than was promised.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.collect import Collector
+from chaos.checks.in_cluster import TAKE_PODS
+from chaos.checks.pods import PodFate, pod_fates
+from chaos.checks.spans import chains
+from chaos.history.reader import History
+from chaos.plan.mechanism import ONLINE
+from chaos.plan.model import Plan, PlannedFault, Recovery
+
+_IN_PLACE = "recover-in-place"
+_KEEPS = frozenset({*ONLINE, "TRE", "TSP"})
+"""Mechanisms with which every rank keeps its process."""
+
+
+def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
+    """Judge the pods of each recovery that promises to keep them; nothing for a job that did not run in pods."""
+    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    fates = pod_fates(plan, history)
+    known = {fault.id: fault for fault in plan.faults}
+    for number in sorted({one.recovery for one in fates}):
+        own = [one for one in fates if one.recovery == number]
+        chain = chains(plan)[number - 1]
+        struck = [known[name] for name in chain[0].faults if name in known]
+        kept = [one for one in own if _is_kept(plan, one.node, chain, struck)]
+        if not kept:
+            continue
+        names = ", ".join(dict.fromkeys(one.mechanism for one in chain))
+        nodes = ", ".join(str(one.node) for one in kept)
+        expected = f"recovery {number} by {names} keeps the pods of nodes {nodes}"
+        for one in kept:
+            if one.what == "unknown":
+                found.unknown(expected, f"node {one.node}: {one.why}", line, *one.where)
+            elif one.what != "untouched":
+                found.fail(expected, said(one), line, *one.where)
+        found.settle(expected, "it did", line)
+
+
+def said(fate: PodFate) -> str:
+    """What became of a pod, in words."""
+    words = {"replaced": "was replaced", "restarted": "was started again in place", "ended": "ended"}
+    return f"the pod of node {fate.node} {words.get(fate.what, fate.what)}: {fate.why}"
+
+
+def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedFault]) -> bool:
+    each = plan.ranks // plan.nodes
+    ranks = set(range(node * each, (node + 1) * each))
+    if any(fault.kind in TAKE_PODS and ranks.intersection(fault.ranks) for fault in struck):
+        return False
+    return all(one.mechanism in _KEEPS or _stays(plan, one, ranks, each) for one in chain)
+
+
+def _stays(plan: Plan, recovery: Recovery, ranks: set[int], each: int) -> bool:
+    """Whether ARF leaves the pod of these ranks: it moves one as a whole, or none where it may restart in place."""
+    if recovery.mechanism != "ARF":
+        return False
+    nodes = {rank // each for rank in recovery.restarted}
+    return not ranks <= set(recovery.restarted) or (_IN_PLACE in plan.strategies and len(nodes) == 1)
