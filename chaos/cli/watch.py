@@ -16,7 +16,7 @@ from chaos.cli.options import job_option
 
 if TYPE_CHECKING:
     from chaos.history.writer import HistoryWriter
-    from chaos.run.watching import Happened
+    from chaos.run.happened import Happened
 
 _LOOK_SECONDS = 1.0
 
@@ -28,7 +28,9 @@ _LOOK_SECONDS = 1.0
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each thing that happens.")
 @debug_option
 def command(name: str, checkpoints: Path | None, record: Path | None, as_json: bool) -> int:
-    """Follow a job that runs already on this host, until no rank of it is left or until Ctrl-C.
+    """Follow a job that runs already on this host, until it has ended or until Ctrl-C.
+
+    It has ended when no rank of it is left, its launcher has gone and 30 s have passed: all ranks may be started again.
 
     Shown are its ranks and their states, the steps and losses of their logs, deaths and new processes of a rank, what
     MindSpore, MindIO TFT and msrun log of a recovery, and checkpoints that appear. The job is left as it is; nothing is

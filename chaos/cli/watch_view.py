@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from chaos.run.watching import Happened, Watch
+    from chaos.run.happened import Happened
+    from chaos.run.watching import Watch
 
 _SUMMARY_LOOKS = 10
 """Looks between two lines about steps and losses."""
@@ -79,12 +80,17 @@ def headline(one: Happened) -> str | None:
                 f"more than {data.get('limit')} files below {data.get('directory')}: not searched for checkpoints; "
                 "name a smaller directory by --checkpoints"
             )
+        case "ranks.gone":
+            if data.get("launcher") is not None:
+                return f"no rank is left; the launcher, PID {data['launcher']}, lives and may start them again"
+            return f"no rank is left; the job has ended if none is started within {data.get('grace'):g} s"
         case "job.end":
             return "the job has ended: no rank of it is left"
         case "log" if data.get("kind") not in _QUIET and not one.before:
             about = [f"step {data['step']}"] if data.get("step") is not None else []
             about += [f"{name}={value}" for name, value in data.get("fields", {}).items()]
-            place = who if one.rank is not None else f"PID {one.pid}"
+            nobody = str(data.get("file")) if one.pid is None else f"PID {one.pid}"
+            place = who if one.rank is not None else nobody
             return f"{place}: {data.get('kind')} {' '.join(about)}".rstrip()
     return None
 

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.jobs.adopt import named_job
-from chaos.observe.layout import find_checkpoints
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
-from chaos.observe.tail import LogTail
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.children import collect
 from chaos.platforms.directories import FileKey, key_of
-from chaos.platforms.outputs import outputs_of
 from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
+from chaos.run.happened import Happened
+from chaos.run.watched_checkpoints import WatchedCheckpoints
+from chaos.run.watched_logs import WatchedLogs
 
-_OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
-"""What is taken from a launcher's own output: msrun repeats in it what its ranks log."""
-
-_SCAN_SECONDS = 5.0
-MAX_FILES = 20_000
-"""Files below the directory that is searched for checkpoints; with more it would take too long, again and again."""
-
-
-@dataclass(frozen=True)
-class Happened:
-    """One thing that was seen. ``wall_ns`` is when: as the log says, else when it was noticed.
-
-    ``before``: it had happened before the watching began.
-    """
-
-    event: str
-    wall_ns: int
-    rank: int | None = None
-    pid: int | None = None
-    data: dict[str, Any] = field(default_factory=dict)
-    before: bool = False
+GRACE_SECONDS = 30.0
+"""How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""
 
 
 @dataclass
@@ -57,7 +36,7 @@ class RankView:
 
 
 class Watch:
-    """One job, looked at again and again. ``ended`` is True once no rank of it is left."""
+    """One job, looked at again and again. ``ended`` is True once no rank of it is left and none can be expected."""
 
     def __init__(
         self,
@@ -70,21 +49,23 @@ class Watch:
         look: Callable[[], Survey] = survey,
     ) -> None:
         """Raises JobError unless ``name`` is one job. ``checkpoints`` is searched for them, by default the directory
-        that was named, or that the first rank works in."""
+        that was named and those that the ranks work in."""
         self.ranks: dict[int, RankView] = {}
         self.ended = False
         self._look = look
         self._clock = clock
-        self._readers = readers
+        self._logs = WatchedLogs(readers)
         self._key: FileKey | None = None if name.isdecimal() else key_of(here / name)
         self._held: dict[ProcessIdentity, AdoptedJob | None] = {}
         self._known: set[ProcessIdentity] = set()
-        self._tails: dict[FileKey, tuple[LogTail, JobProcess]] = {}
+        self._beside: list[JobProcess] = []
+        self._gone_since: int | None = None
+        self._told_gone = False
         self._first = True
         self.job = named_job(look(), name, here=here)
-        self._root = checkpoints or (self._place_of(self.job) if self._key is None else here / name)
-        self._saved: AbstractSet[Path] | None = None
-        self._scan_at = 0
+        self._checkpoints = WatchedCheckpoints(checkpoints, clock)
+        if checkpoints is None and self._key is not None:
+            self._checkpoints.search(here / name)
 
     def look(self) -> list[Happened]:
         """Everything that has happened since the last look."""
@@ -92,14 +73,15 @@ class Watch:
         job = self.job if self._first else self._job_of(self._look())
         processes = job.processes if job is not None else ()
         happened += self._take(processes)
-        self._follow(processes)
+        self._logs.follow(processes)
         happened += self._read()
         happened += self._ended({process.identity for process in processes})
-        happened += self._checkpoints()
-        if not any(view.state in ("running", "stopped") for view in self.ranks.values()):
-            happened += self._read()  # what was written last
-            self.ended = True
-            happened.append(self._now("job.end"))
+        self._checkpoints.search_working_directories([one for one in processes if one.role == "rank"])
+        happened += self._checkpoints.look()
+        if any(view.state in ("running", "stopped") for view in self.ranks.values()):
+            self._gone_since, self._told_gone = None, False
+        else:
+            happened += self._without_ranks()
         self._first = False
         return happened
 
@@ -107,8 +89,7 @@ class Watch:
         """Let go of the job's processes and logs."""
         for held in filter(None, self._held.values()):
             held.close()
-        for tail, _ in self._tails.values():
-            tail.close()
+        self._logs.close()
 
     def _job_of(self, found: Survey) -> RunningJob | None:
         """The same launch, or the next one in the directory that was named."""
@@ -127,6 +108,7 @@ class Watch:
             new = process.identity not in self._known
             self._known.add(process.identity)
             if new and process.rank is None:
+                self._beside.append(process)
                 yield self._now("launcher.found", process, role=process.role)
             if process.rank is None or (not new and process.identity not in self._held):
                 continue
@@ -179,28 +161,15 @@ class Watch:
             self.ranks[process.rank].state = f"ended, {status}"
             yield self._now("rank.exit", process, signal=status.signal, code=status.code, told_by=told_by)
 
-    def _follow(self, processes: Sequence[JobProcess]) -> None:
-        """Open the logs that are not followed yet."""
-        for process in processes:
-            for output in outputs_of(process.pid):
-                if output.key in self._tails:
-                    continue
-                try:
-                    tail = LogTail(output.open(), self._readers, file=output.path)
-                except OSError:
-                    continue
-                self._tails[output.key] = (tail, process)
-
     def _read(self) -> Iterator[Happened]:
-        for tail, process in self._tails.values():
-            for event in tail.new_events():
-                if process.role == "launcher" and not event.kind.startswith(_OF_LAUNCHER):
-                    continue
-                rank = process.rank if event.rank is None else event.rank
-                self._note(process.rank, event)
-                wall = self._clock.wall() if event.wall_ns is None else event.wall_ns
-                told = {"kind": event.kind, "step": event.step, "fields": event.fields, "file": event.file}
-                yield Happened("log", wall, rank, event.pid or process.pid, told, self._first)
+        for told in self._logs.read():
+            event, process = told.event, told.process
+            own = (None, None) if process is None else (process.rank, process.pid)
+            self._note(own[0], event)
+            rank = own[0] if event.rank is None else event.rank
+            wall = self._clock.wall() if event.wall_ns is None else event.wall_ns
+            data = {"kind": event.kind, "step": event.step, "fields": event.fields, "file": event.file}
+            yield Happened("log", wall, rank, event.pid or own[1], data, self._first)
 
     def _note(self, rank: int | None, event: LogEvent) -> None:
         """Step and loss of the rank whose log this is."""
@@ -210,31 +179,25 @@ class Watch:
         view.step = str(event.step) if event.step is not None else _in_epoch(event)
         view.loss = str(event.fields.get("loss_text") or "")
 
-    def _checkpoints(self) -> Iterator[Happened]:
-        now = self._clock.mono()
-        if self._root is None or now < self._scan_at:
-            return
-        if _too_many(self._root):
-            yield self._now("checkpoints.not_searched", directory=str(self._root), limit=MAX_FILES)
-            self._root = None
-            return
-        seen = {one.path: one for one in find_checkpoints(self._root) if not one.temporary}
-        known = seen.keys() if self._saved is None else self._saved
-        self._saved = known | seen.keys()
-        self._scan_at = now + int(_SCAN_SECONDS * 1e9)
-        for path in sorted(seen.keys() - known):
-            one = seen[path]
-            step = one.directory_step if one.directory_step is not None else one.step_in_epoch
-            told = {"path": str(path), "kind": one.kind, "epoch": one.epoch, "step": step}
-            yield Happened("checkpoint", self._clock.wall(), one.rank, None, told)
-
-    @staticmethod
-    def _place_of(job: RunningJob) -> Path | None:
-        process = (job.ranks or job.processes)[0]
-        cwd = process.directories.cwd
-        if cwd is None:
-            return None
-        return Path(f"/proc/{process.pid}/root{cwd}") if process.container is not None else Path(cwd)
+    def _without_ranks(self) -> Iterator[Happened]:
+        """No rank lives. They may all be started again: by a launcher that lives, or by who has started the job."""
+        beside = [one for one in self._beside if state(one.identity) in ("alive", "stopped")]
+        launcher = next((one for one in beside if one.role == "launcher"), None)
+        if launcher is not None:
+            self._gone_since = None
+        elif self._gone_since is None:
+            self._gone_since = self._clock.mono()
+        # What was named by a PID is known again only by a process that it has in common with its next launch.
+        for_good = not beside and self._key is None
+        if self._gone_since is not None:
+            for_good = for_good or self._clock.mono() - self._gone_since >= GRACE_SECONDS * 1e9
+        if for_good:
+            yield from self._read()  # what was written last
+            self.ended = True
+            yield self._now("job.end")
+        elif not self._told_gone:
+            self._told_gone = True
+            yield self._now("ranks.gone", launcher=None if launcher is None else launcher.pid, grace=GRACE_SECONDS)
 
     def _now(self, event: str, process: JobProcess | None = None, **data: Any) -> Happened:
         if process is None:
@@ -245,12 +208,3 @@ class Watch:
 
 def _in_epoch(event: LogEvent) -> str:
     return f"{event.fields.get('epoch', '')}:{event.fields.get('step_in_epoch', '')}"
-
-
-def _too_many(root: Path) -> bool:
-    count = 0
-    for _, directories, files in os.walk(root):
-        count += len(directories) + len(files)
-        if count > MAX_FILES:
-            return True
-    return False

@@ -58,6 +58,53 @@ class OwnJob:
         return {rank: identify(process.pid) for rank, process in self.ranks.items()}
 
 
+_LAUNCHER = """
+start() {
+  for rank in 0 1; do
+    env MS_ROLE=MS_WORKER MS_NODE_ID=$rank RANK_ID=$rank RANK_SIZE=2 MS_WORKER_NUM=2 \\
+        MS_SCHED_HOST=127.0.0.1 MS_SCHED_PORT=8118 setsid sleep 300 </dev/null >logs/worker_$rank.log 2>&1 &
+  done
+}
+start
+while read -r _; do start; done
+kill $(jobs -p) 2>/dev/null
+"""
+
+
+@dataclass
+class LaunchedJob:
+    """A job whose launcher lives, and starts both ranks again when it is told to."""
+
+    logs: Path
+    launcher: subprocess.Popen[str]
+
+    def start_again(self) -> None:
+        """Let the launcher start both ranks."""
+        assert self.launcher.stdin is not None
+        self.launcher.stdin.write("again\n")
+        self.launcher.stdin.flush()
+
+    def end_launcher(self) -> None:
+        """The launcher ends its ranks and then itself."""
+        assert self.launcher.stdin is not None
+        self.launcher.stdin.close()
+        self.launcher.wait()
+
+
+@contextmanager
+def launched_job(work: Path) -> Iterator[LaunchedJob]:
+    """Start a launcher that starts two ranks, and end them."""
+    (work / "logs").mkdir(parents=True)
+    script = work / "msrun"
+    script.write_text(_LAUNCHER)
+    launcher = subprocess.Popen(["sh", str(script)], stdin=subprocess.PIPE, text=True, cwd=work)
+    job = LaunchedJob(work / "logs", launcher)
+    try:
+        yield job
+    finally:
+        job.end_launcher()
+
+
 @contextmanager
 def own_job(work: Path, *, logs: str = "logs", ranks: int = 2) -> Iterator[OwnJob]:
     """Start a job that works in one directory and logs in another below it, and end what is left of it."""

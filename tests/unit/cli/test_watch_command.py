@@ -10,10 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chaos.cli.watch_view import headline
 from chaos.history.reader import read_history
+from chaos.run.happened import Happened
 from chaos.run.wait import wait_for
 from tests.unit.cli.kit import Ended
 from tests.unit.running_jobs import OwnJob, own_job
@@ -31,8 +34,11 @@ def job(tmp_path: Path) -> Iterator[OwnJob]:
 
 
 def watch(job: OwnJob, *options: str) -> tuple[int, list[str]]:
-    """Watch the job, let it end once its ranks have been seen, and return the exit code and what was printed."""
-    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.logs), *options]
+    """Watch the job, let it end once its ranks have been seen, and return the exit code and what was printed.
+
+    It is named by a PID, so that no grace time has to pass until it has ended.
+    """
+    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.ranks[0].pid), *options]
     with subprocess.Popen(command, cwd=job.work, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in job.ranks]
@@ -48,6 +54,22 @@ def test_lines_tell_ranks_steps_and_ends(job: OwnJob) -> None:
     assert "steps: rank 1 at 1:7 loss nan" in lines
     assert "rank 1: ended with exit code 3" in lines  # the test has not collected it yet
     assert lines[-1] == "the job has ended: no rank of it is left"
+
+
+@pytest.mark.parametrize(
+    ("launcher", "text"),
+    [
+        (77, "no rank is left; the launcher, PID 77, lives and may start them again"),
+        (None, "no rank is left; the job has ended if none is started within 30 s"),
+    ],
+)
+def test_that_no_rank_is_left_tells_what_is_waited_for(launcher: int | None, text: str) -> None:
+    assert headline(Happened("ranks.gone", 0, data={"launcher": launcher, "grace": 30.0})) == text
+
+
+def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
+    told: dict[str, Any] = {"kind": "error.reported", "step": None, "fields": {}, "file": "train.log"}
+    assert headline(Happened("log", 0, data=told)) == "train.log: error.reported"
 
 
 def test_json_and_the_history_tell_the_same(job: OwnJob, tmp_path: Path) -> None:
@@ -71,7 +93,7 @@ def test_a_place_that_has_been_recorded_in_is_refused(chaos: Callable[..., Ended
 
 def test_a_terminal_gets_a_table(job: OwnJob) -> None:
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.logs)]
+    command = [sys.executable, "-m", "chaos", "watch", "--job", str(job.ranks[0].pid)]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment)
     os.close(there)

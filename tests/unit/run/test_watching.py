@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,16 @@ import pytest
 from chaos.history.clock import Clock
 from chaos.jobs.kind import JobError
 from chaos.observe.reader import built_in_readers
+from chaos.platforms.containers import Container
 from chaos.platforms.pidfd import PidfdUnsupported
 from chaos.platforms.process import state
-from chaos.run import watching
+from chaos.platforms.running import JobProcess, survey
+from chaos.run import watched_checkpoints
+from chaos.run.happened import Happened
 from chaos.run.wait import wait_for
-from chaos.run.watching import Happened, Watch
-from tests.unit.running_jobs import OwnJob, own_job
+from chaos.run.watched_checkpoints import WatchedCheckpoints
+from chaos.run.watching import GRACE_SECONDS, Watch
+from tests.unit.running_jobs import OwnJob, launched_job, own_job
 
 Watching = Callable[..., Watch]
 
@@ -31,7 +36,7 @@ def job(tmp_path: Path) -> Iterator[OwnJob]:
 @pytest.fixture
 def watching_job(job: OwnJob, clock: Clock) -> Iterator[Watch]:
     """Watched from its beginning: its first look is over. A sleep of the clock is all that time needs to pass."""
-    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), checkpoints=job.work, clock=clock)
+    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), clock=clock)
     assert told(watch.look(), "rank.found") == [(0, job.ranks[0].pid), (1, job.ranks[1].pid)]
     yield watch
     watch.close()
@@ -63,7 +68,7 @@ def test_a_kernel_without_process_descriptors_shows_the_same(
         raise PidfdUnsupported("needs Linux 5.3")
 
     monkeypatch.setattr("chaos.platforms.adopted.open_process", unsupported)
-    watch = Watch(str(job.logs), here=Path("/"), readers=[], checkpoints=job.work, clock=clock)
+    watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
     assert len(told(watch.look(), "rank.found")) == 2
     job.ranks[1].kill()
     job.ranks[1].wait()
@@ -107,7 +112,7 @@ def test_the_log_of_the_sdk_is_followed_because_a_rank_writes_it(job: OwnJob, tm
     elsewhere.parent.mkdir()
     line = "2026-11-21 01:32:19.903248 30710 warning [30710][TTP controller.cpp:2518] nextState: STATE_OP_DUMP\n"
     job.start(3, "sh", "-c", f'exec 7>>"{elsewhere}"; printf "%s" "$LINE" >&7; exec sleep 1000', LINE=line)
-    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), checkpoints=job.work, clock=clock)
+    watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), clock=clock)
     try:
         happened = wait_for("the line", lambda: [one for one in watch.look() if one.event == "log"], seconds=120)
         assert [(one.rank, one.data["kind"]) for one in happened] == [(3, "ttp.state")]
@@ -130,31 +135,149 @@ def test_a_checkpoint_that_appears_is_told_once_and_those_from_before_are_not(
     assert told(watching_job.look(), "checkpoint") == []
 
 
+def test_what_is_saved_beside_the_named_directory_and_in_it_is_told_once_each(
+    job: OwnJob, watching_job: Watch, clock: Clock
+) -> None:
+    """The ranks log in one directory and save in another, both below the one that they work in."""
+    for place, step in ((job.work / "checkpoint", 5), (job.logs, 6)):
+        (place / "rank_0").mkdir(parents=True)
+        (place / "rank_0" / f"mlp-1_{step}.ckpt").touch()
+    clock.sleep(6)
+    seen = [(one.data["path"], one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"]
+    assert seen == [(f"{job.work}/checkpoint/rank_0/mlp-1_5.ckpt", 5), (f"{job.logs}/rank_0/mlp-1_6.ckpt", 6)]
+
+
+def test_where_a_directory_for_checkpoints_is_given_no_other_is_searched(job: OwnJob, clock: Clock) -> None:
+    watch = Watch(str(job.logs), here=Path("/"), readers=[], checkpoints=job.logs, clock=clock)
+    watch.look()
+    for place in (job.work, job.logs):
+        (place / "rank_0").mkdir()
+        (place / "rank_0" / "mlp-1_5.ckpt").touch()
+    clock.sleep(6)
+    seen = [one.data["path"] for one in watch.look() if one.event == "checkpoint"]
+    assert seen == [f"{job.logs}/rank_0/mlp-1_5.ckpt"]
+    watch.close()
+
+
+def test_a_container_that_is_started_again_shows_none_of_its_old_checkpoints_as_new(job: OwnJob, clock: Clock) -> None:
+    """It is reached through one of its processes, and by another one when that has ended."""
+
+    def contained() -> list[JobProcess]:
+        (own,) = [one for one in survey().jobs if one.ranks and one.ranks[0].directories.logs == str(job.logs)]
+        return [replace(process, container=Container("c1", 7)) for process in own.ranks]
+
+    search = WatchedCheckpoints(None, clock)
+    search.search_working_directories(contained())
+    place = job.work / "rank_0"
+    place.mkdir()
+    assert list(search.look()) == []
+    for step in (5, 6):
+        (place / f"mlp-1_{step}.ckpt").touch()
+        clock.sleep(6)
+        assert [one.data["path"] for one in search.look()] == [f"{place}/mlp-1_{step}.ckpt"]
+        end(job)
+        job.start(0)
+        search.search_working_directories(contained())
+
+
 def test_a_directory_with_too_many_files_is_not_searched_again_and_again(
     job: OwnJob, watching_job: Watch, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "MAX_FILES", 1)
+    monkeypatch.setattr(watched_checkpoints, "MAX_FILES", 2)
+    (job.work / "data").touch()
     clock.sleep(6)
-    assert len(told(watching_job.look(), "checkpoints.not_searched")) == 1
+    (given_up,) = [one.data for one in watching_job.look() if one.event == "checkpoints.not_searched"]
+    assert given_up["directory"] == str(job.work)
     clock.sleep(6)
     assert told(watching_job.look(), "checkpoints.not_searched") == []
 
 
 def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(
-    job: OwnJob, watching_job: Watch, monkeypatch: pytest.MonkeyPatch
+    job: OwnJob, watching_job: Watch, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    end(job)
+    assert watching_job.look()[-1].event == "ranks.gone"
+    clock.sleep(GRACE_SECONDS)
+
     def last_line() -> list[Happened]:
         """In the same look, but after the logs were read."""
         log(job, 0, "epoch: 1 step: 9, loss is 0.125\n")
         return []
 
-    monkeypatch.setattr(watching_job, "_checkpoints", last_line)
+    monkeypatch.setattr(watching_job._checkpoints, "look", last_line)
+    assert [one.event for one in watching_job.look()] == ["log", "job.end"]
+    assert watching_job.ended and watching_job.ranks[0].step == "1:9"
+
+
+def end(job: OwnJob) -> None:
     for process in job.ranks.values():
         process.kill()
         process.wait()
-    happened = watching_job.look()
-    assert [one.event for one in happened][-2:] == ["log", "job.end"]
-    assert watching_job.ended and watching_job.ranks[0].step == "1:9"
+
+
+def test_a_job_whose_ranks_are_all_started_again_within_the_grace_time_goes_on(
+    job: OwnJob, watching_job: Watch, clock: Clock
+) -> None:
+    end(job)
+    (gone,) = [one for one in watching_job.look() if one.event == "ranks.gone"]
+    assert gone.data == {"launcher": None, "grace": GRACE_SECONDS}
+    clock.sleep(GRACE_SECONDS - 1)
+    assert watching_job.look() == [] and not watching_job.ended
+    job.start(0)
+    assert told(watching_job.look(), "rank.restarted") == [(0, job.ranks[0].pid)]
+    clock.sleep(GRACE_SECONDS)
+    assert not told(watching_job.look(), "job.end")
+    end(job)
+    assert told(watching_job.look(), "ranks.gone") and not watching_job.ended
+    clock.sleep(GRACE_SECONDS)
+    assert told(watching_job.look(), "job.end") and watching_job.ended
+
+
+def test_a_job_does_not_end_while_its_launcher_lives(tmp_path: Path, clock: Clock) -> None:
+    """As RSC and MindCluster do: every rank is killed, and started again a while later."""
+
+    def kill_both() -> None:
+        for view in watch.ranks.values():
+            os.kill(view.process.pid, signal.SIGKILL)
+        wait_for(
+            "their ends",
+            lambda: all(state(one.process.identity) == "zombie" for one in watch.ranks.values()),
+            seconds=120,
+        )
+
+    with launched_job(tmp_path / "job") as job:
+        wait_for("the ranks", lambda: len(ranks_of(job.logs)) == 2, seconds=120)
+        watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
+        try:
+            assert len(told(watch.look(), "rank.found")) == 2
+            kill_both()
+            (gone,) = [one for one in watch.look() if one.event == "ranks.gone"]
+            assert gone.data["launcher"] == job.launcher.pid
+            clock.sleep(10 * GRACE_SECONDS)
+            assert watch.look() == [] and not watch.ended
+            job.start_again()
+            wait_for("the ranks", lambda: len(ranks_of(job.logs)) == 2, seconds=120)
+            assert [rank for rank, _ in told(watch.look(), "rank.restarted")] == [0, 1]
+            kill_both()
+            job.end_launcher()
+            assert told(watch.look(), "ranks.gone") and not watch.ended
+            clock.sleep(GRACE_SECONDS)
+            assert told(watch.look(), "job.end")
+        finally:
+            watch.close()
+
+
+def ranks_of(logs: Path) -> list[int | None]:
+    return [one.rank for job in survey().jobs for one in job.ranks if one.directories.logs == str(logs)]
+
+
+def test_a_job_that_only_a_pid_names_ends_with_its_last_process(job: OwnJob, clock: Clock) -> None:
+    """Nothing would tell what is started later for the same job."""
+    watch = Watch(str(job.ranks[0].pid), here=Path("/"), readers=[], clock=clock)
+    watch.look()
+    end(job)
+    assert watch.look()[-1].event == "job.end"
+    watch.close()
 
 
 def test_watching_leaves_the_job_as_it_was(job: OwnJob, watching_job: Watch) -> None:

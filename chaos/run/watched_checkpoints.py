@@ -1,0 +1,111 @@
+"""Checkpoints of a job that runs already, as they appear where it works and in the directory that was named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.history.clock import Clock
+from chaos.observe.layout import FoundCheckpoint, find_checkpoints
+from chaos.platforms.directories import FileKey, key_of
+from chaos.platforms.running import JobProcess
+from chaos.run.happened import Happened
+
+_SCAN_SECONDS = 5.0
+MAX_FILES = 20_000
+"""Files below a directory that is searched for checkpoints; with more it would take too long, again and again."""
+
+
+@dataclass
+class _Place:
+    """A directory: as the job sees it, and by which path it is reached now."""
+
+    shown: Path
+    reached: Path
+    searched: bool = False
+    given_up: bool = False
+
+    def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
+        """The finished checkpoints in it, by their paths as the job sees them."""
+        found = {}
+        for one in find_checkpoints(self.reached):
+            try:
+                seen = one.path.stat()
+            except OSError:  # removed meanwhile
+                continue
+            if not one.temporary:
+                found[self.shown / one.path.relative_to(self.reached)] = ((seen.st_dev, seen.st_ino), one)
+        return found
+
+
+class WatchedCheckpoints:
+    """Searches directories every few seconds. What is in one when it is searched for the first time is known."""
+
+    def __init__(self, only: Path | None, clock: Clock) -> None:
+        """``only`` is searched and nothing else, where it is given."""
+        self._clock = clock
+        self._scan_at = 0
+        self._only = only is not None
+        self._places: dict[FileKey, _Place] = {}
+        self._known: set[Path] = set()
+        if only is not None:
+            self.search(only)
+
+    def search(self, directory: Path) -> None:
+        """Search a directory of this host too."""
+        path = directory.resolve()
+        self._search(path, path)
+
+    def search_working_directories(self, ranks: Sequence[JobProcess]) -> None:
+        """Search where ranks work, which in a container is reached through one of its processes."""
+        for process in () if self._only else ranks:
+            if process.directories.cwd is not None:
+                shown = Path(process.directories.cwd)
+                inside = process.container is not None
+                self._search(shown, Path(f"/proc/{process.pid}/root{shown}") if inside else shown)
+
+    def _search(self, shown: Path, reached: Path) -> None:
+        key = key_of(reached)
+        if key is not None and not self._places.setdefault(key, _Place(shown, reached)).reached.is_dir():
+            self._places[key].reached = reached  # the process through which it was reached has ended
+
+    def look(self) -> Iterator[Happened]:
+        """What has appeared, when it is time to search again."""
+        if self._clock.mono() < self._scan_at:
+            return
+        before = frozenset(self._known)
+        known: set[FileKey] = set()
+        appeared: dict[FileKey, tuple[Path, FoundCheckpoint]] = {}
+        for place in self._places.values():
+            if place.given_up:
+                continue
+            if _too_many(place.reached):
+                place.given_up = True
+                told = {"directory": str(place.shown), "limit": MAX_FILES}
+                yield Happened("checkpoints.not_searched", self._clock.wall(), None, None, told)
+                continue
+            for path, (key, one) in place.files().items():
+                if path in before:
+                    known.add(key)
+                elif place.searched:
+                    appeared.setdefault(key, (path, one))
+                self._known.add(path)
+            place.searched = True
+        self._scan_at = self._clock.mono() + int(_SCAN_SECONDS * 1e9)
+        new = {path: one for key, (path, one) in appeared.items() if key not in known}
+        for path in sorted(new):
+            one = new[path]
+            step = one.directory_step if one.directory_step is not None else one.step_in_epoch
+            about = {"path": str(path), "kind": one.kind, "epoch": one.epoch, "step": step}
+            yield Happened("checkpoint", self._clock.wall(), one.rank, None, about)
+
+
+def _too_many(root: Path) -> bool:
+    count = 0
+    for _, directories, files in os.walk(root):
+        count += len(directories) + len(files)
+        if count > MAX_FILES:
+            return True
+    return False

@@ -1,0 +1,110 @@
+"""The logs of a job that runs already, by the files that its processes have open: each fact once, by the rank it is of.
+
+A rank of MindFormers writes each line to its output and to ``log/rank_R/info.log``. Ranks that were started without
+msrun may share one output file: then a line is of a rank only where it names the rank or its process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from chaos.observe.log_event import LogEvent
+from chaos.observe.reader import LogReader
+from chaos.observe.tail import LogTail
+from chaos.platforms.directories import FileKey
+from chaos.platforms.outputs import outputs_of
+from chaos.platforms.running import JobProcess
+
+_OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
+"""What is taken from a launcher's own output: msrun repeats in it what its ranks log."""
+
+_REMEMBERED = 2000
+"""Events of a rank that are known again in another of its files: more than one file is ahead of another by."""
+
+
+@dataclass(frozen=True)
+class OfLog:
+    """An event of a log, and the process whose log it is: None where several ranks write it and it names none."""
+
+    event: LogEvent
+    process: JobProcess | None
+
+
+@dataclass
+class _Followed:
+    """A log and who writes it: the last process of each role and rank."""
+
+    tail: LogTail
+    writers: dict[tuple[str, int | None], JobProcess] = field(default_factory=dict)
+
+    def writer(self, event: LogEvent) -> JobProcess | None:
+        """Whose line this is."""
+        of_ranks = [one for one in self.writers.values() if one.role == "rank"]
+        candidates = of_ranks or list(self.writers.values())
+        if len(candidates) == 1:
+            return candidates[0]
+        return next((one for one in candidates if one.pid == event.pid), None)
+
+    def takes(self, event: LogEvent) -> bool:
+        """Whether it is said here and not only repeated."""
+        only_launcher = all(one.role == "launcher" for one in self.writers.values())
+        return not only_launcher or event.kind.startswith(_OF_LAUNCHER)
+
+
+class _Once:
+    """Tells the events of one rank that stand in several of its files once for each time that it happened."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
+
+    def new(self, event: LogEvent, file: FileKey) -> bool:
+        """Whether this file has it more often than any other had it."""
+        key = (event.kind, event.step, event.rank, event.wall_ns, repr(event.fields))
+        counts = self._seen.setdefault(key, Counter())
+        most = max(counts.values(), default=0)
+        counts[file] += 1
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        return counts[file] > most
+
+
+class WatchedLogs:
+    """Follows every log that processes of a job have open."""
+
+    def __init__(self, readers: Sequence[LogReader]) -> None:
+        self._readers = readers
+        self._followed: dict[FileKey, _Followed] = {}
+        self._once: dict[int | None, _Once] = {}
+
+    def follow(self, processes: Sequence[JobProcess]) -> None:
+        """Open the logs that are not followed yet, and note who writes which."""
+        for process in processes:
+            for output in outputs_of(process.pid):
+                followed = self._followed.get(output.key)
+                if followed is None:
+                    try:
+                        followed = _Followed(LogTail(output.open(), self._readers, file=output.path))
+                    except OSError:
+                        continue
+                    self._followed[output.key] = followed
+                followed.writers[process.role, process.rank] = process
+
+    def read(self) -> Iterator[OfLog]:
+        """What has been added since the last call."""
+        for key, followed in self._followed.items():
+            for event in followed.tail.new_events():
+                if not followed.takes(event):
+                    continue
+                process = followed.writer(event)
+                if process is None or process.role != "rank" or self._of_rank(process.rank).new(event, key):
+                    yield OfLog(event, process)
+
+    def _of_rank(self, rank: int | None) -> _Once:
+        return self._once.setdefault(rank, _Once())
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for followed in self._followed.values():
+            followed.tail.close()
