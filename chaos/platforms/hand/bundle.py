@@ -17,6 +17,7 @@ MODULES = (
     "platforms/find.py",
     "platforms/hand/listening.py",
     "platforms/hand/program.py",
+    "platforms/hand/standing.py",
     "platforms/hand/wire.py",
     "platforms/local.py",
     "platforms/masking.py",

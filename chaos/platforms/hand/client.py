@@ -205,6 +205,10 @@ class HandClient:
         except (KeyError, TypeError) as error:
             raise PlatformError(f"node {self.node}: its hand does not say what is left: {error}") from error
 
+    def standing(self, place: str) -> list[str]:
+        """Processes that work below a directory there, or write to a file of it, in words, whatever they carry."""
+        return [str(one) for one in self._call("standing", place=place)]
+
     # Clocks.
 
     def clock_offset(self, clock: Clock) -> Offset:

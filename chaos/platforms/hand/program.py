@@ -28,6 +28,7 @@ from chaos.platforms.children import subreaper
 from chaos.platforms.ending import Ended, end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.hand.listening import Listening
+from chaos.platforms.hand.standing import standing_in
 from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, send_signal, state
@@ -196,6 +197,10 @@ class Hand:
         mounts = sorted(one for one in _mounts() - self._mounts if f"{one}/".startswith(roots))
         processes = [f"{one.pid} ({' '.join(one.cmdline)})" for one in find_run_processes(self._run)]
         return {"processes": processes, "mounts": mounts}
+
+    def standing(self, place: str) -> list[str]:
+        """Processes that have their place below a directory of the run, whatever they carry, in words."""
+        return list(standing_in(place))
 
     def clock(self) -> dict[str, Any]:
         """This node's clocks, and which boot they are of."""

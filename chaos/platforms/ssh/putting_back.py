@@ -47,14 +47,27 @@ def left_on(host: Host, token: str, node: int) -> list[str]:
 
 
 def clean(host: Host, token: str, node: int) -> str:
-    """End the run's processes on a host and remove its directory there, and say so. Raises PlatformError."""
-    hand = hand_again(host, token, node)
-    if hand is None:
-        return "nothing of the run was left"
+    """End the run's processes on a host and remove its directory there, and say so.
+
+    Where the directory has gone a new one is made for the time of the look: its processes may be there still. Raises
+    PlatformError, also for a process without the run's identity that has its place there: nobody knows whose it is.
+    """
+    place = place_of(host.directory, token, node)
+    connection = Connection(host)
+    try:
+        known = marker_of(connection, place) is not None
+        hand = _Again(connection, node, token)
+    except BaseException:
+        connection.close()
+        raise
     with contextlib.closing(hand):
         ended = hand.end_run()
-        if ended.remaining:
-            left = "; ".join(f"{process.identity}: {why}" for process, why in ended.remaining)
-            raise PlatformError(f"{host}: processes of the run are left: {left}")
-        hand.remove(place_of(host.directory, token, node))
-    return f"removed its directory, ended {len(ended.ended)} processes" if ended.ended else "removed its directory"
+        left = [f"{process.identity}: {why}" for process, why in ended.remaining]
+        left += [f"{one}: it is not known to be the run's; if it is, end it" for one in hand.standing(place)]
+        if left:
+            raise PlatformError(f"{host}: processes of the run are left: {'; '.join(left)}")
+        hand.remove(place)
+    removed = "removed its directory" if known else "its directory had gone"
+    if ended.ended:
+        return f"{removed}, ended {len(ended.ended)} processes"
+    return removed if known else "nothing of the run was left"

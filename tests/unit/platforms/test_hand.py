@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +37,7 @@ from chaos.platforms.process import (
 from chaos.platforms.procfs import PROC, read_text
 from chaos.run.channel import Channel, Hello, Message, Stranger
 from chaos.run.wait import wait_for
+from tests.unit.conftest import Start
 from tests.unit.platforms.conftest import Found, Spec, StartHand
 
 SECRET = "s" * 64
@@ -163,6 +165,31 @@ def test_a_killed_hand_is_named_and_another_one_ends_what_it_has_left(
     assert alive(here(launcher))
     assert len(start_hand(1).end_run().ended) == 2
     assert find_run_processes(token) == []
+
+
+def test_what_has_its_place_in_a_directory_is_told_without_any_identity(
+    start_hand: StartHand, start: Start, tmp_path: Path
+) -> None:
+    place, other = tmp_path / "place", tmp_path / "place-2"
+    (place / "job").mkdir(parents=True)
+    other.mkdir()
+    hand = start_hand()
+    assert hand.standing(str(place)) == []
+    works = start("sh", "-c", f"cd {place}/job; exec sleep 1001")
+    writes = start("sh", "-c", f"exec sleep 1002 > {place}/log")
+    start("sh", "-c", f"cd {other}; exec sleep 1003 > {other}/log")
+
+    def told() -> list[str]:
+        return sorted(one for one in hand.standing(str(place)) if "sleep 100" in one and "sh -c" not in one)
+
+    assert wait_for("both", lambda: len(told()) == 2 and told(), seconds=20) == sorted(
+        [
+            f"process {works.pid} (sleep 1001) works in {place}/job",
+            f"process {writes.pid} (sleep 1002) writes to {place}/log",
+        ]
+    )
+    shutil.rmtree(place)
+    assert len(told()) == 2
 
 
 def test_the_end_of_the_harness_harms_no_job(start_hand: StartHand, spec: Spec, found: Found) -> None:
