@@ -8,6 +8,7 @@ as they were written.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -19,7 +20,10 @@ TRIPS = 16
 """Round trips of one measurement. The shortest counts, so a busy host costs precision only if all of them are slow."""
 
 DRIFT_PPM = 500
-"""By how much a monotonic clock may run wrong, in millionths: as far as Linux lets NTP steer it (MAXFREQ, timex.h)."""
+"""By how much a monotonic clock may run wrong, in millionths: as far as NTP's frequency goes (MAXFREQ, Linux timex.h).
+
+A step that is slewed away may go faster for a while (chrony: maxslewrate, 83333 by default); so it is measured often.
+"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class HostClock:
         it is not (a time namespace), and nothing is uncertain.
         """
         self.measured = _in_order(measured)
+        self._times = [one.at + one.offset for one in self.measured]
         self.same = same_boot and all(abs(one.offset) <= one.error for one in self.measured)
 
     @property
@@ -94,15 +99,14 @@ class HostClock:
         """
         if self.same:
             return Placed(mono, 0)
-        before = [one for one in self.measured if one.at + one.offset <= mono]
-        after = self.measured[len(before) :]
-        if not before or not after:
-            near = before[-1] if before else after[0]
+        number = bisect.bisect_right(self._times, mono)
+        if number in (0, len(self.measured)):
+            near = self.measured[max(0, number - 1)]
             far = abs(mono - (near.at + near.offset))
             # What has passed on a clock that runs slow is less than what has passed.
             drifted = -(-far * DRIFT_PPM // (1_000_000 - DRIFT_PPM))
             return Placed(mono - near.offset, near.error + drifted)
-        left, right = before[-1], after[0]
+        left, right = self.measured[number - 1 : number + 1]
         length = (right.at + right.offset) - (left.at + left.offset)
         passed = mono - (left.at + left.offset)
         drift = right.offset - left.offset

@@ -30,13 +30,14 @@ class JobFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Watch:
-    """What an attempt is watched with."""
+    """What an attempt is watched with. ``besides`` is called at every look: what has to be done while the job runs."""
 
     history: HistoryWriter
     progress: Progress
     clock: Clock
     deadlines: Deadlines
     run_deadline: Deadline
+    besides: Callable[[], None] = lambda: None
 
 
 class Attempt:
@@ -209,6 +210,7 @@ class Attempt:
         if self._first_step_mono is not None:
             self._injection.known.elapsed = (self._watch.clock.mono() - self._first_step_mono) / 1e9
         self._injection.inject_due(self._job, self.ranks)
+        self._watch.besides()
 
     def _take_messages(self) -> None:
         while True:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultKind
 from chaos.history.clock import Clock
-from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.platforms.base import Job, LaunchSpec, Platform, PlatformError
+from chaos.platforms.base import Job, LaunchSpec, Platform
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
-from chaos.platforms.nodes import Node, NodePlatform, Nodes, NodesJob, places
+from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
 from chaos.registry import registry
 from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
 from chaos.run.mishaps import noticing_mishaps
+from chaos.run.node_clocks import NodeClocks
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
 from chaos.run.session import MEETING, Session, put_back_faults, undo_context
@@ -81,7 +80,9 @@ class Launches:
             ),
         )
         limits = session.scenario.deadlines
-        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline)
+        nodes = () if session.nodes is None else session.nodes.all()
+        clocks = NodeClocks(session.history, name, nodes, self.clock)
+        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look)
         attempt = Attempt(name, session.plan.ranks, job, session.channel, injection, session.owned.path, watch)
         try:
             attempt.follow()
@@ -95,7 +96,7 @@ class Launches:
             raise
         finally:
             with uninterrupted():
-                self._measure_clocks_again(session, name)
+                clocks.again()
                 injection.miss_rest("the attempt was ended")
                 injection.lasting.end_all(job)
                 put_back_faults(session, running=True)
@@ -146,7 +147,7 @@ class Launches:
         """Start the launchers, one on each node. The clock of each node is measured first, and recorded."""
         ready = nodes.ready()
         secret = (session.private / SECRET).read_text("ascii")
-        specs = []
+        specs, clocks = [], NodeClocks(session.history, name, ready, self.clock)
         for node, place in places(ready, session.plan.ranks, session.private / MEETING):
             at = replace(launch, place=place)
             text = agent_configuration(node.private, attempt=name, place=place, **told)
@@ -157,33 +158,11 @@ class Launches:
             log = launch.logs / ("msrun.log" if node.number == 0 else f"msrun-node_{node.number}.log")
             command = self.kind.command(at)
             specs.append(self._spec(session, name, at, command, configuration, log, reaped))
-            self._record_clock(session, name, node)
+            clocks.record(node)
         session.progress.event(
             session.history.record("attempt.start", attempt=name, argv=list(specs[0].argv), cwd=str(launch.directory))
         )
         return NodesJob(ready, specs, self.clock)
-
-    def _measure_clocks_again(self, session: Session, name: str) -> None:
-        """What is known of a clock at the end too tells how it has drifted; of a node that is lost nothing is."""
-        for node in () if session.nodes is None else session.nodes.all():
-            if node.known == "running" and node.hand.lost is None:
-                with suppress(PlatformError):
-                    self._record_clock(session, name, node)
-
-    def _record_clock(self, session: Session, name: str, node: Node) -> None:
-        """Record how far a node's monotonic clock is ahead of the harness's, in ns, and how wrong that may be."""
-        offset, who = node.hand.clock_offset(self.clock), node.hand.introduction
-        session.history.record(
-            CLOCK,
-            attempt=name,
-            node=node.number,
-            host=who.host,
-            boot=who.boot,
-            address=node.address,
-            at=offset.at,
-            offset=offset.offset,
-            error=offset.error,
-        )
 
     def _spec(
         self,

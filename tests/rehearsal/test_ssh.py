@@ -51,7 +51,7 @@ def test_an_unchanged_scenario_passes_on_two_hosts_with_clocks_of_their_own(on_h
     assert done.code == 0, done.errors + done.output
     clocks = {one["host"]: one for one in done.run.result["clocks"]}
     assert [round(clocks[name]["offset"]) for name in ("first", "second")] == [AHEAD_SECONDS, 2 * AHEAD_SECONDS]
-    assert all(0 < one["error"] < 0.5 and one["measurements"] == 4 and not one["same"] for one in clocks.values())
+    assert all(0 < one["error"] < 0.5 and one["measurements"] >= 4 and not one["same"] for one in clocks.values())
     found = {one.rank: one.data["node"] for one in done.run.history.select("rank.found", attempt="train")}
     assert found == {0: 0, 1: 0, 2: 1, 3: 1}
     assert left_on(hosts) == []
