@@ -11,11 +11,15 @@ from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, loads_made
 from chaos.checks.facts import RESUME, exit_status, places, signal_number, text_list
 from chaos.checks.saved import end_of_life, saved_step, stored_step
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import DIGESTED, FoundCheckpoint
 from chaos.observe.mindformers_layout import companion
 from chaos.plan.model import Plan
+
+NOT_LAID_OUT = "is no file rank_R/PREFIX-EPOCH_STEP.ckpt or .safetensors, the layout in which checkpoints are found"
+"""Why a file that was loaded is not read (chaos.observe.layout)."""
 
 REFUSAL = "has a file for every rank"
 """What the rehearsal's job says when it finds no step to go on from."""
@@ -60,6 +64,16 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     if not steps:
         return plan.restore.step
     return steps.pop() if len(steps) == 1 else None
+
+
+def loads_elsewhere(history: History, artifacts: Artifacts) -> list[Event]:
+    """The loads after the resume of files that are not where this version looks for checkpoints."""
+    files = by_path(artifacts.checkpoints)
+    return [
+        load
+        for load in loads_made(history)
+        if artifacts.locate(as_saved(history, str(load.data.get("path")))) not in files
+    ]
 
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
