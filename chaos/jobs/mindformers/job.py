@@ -95,7 +95,8 @@ class MindFormersJob:
         copy = launch.directory / _COPIES[launch.resume]
         protected = any(mechanism in STEP_LEVEL for mechanism in job.protection)
         data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout, protected=protected)
-        environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log")}
+        # The launcher's script appends the suffix to its log directory; that of a caller's shell would hide the logs.
+        environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log"), "MF_LOG_SUFFIX": ""}
         by_path = job.loading == "path"
         if not by_path:
             others = [one for one in data.get("callbacks") or [] if one != CALLBACK]

@@ -22,9 +22,9 @@ _CLUSTER_SECONDS = 600
 def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str, ...]:
     """The command line that trains from this configuration.
 
-    With a checkout of several ranks it is the checkout's ``scripts/msrun_launcher.sh``. That script ends with status 0
-    and trains nothing where there is one rank (MindFormers 1.0 to 2.1), so one rank is started by msrun, as everything
-    is without a checkout. Raises JobError.
+    With a checkout of several ranks it is the checkout's ``scripts/msrun_launcher.sh``, on several nodes in the form
+    that says which node this is. That script ends with status 0 and trains nothing where there is one rank (MindFormers
+    1.0 to 2.1), so one rank is started by msrun, as everything is without a checkout. Raises JobError.
     """
     arguments = (f"--config={configuration}", *launch.scenario.job.arguments)
     checkout = checkout_of(launch)
@@ -38,7 +38,11 @@ def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str,
         return msrun_argv(launch, program, arguments, master_port=master_port)
     _refuse_blanks(launch.logs)
     order = shlex.join((str(program), *arguments))
-    return ("bash", str(script), order, str(ranks), str(master_port), str(launch.logs), "False", str(_CLUSTER_SECONDS))
+    place = launch.place
+    nodes = () if place is None else (str(len(place.ranks)), launch.master)
+    which = () if place is None else (str(place.node),)
+    ends = (str(launch.logs), "False", str(_CLUSTER_SECONDS))
+    return ("bash", str(script), order, str(ranks), *nodes, str(master_port), *which, *ends)
 
 
 def checkout_of(launch: Launch) -> Path | None:

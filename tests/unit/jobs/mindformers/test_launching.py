@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 
 from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindformers.job import KIND
+from chaos.platforms.base import Place
 from chaos.registry import registry
 from chaos.run.machine import PROBES
 from chaos.scenario.model import Scenario
@@ -76,6 +78,14 @@ def test_a_checkout_is_started_by_its_own_script(make: Make, tmp_path: Path) -> 
     assert order.endswith("--epochs 'two words'")
     assert (ranks, port, logs, join, seconds) == ("2", "21000", str(tmp_path / "logs"), "False", "600")
     assert command.path == (tmp_path / "checkout",)
+
+
+def test_a_checkout_on_several_nodes_says_which_node_this_is(make: Make, tmp_path: Path) -> None:
+    place = Place(1, 2, (2, 3), 4, "10.0.0.6", "10.0.0.5", tmp_path)
+    launch = replace(make(checkout="checkout", ranks=4), place=place)
+    ranks, local, master, port, node, logs, join, seconds = KIND.command(launch).argv[3:]
+    assert (ranks, local, master, port, node) == ("4", "2", "10.0.0.5", "21000", "1")
+    assert (logs, join, seconds) == (str(tmp_path / "logs"), "False", "600")
 
 
 def test_one_rank_is_started_by_msrun_since_the_script_would_train_nothing(make: Make, tmp_path: Path) -> None:
@@ -234,3 +244,7 @@ def test_a_resume_of_the_new_layout_uses_its_own_keys(make: Make, tmp_path: Path
     assert copy["checkpoint"]["load_path"] == str(tmp_path / "run/output/checkpoint")
     assert (copy["checkpoint"]["no_load_optim"], copy["load_ckpt_format"]) == (False, "safetensors")
     assert "resume_training" not in copy
+
+
+def test_a_suffix_of_the_callers_shell_does_not_move_the_logs(make: Make) -> None:
+    assert KIND.command(make(checkout="checkout")).environment["MF_LOG_SUFFIX"] == ""
