@@ -58,5 +58,5 @@ def device_violations(scenario: Scenario, traits: JobTraits) -> Iterator[Violati
             "cluster.nodes",
             f"{kind} starts every rank on this host, so there is one node",
             text=str(scenario.cluster.nodes),
-            hint="use nodes: 1; jobs on several hosts need the platform ssh or kubernetes of a later version",
+            hint="use nodes: 1, or the platform ssh or kubernetes for jobs on several hosts",
         )
