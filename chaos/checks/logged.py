@@ -109,7 +109,7 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
             result.ranks[rank] = _summary(plan, rank, both, saved, rank in killed)
             if reference is None:
                 reference = both
-            else:
+            elif plan.has_loss(rank):
                 _compare(plan, result, reference, both, saved)
     return result
 
@@ -150,10 +150,11 @@ def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Bo
 
 
 def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool) -> RankLog:
-    infinite = [track.at(row) for track in both.tracks.values() for row in track.infinite()[:_SOME]]
+    valid = plan.has_loss(rank)
+    infinite = [track.at(row) for track in both.tracks.values() for row in track.infinite()[:_SOME] if valid]
     missing = _missing(plan, both, saved, killed)
     compared, early, late = 0, None, None
-    if both.twin is not None:
+    if both.twin is not None and valid:
         until = plan.last_step if plan.comparable is None else plan.comparable.losses_until
         compared, differing = unequal(both.course, both.twin, plan.loss_tolerance)
         differing = differing[differing <= until]

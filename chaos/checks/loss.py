@@ -57,7 +57,7 @@ def _judge_finite(
     seen_any = False
     for event in history.select("digest"):
         loss = loss_of(event)
-        if loss is None:
+        if loss is None or not plan.has_loss(event.rank or 0):
             continue
         seen_any = True
         if math.isfinite(loss) or (limit is not None and step_of(event) > limit):
@@ -110,7 +110,7 @@ def _judge_losses(
 ) -> None:
     recorded = _recorded_before(history)
     compared = 0
-    for rank in range(plan.ranks):
+    for rank in filter(plan.has_loss, range(plan.ranks)):
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
             if plan.comparable is not None and step > plan.comparable.losses_until:
@@ -121,7 +121,7 @@ def _judge_losses(
             if before and ours is None and step not in recorded.get(rank, ()):
                 continue
             if value is None and theirs is None and ours is not None:
-                continue  # This rank has no loss: it is not on the last pipeline stage.
+                continue  # This rank has no loss, as one that is not on the last pipeline stage.
             if ours is None or value is None:
                 found.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
             elif theirs is None:
@@ -135,7 +135,8 @@ def _judge_losses(
                     found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
     if not compared:
         found.unknown(expected, "not one loss can be compared", _line(plan))
-    found.settle(expected, f"{compared} losses on {plan.ranks} ranks do", _line(plan))
+    ranks = sum(map(plan.has_loss, range(plan.ranks)))
+    found.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 
 
 def _recorded_before(history: History) -> dict[int, set[int]]:

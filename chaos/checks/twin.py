@@ -122,7 +122,8 @@ class Twin:
         if ours.data.get("batch") != other.data.get("batch"):
             return "the batch"
         mine, theirs = loss_of(ours), loss_of(other)
-        if mine is not None and theirs is not None and not close(mine, theirs, self.plan.loss_tolerance):
+        valid = self.plan.has_loss(ours.rank or 0)
+        if valid and mine is not None and theirs is not None and not close(mine, theirs, self.plan.loss_tolerance):
             return "the loss"
         if self.plan.loss_tolerance == 0:
             names = differing(ours.data.get("parameters"), other.data.get("parameters"))

@@ -35,6 +35,7 @@ from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.schedule import ABNORMAL, plan_faults
+from chaos.plan.sinking import check_sinking
 from chaos.plan.spikes import spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.traits import JobTraits
@@ -122,6 +123,7 @@ def build_plan(
     check_op_retry(scenario, problems)
     check_abnormal(scenario, faults, traits, problems)
     check_reachable(faults, problems)
+    check_sinking(scenario, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
 
@@ -175,6 +177,7 @@ def build_plan(
         restore=restore,
         group_info=writes_group_info(scenario, groups, traits),
         gradients=traits.gradients,
+        loss_ranks=_loss_ranks(layout, traits),
         comparable=judged.comparable,
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         sink_size=scenario.job.sink_size,
@@ -189,6 +192,17 @@ def build_plan(
         ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )
+
+
+def _loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:
+    """The first and the last rank with a valid loss; None for all.
+
+    Source: MindFormers, MFLossMonitor ("the loss on the last card is valid", with zero_bubble_v "only on rank 0").
+    """
+    if layout.stages == 1:
+        return None
+    valid = layout.stage_ranks(0 if traits.loss_on_rank_0 else layout.stages - 1)
+    return (valid[0], valid[0] if traits.loss_on_rank_0 else valid[-1])
 
 
 def _layout(scenario: Scenario, problems: Problems) -> Layout:

@@ -44,6 +44,7 @@ def check_damage(
         _check_parameters(fault, problems)
         _check_moment(fault, faults, problems)
         _check_form(fault, traits, problems)
+        _check_kept(fault, traits, problems)
         for rank in fault.fault.ranks:
             if (other := seen.setdefault(rank, fault.fault.id)) != fault.fault.id:
                 problems.add(
@@ -150,6 +151,19 @@ def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
             "the name of the directory that all ranks save in (MindFormers, layout iteration_N)",
             text=fault.fault.kind,
             hint="use a configuration that saves in the legacy layout, or another kind of damage",
+        )
+
+
+def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """Where only the newest checkpoint is kept, there is none to go back to and none to put in its place."""
+    needs = fault.effect != RECORD or fault.fault.parameters.get("how") == "stale"
+    if needs and traits.kept is not None and traits.kept < 2:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} needs a checkpoint before the newest one, and this job keeps {traits.kept}: "
+            "the older ones are deleted (keep_checkpoint_max, or save_max of the new layout)",
+            text=fault.fault.kind,
+            hint="let the job keep 2 or more",
         )
 
 

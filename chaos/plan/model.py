@@ -217,10 +217,11 @@ class Plan:
     it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
-    is from an end-of-life checkpoint or not at all. ``gradients``: the ranks record their reduced
-    gradients. ``group_info``: the job must tell of its replica groups in
-    ``group_info.pb``. ``reasons`` explains each derived expectation in a sentence. ``lines`` maps an expectation
-    ("checkpoint.step", "mechanism", "repair", "recovery.detection", …) to the line of the scenario file that wrote it
+    is from an end-of-life checkpoint or not at all. ``loss_ranks`` are the first and the last rank whose loss is
+    valid, None for all. ``gradients``: the ranks record their reduced gradients. ``group_info``: the job must tell
+    of its replica groups in ``group_info.pb``. ``reasons`` explains each derived expectation in a sentence.
+    ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair", "recovery.detection", …) to the line of
+    the scenario file that wrote it
     or, where the plan filled it in, to the line it follows from.
     """
 
@@ -252,12 +253,17 @@ class Plan:
     restore: PlannedRestore | None = None
     group_info: bool = False
     gradients: bool = True
+    loss_ranks: tuple[int, int] | None = None
     comparable: Comparable | None = None
     watch: Watch | None = None
     sink_size: int = 1
     configured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
+
+    def has_loss(self, rank: int) -> bool:
+        """Whether the loss of a rank says something: in pipeline stages that are not the last it is no valid value."""
+        return self.loss_ranks is None or self.loss_ranks[0] <= rank <= self.loss_ranks[1]
 
     @property
     def goes_on(self) -> tuple[Recovery, ...]:

@@ -54,6 +54,9 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def _loss(plan: Plan) -> str:
     rule = "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}"
+    if plan.loss_ranks is not None:
+        first, last = plan.loss_ranks
+        rule += f" on {ranks(range(first, last + 1))}, where it is valid (pipeline stages)"
     if plan.comparable is None:
         return rule
     return f"{rule} up to step {max(0, plan.comparable.losses_until)}; after that not compared: {plan.comparable.why}"

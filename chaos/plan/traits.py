@@ -38,6 +38,8 @@ class JobTraits:
     change no loss of its own script while there is no fault, so that cells which differ in them share a baseline.
     ``ports`` says what ports of a launch are for that others connect to: a word of ``chaos.plan.ports`` and which of
     the launch's ports it is, from 0; ``own_ports`` are those words of which each rank records its own port.
+    ``kept`` is how many periodic checkpoints of a rank are kept, None where that is not known.
+    ``loss_on_rank_0`` says that of a pipeline's ranks rank 0 alone has a valid loss, not those of the last stage.
     """
 
     observable: frozenset[str]
@@ -66,3 +68,5 @@ class JobTraits:
     same_losses: frozenset[str] = frozenset()
     ports: Mapping[str, int] = field(default_factory=dict)
     own_ports: frozenset[str] = frozenset()
+    kept: int | None = None
+    loss_on_rank_0: bool = False

@@ -36,12 +36,12 @@ def _path(index: int) -> str:
     return f"faults.{index}.trigger"
 
 
-def _parts(trigger: Trigger, path: str) -> Iterator[tuple[str, Trigger]]:
-    """A trigger and those inside it, with their paths."""
+def parts(trigger: Trigger, path: str) -> Iterator[tuple[str, Trigger]]:
+    """A trigger and those inside it, with their paths in the scenario."""
     yield path, trigger
     for key, inner in (("all", trigger.all), ("any", trigger.any)):
         for index, part in enumerate(inner or ()):
-            yield from _parts(part, f"{path}.{key}.{index}")
+            yield from parts(part, f"{path}.{key}.{index}")
 
 
 def _settle(triggers: Sequence[Trigger], ids: Sequence[str], sound: Sequence[bool]) -> list[Moment | None]:
@@ -52,7 +52,7 @@ def _settle(triggers: Sequence[Trigger], ids: Sequence[str], sound: Sequence[boo
     """
     waiting: dict[str, list[int]] = defaultdict(list)
     for index, trigger in enumerate(triggers):
-        for _, part in _parts(trigger, ""):
+        for _, part in parts(trigger, ""):
             for other in (part.after, part.healed):
                 if other is not None:
                     waiting[other].append(index)
@@ -91,7 +91,7 @@ def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
 
 def _sound(trigger: Trigger, path: str, scenario: Scenario, observable: frozenset[str], problems: Problems) -> bool:
     """Whether every barrier in a trigger comes; all that do not are noted, not only the first."""
-    checked = [_barrier_comes(part, at, scenario, observable, problems) for at, part in _parts(trigger, path)]
+    checked = [_barrier_comes(part, at, scenario, observable, problems) for at, part in parts(trigger, path)]
     return all(checked)
 
 

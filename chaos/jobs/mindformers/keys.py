@@ -59,8 +59,11 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 
 def sinks(typed: Typed) -> bool:
-    """Whether steps are sunk to the device. Without that MindFormers does not train by the sink size."""
-    return typed.flag("runner_config.sink_mode") is not False
+    """Whether steps are sunk to the device. Without that MindFormers does not train by the sink size.
+
+    The default that MindFormers itself writes is the number 1.
+    """
+    return typed.flag("runner_config.sink_mode", numbers=True) is not False
 
 
 def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
@@ -115,6 +118,11 @@ class Saving:
         """A switch that is off by default."""
         value = self.value(key)
         return value is not None and value.data not in (False, None), self.origin(key, False)
+
+    def kept(self, typed: Typed) -> int:
+        """How many of a rank's checkpoints are kept. Without a limit MindSpore keeps one (CheckpointConfig, 2.10)."""
+        value = self.value("keep_checkpoint_max")
+        return 5 if value is None else typed.checked("keep_checkpoint_max", value, int, 5) or 1
 
     def text(self, typed: Typed, key: str, default: str) -> tuple[str, Origin]:
         """A text."""

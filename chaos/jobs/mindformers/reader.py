@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.jobs.kind import Examined
+from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, saving_of, sinks
 from chaos.jobs.mindformers.known_keys import misspelt
 from chaos.jobs.mindformers.launching import PROGRAM
-from chaos.jobs.mindformers.rules import Case, problems
+from chaos.jobs.mindformers.rules import problems
 from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
@@ -86,7 +87,11 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             file_format=saved_format(configuration) if saving.legacy else None,
             rank_directories=saving.legacy,
             sinks_steps=sinks(typed),
+            kept=saving.kept(typed),
         )
+    scheduler = configuration.get("parallel.pipeline_config.pipeline_scheduler")
+    if scheduler is not None and scheduler.data == "zero_bubble_v":
+        traits = replace(traits, loss_on_rank_0=True)
     return Examined(traits, tuple(found))
 
 

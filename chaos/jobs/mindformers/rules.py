@@ -6,59 +6,24 @@ those whose sources were read: MindFormers 1.3, 1.5, 1.6, 1.7, 1.8, 2.1, and Min
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
+from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.keys import MONITOR, saving_of, sinks, watch_of
-from chaos.jobs.mindformers.run_copy import is_new_layout, saved_format
-from chaos.jobs.mindformers.typed import Typed
-from chaos.jobs.mindformers.yaml_file import Value
+from chaos.jobs.mindformers.rules_resume import (
+    begins_at_the_first_step,
+    goes_back_to_what_is_saved,
+    loads_what_is_named,
+    saves_the_optimizer,
+)
+from chaos.jobs.mindformers.run_copy import saved_format
 from chaos.plan.mechanism import DOCUMENT, NEEDS
 from chaos.scenario.errors import Problem, quote
-from chaos.scenario.job import Job
 
 STEP_LEVEL = ("TTP", "UCE", "HCCE", "ARF")
 """Mechanisms with which MindFormers holds fault tolerance for on (``check_tft_valid``, 1.6 to 2.1)."""
 
 TRAINING = ("train", "finetune")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One job: its configuration, its part of the scenario, and what plans need of it.
-
-    ``on`` are the mechanisms that are switched on by name. ``written`` is where they are. ``rehearsed`` says that the
-    device layer is not the genuine one, so that the job may run without an Ascend device. ``version`` is that of
-    MindFormers, None where it is not known: then the newest is assumed.
-    """
-
-    typed: Typed
-    job: Job
-    on: Sequence[str]
-    written: str
-    rehearsed: bool = False
-    version: tuple[int, int] | None = None
-
-    def before(self, *version: int) -> bool:
-        """Whether the job's MindFormers is known to be older."""
-        return self.version is not None and self.version < version
-
-    def first_of(self, mechanisms: Sequence[str]) -> str | None:
-        """The first of these mechanisms that is on."""
-        return next((name for name in mechanisms if name in self.on), None)
-
-    def value(self, *keys: str) -> Value | None:
-        """The value of the first of these keys that the configuration has."""
-        found = (self.typed.configuration.get(key) for key in keys)
-        return next((value for value in found if value is not None and value.data is not None), None)
-
-    def absent(self, nearest: str, message: str, hint: str) -> Problem:
-        """A problem with something that is not there, at the section that it belongs to or else at the file."""
-        value = self.value(nearest)
-        if value is not None:
-            return value.problem(message, hint)
-        origin = self.typed.origin(nearest)
-        return Problem(origin.file, 0, 0, message, hint=hint)
 
 
 def problems(case: Case) -> Iterator[Problem]:
@@ -160,44 +125,6 @@ def watched(case: Case) -> Iterator[Problem]:
     yield case.absent(key if case.value(key) else section, message, "set check_for_global_norm: True")
 
 
-def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
-    """The plan counts steps from 1.
-
-    In the new layout ``checkpoint.no_load_optim`` decides whether a job goes on, and ``resume_training`` only where
-    that is left out (MindFormers 2.1, trainer/utils.py).
-    """
-    new = is_new_layout(case.typed.configuration)
-    load = case.value("checkpoint.load_path", "load_checkpoint") if new else case.value("load_checkpoint")
-    if load is None or not load.data:
-        return
-    anew, resume = case.value("checkpoint.no_load_optim") if new else None, case.value("resume_training")
-    if anew is not None:
-        found, hint = None if anew.data else anew, "override checkpoint.no_load_optim with true"
-    else:
-        found, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
-    if found is not None:
-        yield found.problem(
-            f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
-            "version counts the steps from 1",
-            hint,
-        )
-
-
-def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
-    """In the legacy layout a rollback looks for files of ``load_ckpt_format``, whatever the job saves."""
-    saving = saving_of(case.typed)
-    if "TRE" not in case.on or saving is None or not saving.legacy:
-        return
-    saved, form = saved_format(case.typed.configuration), case.typed.text("load_ckpt_format") or "ckpt"
-    if saved != form:
-        yield case.absent(
-            "load_ckpt_format",
-            f"TRE ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
-            f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
-            f"set load_ckpt_format: {saved}",
-        )
-
-
 def saves_in_the_run(case: Case) -> Iterator[Problem]:
     """The run gives the job an output directory of its own; a directory that is written out would be shared."""
     saving = saving_of(case.typed)
@@ -265,7 +192,9 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     compiled_step_by_step,
     watched,
     begins_at_the_first_step,
+    loads_what_is_named,
     goes_back_to_what_is_saved,
+    saves_the_optimizer,
     saves_in_the_run,
     names_of_checkpoints,
     replicas_of_experts,

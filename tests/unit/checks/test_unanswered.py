@@ -147,6 +147,13 @@ def test_a_sink_of_several_steps_is_one(run: GoodRun, judged: Judge) -> None:
     assert not_passed(judged(run)) == []
 
 
+def test_where_single_steps_are_recorded_none_may_be_left_out(run: GoodRun, judged: Judge) -> None:
+    run.replan(sink_size=2)
+    for name, records in run.files.items():
+        run.files[name] = [one for one in records if one["event"] not in STEPS or (one["rank"], one["step"]) != (0, 2)]
+    assert said(judged(run), "resume", "fail", "rank 0 skipped step 2 in attempt train (step 3 after step 1)")
+
+
 def test_a_directory_of_the_job_that_was_not_kept_tells_of_no_checkpoint(run: GoodRun, tmp_path: Path) -> None:
     directory = run.write(tmp_path / "run")
     assert said(judge(directory), "checkpoint", "pass", "there is none")

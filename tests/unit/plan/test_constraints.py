@@ -77,7 +77,7 @@ def test_a_constraint_of_an_implied_mechanism_says_what_implies_it(plan: Planner
 
 
 def test_layout_constraints_do_not_bind_an_unprotected_job(plan: Planner) -> None:
-    found = plan(kill(0), cluster={"ranks": 1}, job={"sink_size": 4, "protection": ()})
+    found = plan(kill(0), cluster={"ranks": 1}, job={"sink_size": 2, "protection": ()})
     assert (found.mechanism, found.checkpoint, found.resumes, found.resume_step) == ("none", None, False, None)
 
 

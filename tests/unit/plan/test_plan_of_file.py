@@ -73,7 +73,7 @@ def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
         ("step: 6", "step: 1", "example.yaml:16:5: the ranks are lost before step 1"),
         ("    step: 5", "    step: 6", "example.yaml:20:5: expect.checkpoint.step says step 6"),
         ("first step:", "fist step:", "example.yaml:23:7: a recovery by TTP has no phase 'fist step'"),
-        ("steps: 19", "steps: 19\n  sink_size: 2", "example.yaml:11:3: the sink size is 2"),
+        ("steps: 19", "steps: 19\n  sink_size: 19", "example.yaml:11:3: the sink size is 19"),
     ],
 )
 def test_errors_name_line_and_column_of_the_file(old: str, new: str, place: str, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_every_rank_goes_back_to_the_newest_checkpoint_before_the_step(
 
 
 def test_it_needs_neither_the_sdk_nor_replicas_nor_sink_size_1(plan: Planner) -> None:
-    made = plan(spike(ranks=(0,)), cluster={"ranks": 1}, job=job(sink_size=4))
+    made = plan(spike(ranks=(0,)), cluster={"ranks": 1}, job=job(sink_size=4, checkpoint_interval=4))
     assert made.mechanism == "TRE"
     assert not any("MindIO" in reason for reason in made.reasons)
 

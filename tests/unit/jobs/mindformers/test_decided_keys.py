@@ -220,3 +220,13 @@ def test_names_of_files_are_those_of_mode_and_format(room: Room) -> None:
 )
 def test_values_of_the_wrong_type_are_refused_at_their_line(room: Room, old: str, new: str, said: str) -> None:
     assert said in room.change(old, new).refused()
+
+
+@pytest.mark.parametrize(("scheduler", "ranks"), [("1f1b", (2, 3)), ("zero_bubble_v", (0, 0))])
+def test_the_ranks_whose_loss_is_valid_are_those_of_the_last_stage(
+    room: Room, scheduler: str, ranks: tuple[int, int]
+) -> None:
+    assert room.plan().loss_ranks is None
+    room.change(SIZES, "  data_parallel: 2\n  model_parallel: 1\n  pipeline_stage: 2\n")
+    room.configuration += f"parallel: {{pipeline_config: {{pipeline_scheduler: {scheduler}}}}}\n"
+    assert room.plan().loss_ranks == ranks

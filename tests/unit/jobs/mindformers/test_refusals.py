@@ -148,7 +148,34 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         "job.yaml:4:1",
         "the job goes on from the checkpoint 'ckpt' (job.yaml:5), and the plan of this version counts the steps from 1",
         [("run_mode", "resume_training: True\nload_checkpoint: ckpt\nrun_mode")],
-        [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # MindFormers then begins anew
+        [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # 2.1 then begins anew
+    ),
+    (
+        "job.yaml:4:1",
+        "auto_trans_ckpt is on and load_checkpoint is empty: MindFormers then goes on from",
+        [("run_mode", "auto_trans_ckpt: True\nload_checkpoint: ''\nrun_mode")],
+        [("run_mode", "auto_trans_ckpt: True\nload_checkpoint: ckpt\nrun_mode")],
+    ),
+    (
+        "job.yaml:4:1",
+        "resume_training is on and load_checkpoint is empty",
+        [("run_mode", "resume_training: tiny_rank_0-1_4.ckpt\nrun_mode")],
+        [("run_mode", "resume_training: False\nrun_mode")],
+    ),
+    (
+        "job.yaml:21:5",
+        "save_optimizer leaves the optimizer's state out of the checkpoints",
+        [("run_mode", "use_legacy_format: False\nrun_mode"), ("    prefix", "    save_optimizer: False\n    prefix")],
+        [("    prefix", "    save_optimizer: False\n    prefix")],  # the legacy layout passes it over
+    ),
+    (
+        "job.yaml:4:14",
+        "no_save_optim leaves the optimizer's state out of the checkpoints",
+        [("run_mode", "checkpoint: {no_save_optim: True}\nrun_mode")],
+        [
+            ("run_mode", "checkpoint: {no_save_optim: False}\nrun_mode"),
+            ("    prefix", "    save_optimizer: False\n    prefix"),
+        ],
     ),
     (
         "job.yaml:4:31",
@@ -370,3 +397,37 @@ def test_a_ranks_files_are_lost_in_the_legacy_layout_only(room: Room) -> None:
     assert plan.restore is not None and plan.restore.step is None
     room.configuration += "use_legacy_format: False\n"
     assert "saves the files of all ranks in one directory for each step" in room.refused()
+
+
+def test_an_empty_checkpoint_is_a_fresh_start_from_2_1_on_only(room: Room, tmp_path: Path) -> None:
+    package = tmp_path / "checkout" / "mindformers"
+    package.mkdir(parents=True)
+    room.change("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")
+    room.change_scenario("steps: 12", "steps: 12\n  checkout: checkout")
+    (package / "__init__.py").write_text('__version__ = "2.1.0"\n')
+    room.plan()
+    (package / "__init__.py").write_text('__version__ = "1.8.0"\n')
+    assert "resume_training is on and load_checkpoint is empty" in room.refused()
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("remove-checkpoint", True), ("kill", False)])
+def test_damage_that_needs_an_older_save_is_refused_where_one_is_kept(room: Room, kind: str, refused: bool) -> None:
+    head, _, _ = room.scenario.partition("  - kind: kill")
+    room.scenario = f"{head}{LOSE}".replace(PROTECTION, "protection: []").replace("lose-checkpoint", kind)
+    if not refused:
+        room.scenario = room.scenario.rpartition("  - kind")[0]
+    room.change("    prefix", "    keep_checkpoint_max: 1\n    prefix")
+    room.scenario = room.scenario.replace("step: 6", "step: 10")
+    if not refused:
+        room.plan()
+        return
+    assert "needs a checkpoint before the newest one, and this job keeps 1" in room.refused()
+    room.change("keep_checkpoint_max: 1", "keep_checkpoint_max: 2")
+    assert room.plan().resume_step == 5
+
+
+@pytest.mark.parametrize(("written", "size"), [("1", 3), ("0", 1), ("True", 3), ("False", 1)])
+def test_sinking_is_written_as_a_number_too(room: Room, written: str, size: int) -> None:
+    room.change("sink_mode: True\n  sink_size: 1", f"sink_mode: {written}\n  sink_size: 3")
+    room.change("save_checkpoint_steps: 4", "save_checkpoint_steps: 3").change_scenario(PROTECTION, "protection: []")
+    assert room.plan().sink_size == size

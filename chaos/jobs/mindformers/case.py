@@ -1,0 +1,49 @@
+"""One job, as the rules about its configuration look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaos.jobs.mindformers.typed import Typed
+from chaos.jobs.mindformers.yaml_file import Value
+from chaos.scenario.errors import Problem
+from chaos.scenario.job import Job
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job: its configuration, its part of the scenario, and what plans need of it.
+
+    ``on`` are the mechanisms that are switched on by name. ``written`` is where they are. ``rehearsed`` says that the
+    device layer is not the genuine one, so that the job may run without an Ascend device. ``version`` is that of
+    MindFormers, None where it is not known: then the newest is assumed.
+    """
+
+    typed: Typed
+    job: Job
+    on: Sequence[str]
+    written: str
+    rehearsed: bool = False
+    version: tuple[int, int] | None = None
+
+    def before(self, *version: int) -> bool:
+        """Whether the job's MindFormers is known to be older."""
+        return self.version is not None and self.version < version
+
+    def first_of(self, mechanisms: Sequence[str]) -> str | None:
+        """The first of these mechanisms that is on."""
+        return next((name for name in mechanisms if name in self.on), None)
+
+    def value(self, *keys: str) -> Value | None:
+        """The value of the first of these keys that the configuration has."""
+        found = (self.typed.configuration.get(key) for key in keys)
+        return next((value for value in found if value is not None and value.data is not None), None)
+
+    def absent(self, nearest: str, message: str, hint: str) -> Problem:
+        """A problem with something that is not there, at the section that it belongs to or else at the file."""
+        value = self.value(nearest)
+        if value is not None:
+            return value.problem(message, hint)
+        origin = self.typed.origin(nearest)
+        return Problem(origin.file, 0, 0, message, hint=hint)

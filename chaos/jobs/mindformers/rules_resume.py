@@ -1,0 +1,94 @@
+"""What a job starts from and can go on from, as far as its configuration decides it.
+
+One function for each rule, as in :mod:`chaos.jobs.mindformers.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.jobs.mindformers.case import Case
+from chaos.jobs.mindformers.keys import saving_of
+from chaos.jobs.mindformers.run_copy import is_new_layout, saved_format
+from chaos.scenario.errors import Problem, quote
+
+
+def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
+    """The plan counts steps from 1.
+
+    In the new layout ``checkpoint.no_load_optim`` decides whether a job goes on, and ``resume_training`` only where
+    that is left out (MindFormers 2.1, trainer/utils.py).
+    """
+    new = is_new_layout(case.typed.configuration)
+    load = case.value("checkpoint.load_path", "load_checkpoint") if new else case.value("load_checkpoint")
+    if load is None or not load.data:
+        return
+    anew, resume = case.value("checkpoint.no_load_optim") if new else None, case.value("resume_training")
+    if anew is not None:
+        found, hint = None if anew.data else anew, "override checkpoint.no_load_optim with true"
+    else:
+        found, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
+    if found is not None:
+        yield found.problem(
+            f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
+            "version counts the steps from 1",
+            hint,
+        )
+
+
+def loads_what_is_named(case: Case) -> Iterator[Problem]:
+    """Switches that want a checkpoint, and none is named.
+
+    MindFormers then takes ``model.model_config.checkpoint_name_or_path``, or ends. From 2.1 on
+    ``resume_training: True`` alone is a fresh start (``_adjust_resume_training_if_ckpt_path_invalid``).
+    """
+    load = case.value("load_checkpoint")
+    if load is not None and load.data:
+        return
+    resume, transformed = case.value("resume_training"), case.value("auto_trans_ckpt")
+    if resume is not None and resume.data and (resume.data is not True or case.before(2, 1)):
+        found = resume
+    elif transformed is not None and transformed.data and case.value("pretrained_model_dir") is None:
+        found = transformed
+    else:
+        return
+    yield found.problem(
+        f"{found.key} is on and load_checkpoint is empty: MindFormers then goes on from "
+        "model.model_config.checkpoint_name_or_path, and without one ends with '`load_checkpoint` should not be empty "
+        "or None' (trainer/trainer.py, 1.3 to 2.1)",
+        f"override {found.key} with false",
+    )
+
+
+def saves_the_optimizer(case: Case) -> Iterator[Problem]:
+    """The new layout may leave the optimizer's state out; whoever resumes from that has lost it."""
+    saving = saving_of(case.typed)
+    if saving is None or saving.legacy:
+        return
+    left_out = case.value("checkpoint.no_save_optim")
+    own = saving.callback.data.get("save_optimizer")
+    if left_out is None and own is not None and own.data is False:
+        left_out = own
+    elif left_out is not None and not left_out.data:
+        return
+    if left_out is not None:
+        yield left_out.problem(
+            f"{left_out.key} leaves the optimizer's state out of the checkpoints, and a job that is started again from "
+            "one is to go on bit for bit (CheckpointMonitor, 1.8; trainer/utils.py, 2.1)",
+            "save it, as by default",
+        )
+
+
+def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
+    """In the legacy layout a rollback looks for files of ``load_ckpt_format``, whatever the job saves."""
+    saving = saving_of(case.typed)
+    if "TRE" not in case.on or saving is None or not saving.legacy:
+        return
+    saved, form = saved_format(case.typed.configuration), case.typed.text("load_ckpt_format") or "ckpt"
+    if saved != form:
+        yield case.absent(
+            "load_ckpt_format",
+            f"TRE ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
+            f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
+            f"set load_ckpt_format: {saved}",
+        )
