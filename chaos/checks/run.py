@@ -39,6 +39,8 @@ def _judge_end(history: History, found: Collector) -> None:
     if not ends:
         found.unknown(expected, "the history has no run.end: the harness was killed or is still running")
     for end in ends:
+        if not isinstance(end.data.get("interrupted"), bool) or "error" not in end.data:
+            found.unknown(expected, "its run.end does not say whether it was interrupted or failed", end.source)
         if end.data.get("interrupted"):
             found.unknown(expected, "the run was interrupted", end.source)
         if end.data.get("error"):

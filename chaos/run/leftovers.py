@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.checks.judge import judge
-from chaos.history.ledger import Ledger
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes
+from chaos.platforms.memory_group import PREFIX
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.procfs import PROC, all_pids
 from chaos.run.directory import (
@@ -21,13 +23,16 @@ from chaos.run.directory import (
     unfinished_files,
 )
 
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+"""Where the kernel shows the control groups of this host (cgroups(7))."""
+
 
 def leftovers(reports: Path, harness: int) -> list[str]:
     """What is left of the runs in ``reports``, in words. ``harness`` is the PID of the harness that was killed.
 
     Processes, by their identity and by the directory in their environment or arguments; mounts, private directories,
-    locks (leases, ownership), open undo steps, files and directories that were never finished, histories that cannot be
-    read, and a verdict *pass* of a run that was broken off.
+    control groups, locks (leases, ownership), open undo steps, files and directories that were never finished,
+    histories that cannot be read, and a verdict *pass* of a run that was broken off.
     """
     reports = reports.resolve()
     found = [f"process {pid} names {reports}" for pid in _naming(reports)]
@@ -50,6 +55,7 @@ def _of_run(run_dir: Path) -> list[str]:
     ledger = Ledger(run_dir / LEDGER_FILE).read()
     found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(token)]
     found += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
+    found += [f"control group {path}" for path in _groups_of(token, ledger.steps)]
     found += [f"open undo step {step.id}" for step in ledger.open]
     found += list(ledger.problems)
     found += [f"unfinished file {path.name}" for path in unfinished_files(run_dir)]
@@ -60,6 +66,17 @@ def _of_run(run_dir: Path) -> list[str]:
     if not ended and (run_dir / "plan.json").exists() and (verdict := judge(run_dir).verdict) != "unknown":
         found.append(f"it was broken off and is judged {verdict}")
     return found
+
+
+def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:
+    """Control groups that have the run in their name, or that a step names, whether it is open or was closed."""
+    named = {str(step.arguments.get("path")) for step in steps}
+    groups = [Path(directory, name) for directory, names, _ in os.walk(CONTROL_GROUPS) for name in names]
+    return sorted(
+        str(group)
+        for group in groups
+        if group.name.startswith(f"chaos-{token}-") or (group.name.startswith(PREFIX) and str(group) in named)
+    )
 
 
 def _naming(directory: Path) -> list[int]:

@@ -277,6 +277,8 @@ def both(one: Spoil, other: Spoil) -> Spoil:
 RUN: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("run.end"), "the history has no run.end"),
     (ended(interrupted=True), "the run was interrupted"),
+    (without("interrupted", "run.end"), "does not say whether it was interrupted or failed"),
+    (without("error", "run.end"), "does not say whether it was interrupted or failed"),
     (ended(error="OSError: disk full"), "the harness failed: OSError: disk full"),
     (expired("start", 8.0, "train"), "deadline start (180 s) is kept"),
     (expired("fault", 8.0, "train"), "deadline fault (180 s) is kept"),

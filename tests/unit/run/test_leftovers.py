@@ -97,6 +97,21 @@ def test_a_run_that_was_broken_off_is_never_judged_a_pass(
     assert leftovers(reports, NOBODY) == [f"{dead.run}: it was broken off and is judged pass"]
 
 
+def test_a_control_group_is_found_also_where_its_step_was_closed(
+    dead: RunDirectory, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = tmp_path / "cgroup"
+    monkeypatch.setattr("chaos.run.leftovers.CONTROL_GROUPS", groups)
+    with_history(dead)
+    quota, memory = groups / "cpu" / f"chaos-{dead.token}-slow-0", groups / "memory" / "above" / "chaos-oom-7-1"
+    for group in (quota, memory, groups / "cpu" / "chaos-another-run-0", groups / "memory" / "chaos-oom-8-1"):
+        group.mkdir(parents=True)
+    step = UndoStep("oom", "oom", "remove-memory-group", {"path": str(memory)})
+    dead.ledger.record(step)
+    dead.ledger.close(step.id, "done")
+    assert leftovers(reports, NOBODY) == [f"{dead.run}: control group {one}" for one in (quota, memory)]
+
+
 def test_an_open_step_is_found_by_its_id(dead: RunDirectory, reports: Path) -> None:
     with_history(dead)
     dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}))
