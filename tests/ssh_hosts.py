@@ -68,6 +68,7 @@ class TestHost:
     fingerprint: {self.fingerprint}
     directory: {self.work}
     reboot: [kill, -USR1, "1"]
+    network: true
 """
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.named_port import port_of
-from chaos.faults.on_network import FROM_START, MEANS, missed, namespace_of, own_and_others
+from chaos.faults.on_network import FROM_START, MEANS, missed, own_and_others, router_of
 from chaos.history.ledger import UndoStep
 from chaos.plan.ports import RESET_PORT
 from chaos.platforms.base import Job, PlatformError
@@ -50,9 +50,9 @@ class ConnectionReset:
             return
         port, addresses = port_of(victim), {address_of(other) for other in there}
         try:
-            own = namespace_of(job, node)
+            own = router_of(job).namespace(node)
             found = [one for one in established(own) if one.target in addresses and _is_at(one, port)]
-            ends = [one for other in there for one in established(namespace_of(job, other))]
+            ends = [one for other in there for one in established(router_of(job).namespace(other))]
             told = [
                 {
                     **asdict(one),
@@ -74,7 +74,7 @@ class ConnectionReset:
         node, there = own_and_others(job, victim)
         try:
             told = parse(_record(victim, node).read_text("utf-8"))
-            open_ones = {one.cookie for which in (node, *there) for one in established(namespace_of(job, which))}
+            open_ones = {one.cookie for which in (node, *there) for one in established(router_of(job).namespace(which))}
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         assert isinstance(told, list)

@@ -6,11 +6,10 @@ from abc import abstractmethod
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import OnNetwork, missed, namespace_of, router_of, sides
+from chaos.faults.on_network import OnNetwork, between, missed, sides
 from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.network.echo import Echoes, ask
-from chaos.platforms.network.relays import Impairment
-from chaos.platforms.network.router import address_of
+from chaos.platforms.network.echo import Echoes
+from chaos.platforms.network.impairment import Impairment
 
 
 class Impaired(OnNetwork):
@@ -31,12 +30,12 @@ class Impaired(OnNetwork):
     count, interval = 5, 0.02
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Let what the router sends to the rank's node pass through it. A second victim there changes nothing more."""
-        router, node = router_of(job), victim.identity.node
+        """Let what is sent to the rank's node pass through it. A second victim there changes nothing more."""
+        network, node = between(job), victim.identity.node
         assert node is not None
         try:
-            if router.impaired(victim.fault, node) is None:
-                router.impair(victim.fault, node, self.impairment(victim))
+            if network.impaired(victim.fault, node) is None:
+                network.impair(victim.fault, node, self.impairment(victim))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -53,14 +52,9 @@ class Impaired(OnNetwork):
         what = self.impairment(victim)
         wait = 1.0 + (what.delay + what.jitter) / 1000
         try:
-            echoes = ask(
-                namespace_of(job, node),
-                [address_of(there[0])],
-                count=self.count,
-                interval=self.interval,
-                wait=wait,
-            )
-            shown = router_of(job).impaired(victim.fault, node)
+            network = between(job)
+            echoes = network.echo(node, there[:1], count=self.count, interval=self.interval, wait=wait)
+            shown = network.impaired(victim.fault, node)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         measured = self.measured(victim, echoes)
@@ -71,10 +65,10 @@ class Impaired(OnNetwork):
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What the way to the node is made worse by, and how many packets have passed by now."""
         assert victim.identity.node is not None
-        shown = router_of(job).impaired(victim.fault, victim.identity.node)
+        shown = between(job).impaired(victim.fault, victim.identity.node)
         return None if shown is None else {"signal": None, **shown}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether what is sent to the node passes as before."""
         assert victim.identity.node is not None
-        return router_of(job).impaired(victim.fault, victim.identity.node) is None
+        return between(job).impaired(victim.fault, victim.identity.node) is None

@@ -14,7 +14,7 @@ from chaos.faults.impaired import Impaired
 from chaos.faults.kind import Victim
 from chaos.plan.parameters import Parameter
 from chaos.platforms.network.echo import Echoes
-from chaos.platforms.network.relays import Impairment
+from chaos.platforms.network.impairment import Impairment
 
 
 class NetworkLoss(Impaired):

@@ -11,11 +11,9 @@ from typing import Any
 
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import OnNetwork, missed, router_of
+from chaos.faults.on_network import OnNetwork, between, missed
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job, PlatformError
-
-_BITS = 1000
 
 
 class NetworkRate(OnNetwork):
@@ -29,13 +27,10 @@ class NetworkRate(OnNetwork):
     )
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Limit what the router sends to the rank's node."""
-        router, node = router_of(job), victim.identity.node
-        assert node is not None
+        """Limit what is sent to the rank's node. A second victim there changes nothing more."""
+        assert victim.identity.node is not None
         try:
-            if router.limited(victim.fault, node) is None:
-                rate = f"{victim.parameters['kbit']}kbit"
-                router.limit(victim.fault, node, "tbf", "rate", rate, "burst", "16kb", "latency", "1s")
+            between(job).slow(victim.fault, victim.identity.node, int(victim.parameters["kbit"]))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -49,23 +44,15 @@ class NetworkRate(OnNetwork):
         """The same, whatever the rank does."""
         assert victim.identity.node is not None
         try:
-            shown = router_of(job).limited(victim.fault, victim.identity.node)
+            shown = between(job).slowed(victim.fault, victim.identity.node)
         except PlatformError as error:
             raise missed(error) from error
-        options = shown.get("options") if shown is not None else None
-        if shown is None or not isinstance(options, dict) or not shown.get("bytes"):
-            return None
-        return {
-            "signal": None,
-            "kbit": options["rate"] * 8 // _BITS,
-            "bytes": shown["bytes"],
-            "overlimits": shown["overlimits"],
-        }
+        return {"signal": None, **shown} if shown is not None and shown["bytes"] else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the kernel sends to the node without this limit."""
         assert victim.identity.node is not None
-        return router_of(job).limited(victim.fault, victim.identity.node) is None
+        return between(job).slowed(victim.fault, victim.identity.node) is None
 
 
 KIND = NetworkRate()

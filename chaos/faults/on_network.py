@@ -1,4 +1,4 @@
-"""What faults of the network between nodes have in common: which nodes they hit, and the router that is asked."""
+"""What faults of the network between nodes have in common: which nodes they hit, and the network that is asked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.between import Between
 from chaos.platforms.network.router import Router
-from chaos.platforms.procfs import PROC, read_text
+from chaos.platforms.nodes import NodesJob
 
 MEND = "mend-network"
 """The undo action (chaos.run.undo_network)."""
@@ -35,32 +35,44 @@ class OnNetwork(Condition):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the fault's rules out of the run's network; with the harness they are gone together with it."""
+        """Take the fault's rules out of the run's network, or off the hosts.
+
+        With the harness the run's network is gone; off a host they go with the hand that has laid them, or by the next.
+        """
         nodes = sorted({one.identity.node for one in victims if one.identity.node is not None})
-        arguments = {"run_dir": str(victims[0].record.parent.parent.resolve()), "fault": fault, "nodes": nodes}
+        arguments: dict[str, Any] = {
+            "run_dir": str(victims[0].record.parent.parent.resolve()),
+            "fault": fault,
+            "nodes": nodes,
+        }
+        arguments |= {key: value for key, value in victims[0].place.items() if key == "hosts"}
         return [UndoStep(f"{fault}-network", fault, MEND, arguments, "put the run's network back")]
 
 
+def between(job: Job) -> Between:
+    """The network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
+    found = [getattr(node, "between", None) for node in job.nodes] if isinstance(job, HasNodes) else []
+    if not found or not isinstance(found[0], Between):
+        raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
+    return found[0]
+
+
 def router_of(job: Job) -> Router:
-    """The router between the nodes. Raises FaultMissed where the platform has none."""
-    routers = [getattr(node, "router", None) for node in job.nodes] if isinstance(job, HasNodes) else []
-    if not routers or not isinstance(routers[0], Router):
-        raise FaultMissed("the platform that the job lives on has no network of the run's own between its nodes")
-    return routers[0]
-
-
-def namespace_of(job: Job, node: int) -> Namespace:
-    """The network namespace of a node. Raises FaultMissed where the platform has none."""
-    for one in job.nodes if isinstance(job, HasNodes) else ():
-        if one.number == node and isinstance(found := getattr(one, "namespace", None), Namespace):
-            return found
-    raise FaultMissed(f"node {node} has no network of its own on the platform that the job lives on")
+    """The run's own router between the nodes. Raises FaultMissed where there is none."""
+    found = between(job)
+    if not isinstance(found, Router):
+        raise FaultMissed("there is no router of the run's own between the nodes of the platform that the job lives on")
+    return found
 
 
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     """The nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
-    here = {one.identity.node for one in job.processes() if one.rank in victim.ranks and one.identity.node is not None}
+    wanted = set(victim.ranks)
+    found = [one for one in job.seen() if one.rank in wanted] if isinstance(job, NodesJob) else []
+    if {one.rank for one in found} != wanted:
+        found = [one for one in job.processes() if one.rank in wanted]
+    here = {one.identity.node for one in found if one.identity.node is not None}
     there = {node.number for node in job.nodes} - here
     if not here or not there:
         raise FaultMissed(f"ranks {list(victim.ranks)} and the others are on one side of any network between nodes")
@@ -79,18 +91,6 @@ def own_and_others(job: Job, victim: Victim) -> tuple[int, list[int]]:
     return own, there
 
 
-def connections(namespace: Namespace, addresses: set[str], port: int | None = None) -> int:
-    """How many connections the kernel has between a network namespace, or one TCP port of it, and these addresses."""
-    found = 0
-    for line in (read_text(namespace.holder.pid, "net/tcp", PROC) or "").splitlines()[1:]:
-        fields = line.split()
-        raw, state = fields[2].split(":")[0], fields[3]
-        remote = ".".join(str(one) for one in reversed(bytes.fromhex(raw)))
-        at_port = port is None or int(fields[1].split(":")[1], 16) == port
-        found += state == "01" and remote in addresses and at_port
-    return found
-
-
 def missed(error: PlatformError | OSError) -> FaultMissed:
-    """What the router could not do, as the reason that the report gives."""
+    """What could not be done, as the reason that the report gives."""
     return FaultMissed(f"the run's network could not be changed: {error}")

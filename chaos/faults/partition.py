@@ -1,7 +1,8 @@
 """``partition``: what goes between the nodes of the ranks that are hit and all other nodes vanishes.
 
-The router between the nodes drops the packets; nobody is told, and no connection is closed. Afterwards TCP sends what
-was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit send is lost) or ``in``.
+The router between the nodes drops the packets, or the host that they are for; nobody is told, and no connection is
+closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit
+send is lost) or ``in``.
 """
 
 from __future__ import annotations
@@ -11,15 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import OnNetwork, connections, missed, namespace_of, router_of, sides
+from chaos.faults.on_network import OnNetwork, between, missed, sides
 from chaos.plan.parameters import Parameter, value_of
 from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.network.echo import ask
-from chaos.platforms.network.router import Router, address_of
-
-_ECHOES = 2
-_ECHO_SECONDS = 0.05
-"""Requests to each node, and how long their answers may take: through one kernel it is well below a millisecond."""
+from chaos.platforms.network.between import Way
 
 
 class Partition(OnNetwork):
@@ -40,10 +36,10 @@ class Partition(OnNetwork):
     )
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Let the router drop it. A second victim of the same fault changes nothing more."""
-        router = router_of(job)
+        """Let the kernel drop it. A second victim of the same fault changes nothing more."""
+        network = between(job)
         try:
-            router.cut(victim.fault, self._ways(job, victim))
+            network.cut(victim.fault, self._ways(victim, *sides(job, victim)))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -56,45 +52,37 @@ class Partition(OnNetwork):
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         here, there = sides(job, victim)
-        namespaces = [namespace_of(job, node) for node in here]
-        addresses = {address_of(node) for node in there}
-        cut = sum(connections(one, addresses) for one in namespaces)
-        if not cut:
-            raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
-        shown: dict[str, Any] = {"signal": None, "connections": cut}
+        ways = list(self._ways(victim, here, there))
         try:
-            ways, router = list(self._ways(job, victim)), router_of(job)
-            shown["lost"] = [list(way) for way in self._ruled(router, victim, ways) if router.is_cut(*way)]
-            shown["ways"] = len(ways)
-            echoes = [ask(one, addresses, count=_ECHOES, wait=_ECHO_SECONDS) for one in namespaces]
+            seen = between(job).parted(victim.fault, ways, here, there)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        shown["echoes"] = {"sent": sum(one.sent for one in echoes), "answered": sum(one.answered for one in echoes)}
-        return shown if len(shown["lost"]) == shown["ways"] and shown["echoes"]["answered"] == 0 else None
+        if not seen.connections:
+            raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
+        if len(seen.lost) < len(ways) or seen.echoes.answered:
+            return None
+        echoes = {"sent": seen.echoes.sent, "answered": seen.echoes.answered}
+        lost = [list(way) for way in seen.lost]
+        return {"signal": None, "connections": seen.connections, "lost": lost, "ways": len(ways), "echoes": echoes}
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
         """The ways of which the kernel still has the fault's rule. One look: each one makes the partition longer.
 
         Which connections there are by then is the job's affair.
         """
-        ways = list(self._ways(job, victim))
+        ways = list(self._ways(victim, *sides(job, victim)))
         try:
-            ruled = self._ruled(router_of(job), victim, ways)
+            own = between(job).cuts(victim.fault)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        return {"lost": [list(way) for way in ruled], "ways": len(ways)}
-
-    def _ruled(self, router: Router, victim: Victim, ways: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        own = router.cuts(victim.fault)
-        return [way for way in ways if way in own]
+        return {"lost": [list(way) for way in ways if way in own], "ways": len(ways)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left; another one may cut the same ways for longer."""
-        return not router_of(job).cuts(victim.fault)
+        return not between(job).cuts(victim.fault)
 
-    def _ways(self, job: Job, victim: Victim) -> Iterator[tuple[int, int]]:
+    def _ways(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Way]:
         direction = value_of(victim.parameters, self.parameters, "direction")
-        here, there = sides(job, victim)
         for one in here:
             for other in there:
                 if direction in ("both", "out"):

@@ -13,11 +13,13 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.named_port import port_of
-from chaos.faults.on_network import OnNetwork, connections, missed, namespace_of, own_and_others, router_of
+from chaos.faults.on_network import OnNetwork, missed, own_and_others, router_of
 from chaos.plan.parameters import Parameter, value_of
 from chaos.plan.ports import PORT
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.attempts import answered
+from chaos.platforms.network.between import Way
+from chaos.platforms.network.connected import connections
 from chaos.platforms.network.router import address_of
 from chaos.platforms.network.rules import Ports
 
@@ -26,8 +28,6 @@ _SILENCE_SECONDS = 0.05
 _ANSWER_SECONDS = 1.0
 _DISCARD, _ECHO = 9, 7
 """Ports that nobody of a job listens on (RFC 863, RFC 862): one of them is asked whether other ports answer."""
-
-Way = tuple[int, int]
 
 
 class PortBlocked(OnNetwork):
@@ -71,7 +71,8 @@ class PortBlocked(OnNetwork):
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         (node, there), port = own_and_others(job, victim), port_of(victim)
-        cut = connections(namespace_of(job, node), {address_of(other) for other in there}, port)
+        namespace = router_of(job).namespace(node)
+        cut = connections(namespace.holder.pid, {address_of(other) for other in there}, port)
         if not cut:
             raise FaultMissed(f"nodes {there} have no connection with port {port} of node {node} that could be cut")
         try:
@@ -122,7 +123,7 @@ class PortBlocked(OnNetwork):
         return [list(way) for way in ways if not router_of(job).is_cut(*way)]
 
     def _answers(self, job: Job, there: list[int], end: tuple[str, int], seconds: float) -> int:
-        return sum(len(answered(namespace_of(job, one), [end], wait=seconds)) for one in there)
+        return sum(len(answered(router_of(job).namespace(one), [end], wait=seconds)) for one in there)
 
 
 KIND = PortBlocked()

@@ -13,7 +13,6 @@ from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.platforms.local_nodes import LocalNode, LocalNodes, LocalNodesPlatform
 from chaos.platforms.network.holder import HeldRouter, own_namespace
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import END_NODES, Site
 
@@ -49,12 +48,11 @@ class LocalNetworksPlatform(LocalNodesPlatform):
 class NetworkNode(LocalNode):
     """One of them; faults of the network ask its router."""
 
-    router: Router | None = None
-    namespace: Namespace | None = None
+    between: Router | None = None
 
     def rules_left(self) -> list[str]:
         """What of faults is left on its ways."""
-        return [] if self.router is None else self.router.left(self.number)
+        return [] if self.between is None else self.between.left(self.number)
 
 
 class LocalNetworks(LocalNodes):
@@ -85,6 +83,6 @@ class LocalNetworks(LocalNodes):
         except (OSError, subprocess.SubprocessError) as error:
             raise PlatformError(f"the hand of node {number} cannot be started: {error}") from error
         hand = HandClient(transport, number, site.token, site.visitors)
-        router, namespace = self._held.router, own_namespace(transport.pid, site.clock)
-        address = router.join(number, namespace)
-        return NetworkNode(number, site.private / f"node-{number}", hand, address, router=router, namespace=namespace)
+        router = self._held.router
+        address = router.join(number, own_namespace(transport.pid, site.clock))
+        return NetworkNode(number, site.private / f"node-{number}", hand, address, between=router)

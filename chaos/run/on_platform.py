@@ -67,7 +67,7 @@ def platform_of(scenario: Scenario) -> str:
 
 def settings_of(scenario: Scenario) -> object:
     """What the scenario says for the platform that its job lives on (``cluster.<platform>``); None when nothing."""
-    return getattr(scenario.cluster, scenario.cluster.platform.replace("-", "_"), None)
+    return getattr(scenario.cluster, scenario.cluster.platform.removesuffix("-networks").replace("-", "_"), None)
 
 
 def context_of(scenario: Scenario) -> str | None:
@@ -138,7 +138,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         )
 
 
-_WITH_NETWORKS: Mapping[str, str] = {"local": "local-networks", "docker": "docker-networks"}
+_WITH_NETWORKS: Mapping[str, str] = {"local": "local-networks", "docker": "docker-networks", "ssh": "ssh-networks"}
 """Where a job lives whose nodes are to have a network that faults can act on."""
 
 

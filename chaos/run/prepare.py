@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -90,14 +90,19 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         facts=cell.facts,
         found=(*examined.problems, *platform_problems(loaded, cell)),
     )
-    return replace(plan, reasons=(*plan.reasons, *_chosen(plan, machine or Machine())))
+    return replace(plan, reasons=(*plan.reasons, *_chosen(plan, scenario, machine or Machine())))
 
 
-def _chosen(plan: Plan, machine: Machine) -> Iterator[str]:
-    """By what of several ways this machine makes each fault that has such, in sentences."""
+def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:
+    """By what of several ways this machine, or the platform's, makes each fault that has such, in sentences."""
+    met = _met_by_platform(scenario)
     for fault in plan.faults:
         need = getattr(registry("faults").load(fault.kind), "chosen_by", None)
-        if need is not None:
+        if need is None:
+            continue
+        if need in met:
+            yield f"Fault {fault.id} is made by {met[need]}."
+        else:
             (found,) = probe((need,), machine)
             yield f"Fault {fault.id} is made by {found.seen if found.ok else f'nothing here: {found.seen}'}."
 
@@ -116,6 +121,12 @@ def _needs_of_platform(scenario: Scenario) -> tuple[str, ...]:
     return platform().needs_for(scenario) if hasattr(platform, "needs_for") else needs_of(platform)
 
 
+def _met_by_platform(scenario: Scenario) -> Mapping[str, str]:
+    """What faults need that the machines of the platform have, this one or not; by what, in words."""
+    met: Mapping[str, str] = getattr(registry("platforms").load(platform_of(scenario)), "meets", {})
+    return met
+
+
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
@@ -128,6 +139,7 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         ),
         *device,
     )
+    needs = tuple(need for need in needs if need not in _met_by_platform(scenario))
     on = set(switched_on(scenario.job.protection))
     if "mindspore" not in needs or not on & NEEDS["MindIO"].keys():
         return needs

@@ -5,17 +5,25 @@ The hosts are made of namespaces: each has its own address, processes, name, boo
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.platforms.hand.bundle import BUNDLE
+from chaos.run.wait import wait_for
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
-from tests.ssh_hosts import AHEAD_SECONDS, TestHosts, namespace_hosts
+from tests.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 
 PLAIN = "plain-kill-rank.yaml"
+TABLES = "from chaos.platforms.hand.netfilter import tables; print(*tables('chaos_'))"
 STALLED = SCENARIOS / "plain-stalled.yaml"
 REBOOT = SCENARIOS / "plain-node-reboot.yaml"
 
@@ -75,6 +83,127 @@ def test_conditions_of_ranks_pass_on_two_hosts_from_the_same_file(
     assert done.code == 0, done.errors + done.output
     assert left_on(hosts) == []
     assert done.run.left() == []
+
+
+def rules_on(host: TestHost) -> list[str]:
+    """The tables of runs that the kernel has in the network of a host."""
+    inside = ("nsenter", f"--net=/proc/{host.process}/ns/net", sys.executable, "-c", TABLES)
+    return subprocess.run(inside, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_an_unchanged_partition_passes_between_two_hosts(on_hosts: Chaos, hosts: TestHosts) -> None:
+    done = on_hosts.run("partition.yaml", *arguments(hosts), "--cell", "direction=both")
+    assert done.code == 0, done.errors + done.output
+    (landed,) = done.run.history.select("fault.landed")
+    for shown in landed.data["evidence"]:
+        assert (shown["lost"], shown["echoes"]) == ([[1, 0], [0, 1]], {"sent": 2, "answered": 0})
+    assert done.run.history.select("fault.healed")
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
+    assert done.run.left() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    [
+        ("partition.yaml", ("--cell", "direction=out")),
+        ("partition.yaml", ("--cell", "direction=in")),
+        ("plain-network-loss.yaml", ()),
+        ("plain-network-rate.yaml", ()),
+    ],
+)
+def test_faults_of_the_network_pass_unchanged_between_two_hosts(
+    on_hosts: Chaos, hosts: TestHosts, scenario: str, options: tuple[str, ...]
+) -> None:
+    done = on_hosts.run(scenario, *arguments(hosts), *options)
+    assert done.code == 0, done.errors + done.output
+    assert done.run.history.select("fault.landed")
+    assert done.run.history.select("fault.healed")
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
+    assert done.run.left() == []
+
+
+def test_a_host_is_not_changed_without_the_inventorys_word(on_hosts: Chaos, hosts: TestHosts, tmp_path: Path) -> None:
+    text = hosts.inventory.read_text("utf-8")
+    head, _, tail = text.rpartition("    network: true\n")
+    silent = tmp_path / "silent.yaml"
+    silent.write_text(head + tail)
+    asked = ("--platform", "ssh", "--inventory", str(silent))
+    for command in (on_hosts("plan", "partition.yaml", *asked), on_hosts.run("partition.yaml", *asked)):
+        assert command.code == 64, command.errors
+        assert "does not let faults change the network of host second" in command.errors + command.output
+        assert "host first" not in command.errors + command.output
+    assert left_on(hosts) == []
+
+
+UNTIL_KILLED = "import chaos.faults.partition as fault; fault.Partition.lasts = lambda self, victim: 600.0"
+"""Python that makes the harness wait for its end in the partition."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("hands", ["live", "killed"])
+def test_heal_mends_the_hosts_after_the_harness_was_killed_in_the_partition(
+    on_hosts: Chaos, hosts: TestHosts, hands: str
+) -> None:
+    cell = ("--cell", "direction=both", "--baseline", "none")
+    harness = on_hosts.start_run("partition.yaml", *arguments(hosts), *cell, patch=UNTIL_KILLED)
+    run = harness.run("partition")
+    harness.event(run, "fault.landed", kind="partition")
+    harness.signal(signal.SIGSTOP)
+    assert [len(rules_on(host)) for host in hosts.hosts] == [1, 1]
+    if hands == "killed":
+        for pid in hands_of(run):
+            os.kill(pid, signal.SIGKILL)
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    if hands == "killed":
+        assert [len(rules_on(host)) for host in hosts.hosts] == [1, 1]
+    else:  # a hand ends with its harness, and what it has laid with it
+        wait_for("end", lambda: not any(map(rules_on, hosts.hosts)), seconds=60, clock=SYSTEM_CLOCK)
+    healed = on_hosts.heal()
+    assert healed.code == 0, healed.errors + healed.output
+    assert f"removed {2 if hands == 'killed' else 0} rules from the hosts" in healed.output
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
+    assert run.left() == []
+
+
+def hands_of(run: Run) -> list[int]:
+    """The hands of a run, by their PIDs here."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"chaos-{run.token[-16:]}-" in (text := path.read_text()) and text.rstrip("\0").endswith(BUNDLE):
+                found.append(int(path.parent.name))
+    assert len(found) == 2, found
+    return found
+
+
+@pytest.mark.nightly
+def test_a_host_that_does_not_answer_stays_to_be_mended_by_the_next_heal(on_hosts: Chaos, hosts: TestHosts) -> None:
+    cell = ("--cell", "direction=both", "--baseline", "none")
+    harness = on_hosts.start_run("partition.yaml", *arguments(hosts), *cell, patch=UNTIL_KILLED)
+    run = harness.run("partition")
+    harness.event(run, "fault.landed", kind="partition")
+    harness.signal(signal.SIGSTOP)
+    for pid in hands_of(run):
+        os.kill(pid, signal.SIGKILL)
+    harness.signal(signal.SIGKILL)
+    harness.end()
+    link = (*hosts.prefix, "ip", "link", "set", "to-second")
+    subprocess.run([*link, "down"], check=True)
+    first = on_hosts.heal()
+    assert first.code == 3
+    assert [len(rules_on(host)) for host in hosts.hosts] == [0, 1]
+    assert any("partition" in one for one in run.left())
+    subprocess.run([*link, "up"], check=True)
+    again = on_hosts.heal()
+    assert again.code == 0, again.errors + again.output
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
+    assert run.left() == []
 
 
 def in_training(chaos: Chaos, hosts: TestHosts) -> tuple[Harness, Run]:

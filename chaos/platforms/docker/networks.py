@@ -54,26 +54,25 @@ class DockerNetworksPlatform(DockerPlatform):
 class RoutedNode(DockerNode):
     """A container on the run's own network; faults of the network ask its router."""
 
-    router: Router
-    namespace: Namespace
+    between: Router
 
     def rules_left(self) -> list[str]:
         """What of faults is left on its ways."""
-        return self.router.left(self.number)
+        return self.between.left(self.number)
 
     def is_connected(self) -> bool:
         """Whether the router's end of its link is up. A container that has ended has taken its link with it."""
-        return self.router.is_joined(self.number) and self.router.is_connected(self.number)
+        return self.between.is_joined(self.number) and self.between.is_connected(self.number)
 
     def disconnect(self) -> None:
         """Take the router's end of its link down."""
-        self.router.disconnect(self.number)
+        self.between.disconnect(self.number)
 
     def restore(self, what: str) -> str:
         """Undo what a fault has done to it."""
         if what != "connect":
             return super().restore(what)
-        self.router.connect(self.number)
+        self.between.connect(self.number)
         return f"node {self.number} is on the network again"
 
 
@@ -109,10 +108,7 @@ class RoutedContainers(DockerNodes):
         """A node whose hand answers."""
         assert self._held is not None
         private = self._site.private / f"node-{number}"
-        namespace = self._namespace(container)
-        return RoutedNode(
-            number, address, private, container, None, hand, started, router=self._held.router, namespace=namespace
-        )
+        return RoutedNode(number, address, private, container, None, hand, started, between=self._held.router)
 
     def _namespace(self, container: Container) -> Namespace:
         """The network namespace of a container. Raises PlatformError where its processes are not this host's."""

@@ -16,6 +16,7 @@ from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
+from chaos.platforms.hand.network_calls import NetworkCalls
 from chaos.platforms.hand.transport import Transport
 from chaos.platforms.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
 from chaos.platforms.process import (
@@ -69,7 +70,7 @@ class Visit(Protocol):
         """It has gone."""
 
 
-class HandClient:
+class HandClient(NetworkCalls):
     """A hand at the other end of ``transport``. Its methods may be called from several threads.
 
     Every method raises HandLost when the hand has ended or does not answer in time, and PlatformError for what it

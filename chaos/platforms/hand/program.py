@@ -28,6 +28,7 @@ from chaos.platforms.children import subreaper
 from chaos.platforms.ending import Ended, end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.hand.listening import Listening
+from chaos.platforms.hand.network import NetworkRequests
 from chaos.platforms.hand.standing import standing_in
 from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
@@ -43,10 +44,11 @@ class Refused(ValueError):
     """The request cannot be met; nothing was done."""
 
 
-class Hand:
+class Hand(NetworkRequests):
     """What the hand can do, by the name of the request. Arguments and results are JSON."""
 
     def __init__(self, run: str, tell: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(run)
         self._run = run
         self._tell = tell
         self._platform = LocalPlatform()
@@ -207,7 +209,8 @@ class Hand:
         return {"mono": SYSTEM_CLOCK.mono(), "wall": SYSTEM_CLOCK.wall(), "boot": boot_id()}
 
     def close(self) -> None:
-        """Stop listening."""
+        """Lift the rules that it has laid, and stop listening."""
+        super().close()
         if self._listening is not None:
             self._listening.close()
 
@@ -239,8 +242,8 @@ def _mounts() -> set[str]:
     return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
 
-REQUESTS = frozenset(name for name in vars(Hand) if not name.startswith("_")) - {"close"}
-_SLOW = frozenset({"stop", "end_run"})
+REQUESTS = frozenset(name for name in dir(Hand) if not name.startswith("_")) - {"close"}
+_SLOW = frozenset({"stop", "end_run", "look", "echo"})
 """They may take many seconds, and others are answered meanwhile."""
 
 

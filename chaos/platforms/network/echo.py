@@ -9,8 +9,7 @@ import struct
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-from chaos.platforms.network.namespace import Namespace
+from typing import Protocol
 
 _REQUEST, _REPLY = 8, 0
 _HEADER = struct.Struct(">BBHHH")
@@ -29,8 +28,24 @@ class Echoes:
         return len(self.milliseconds)
 
 
+def added(echoes: Iterable[Echoes]) -> Echoes:
+    """What came of all of them together."""
+    whole = Echoes()
+    for one in echoes:
+        whole.sent += one.sent
+        whole.milliseconds += one.milliseconds
+    return whole
+
+
+class OpensSockets(Protocol):
+    """A network namespace."""
+
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """A socket in it. Raises PlatformError, OSError."""
+
+
 def ask(
-    namespace: Namespace, addresses: Iterable[str], *, count: int, interval: float = 0.0, wait: float = 0.2
+    namespace: OpensSockets, addresses: Iterable[str], *, count: int, interval: float = 0.0, wait: float = 0.2
 ) -> Echoes:
     """Ask each address ``count`` times, every ``interval`` seconds; it ends when no answer comes for ``wait`` seconds.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network import relay
+from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
 from chaos.strict_json import parse
 
@@ -19,18 +19,10 @@ _FIRST = 31_000
 """Preferences from here on: a rule that lets packets vanish goes before."""
 
 
-@dataclass(frozen=True)
-class Impairment:
-    """What happens to packets: milliseconds that they wait, more or less, and how many in a hundred are lost."""
-
-    delay: float = 0.0
-    jitter: float = 0.0
-    loss: float = 0.0
-
-    def netem(self) -> tuple[str, ...]:
-        """The same as options of the kernel's netem (tc-netem(8))."""
-        delay = ("delay", f"{self.delay}ms", f"{self.jitter}ms") if self.delay else ()
-        return ("netem", "limit", str(relay.MOST), *delay, *(("loss", f"{self.loss}%") if self.loss else ()))
+def netem(what: Impairment) -> tuple[str, ...]:
+    """The same as options of the kernel's netem (tc-netem(8))."""
+    delay = ("delay", f"{what.delay}ms", f"{what.jitter}ms") if what.delay else ()
+    return ("netem", "limit", str(relay.MOST), *delay, *(("loss", f"{what.loss}%") if what.loss else ()))
 
 
 class Relays:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import ipaddress
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from chaos.plain_files import read_plain
 from chaos.platforms.base import PlatformError
+from chaos.platforms.network.between import ECHO_SECONDS, ECHOES, Parted, Way
+from chaos.platforms.network.connected import connections
+from chaos.platforms.network.echo import Echoes, added, ask
+from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.relays import Impairment, Relays
+from chaos.platforms.network.relays import Relays, netem
 from chaos.platforms.network.rules import ANY, Ports, Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.strict_json import parse
@@ -57,6 +61,7 @@ class Router:
         self._run = namespace
         self._rules = Rules(namespace)
         self.relays = Relays(namespace)
+        self._joined: dict[int, Namespace] = {}
 
     @classmethod
     def recorded(cls, run_dir: Path) -> Router | None:
@@ -90,6 +95,7 @@ class Router:
         if node >= MOST_NODES:
             raise PlatformError(f"a run on this host has at most {MOST_NODES} nodes")
         own, link = address_of(node), _link(node)
+        self._joined[node] = namespace
         gateway = str(_NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
         if self.is_joined(node):  # one before this
             self._run.do("ip", "link", "del", link)
@@ -120,14 +126,14 @@ class Router:
         """Put it on the network again."""
         self._run.do("ip", "link", "set", _link(node), "up")
 
-    def cut(self, fault: str, ways: Iterable[tuple[int, int]], ports: Ports = ANY) -> None:
+    def cut(self, fault: str, ways: Iterable[Way], ports: Ports = ANY) -> None:
         """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own.
 
         With ``ports`` only TCP between these vanishes, and everything else passes.
         """
         self._rules.add([_rule(fault, source, target, ports) for source, target in ways])
 
-    def cuts(self, fault: str, ports: Ports | None = None) -> set[tuple[int, int]]:
+    def cuts(self, fault: str, ports: Ports | None = None) -> set[Way]:
         """The ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
         found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
         return {(_node_at(rule.source), _node_at(rule.target)) for rule in found}
@@ -160,6 +166,19 @@ class Router:
         there = self._discipline(node) if self.is_joined(node) else None
         return there if there is not None and there.get("handle") == handle_of(fault) else None
 
+    def slow(self, fault: str, node: int, kbit: int) -> None:
+        """Send to a node at a rate (tc-tbf(8)); a second time for the same fault nothing is changed."""
+        if self.limited(fault, node) is None:
+            self.limit(fault, node, "tbf", "rate", f"{kbit}kbit", "burst", "16kb", "latency", "1s")
+
+    def slowed(self, fault: str, node: int) -> dict[str, int] | None:
+        """The rate by which the kernel sends to a node for this fault, and what it has counted; None without one."""
+        match self.limited(fault, node):
+            case {"options": {"rate": int(rate)}, "bytes": int(sent), "overlimits": int(over)}:
+                return {"kbit": rate * 8 // 1000, "bytes": sent, "overlimits": over}
+            case _:
+                return None
+
     def free(self, fault: str, node: int) -> bool:
         """Send to a node without this fault's discipline or relay. False when there is none of it."""
         if self.relays.end(fault, node):
@@ -186,7 +205,7 @@ class Router:
     def impair(self, fault: str, node: int, what: Impairment) -> None:
         """Let what is sent to a node wait or be lost: by netem where the kernel has it, else by a relay."""
         if self._has_netem():
-            self.limit(fault, node, *what.netem())
+            self.limit(fault, node, *netem(what))
             return
         links = parse(self._run.do("ip", "-j", "link", "show", "type", "veth"))
         names = [str(one["ifname"]) for one in links if isinstance(one, dict)] if isinstance(links, list) else []
@@ -199,6 +218,25 @@ class Router:
             return {"by": "relay", **shown}
         there = self.limited(fault, node)
         return None if there is None or there["kind"] != "netem" else {"by": "netem", "passed": there["packets"]}
+
+    def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
+        """The connections of the nodes' namespaces, what the kernel does with a packet each way, and the echoes."""
+        addresses = {address_of(one) for one in there}
+        found = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
+        own = self.cuts(fault)
+        lost = [way for way in ways if way in own and self.is_cut(*way)]
+        echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
+        return Parted(found, lost, added(echoes))
+
+    def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
+        """What comes of echo requests from a node to each of the others."""
+        return ask(self.namespace(node), [address_of(one) for one in others], count=count, interval=interval, wait=wait)
+
+    def namespace(self, node: int) -> Namespace:
+        """That of a node."""
+        if node not in self._joined:
+            raise PlatformError(f"node {node} has no network of the run's own")
+        return self._joined[node]
 
     def _has_netem(self) -> bool:
         try_out = ("tc", "qdisc", "replace", "dev", "lo", "root", "netem", "delay", "1ms")

@@ -59,6 +59,11 @@ class HostKeys(Model):
     reboot: tuple[str, ...] | None = Field(
         None, strict=False, min_length=1, description="Command that reboots it, for the fault node-reboot."
     )
+    network: bool | None = Field(
+        None,
+        description="Whether faults may let what comes from the data addresses of the run's other hosts for its own "
+        "vanish, all or a part of it, whoever sends it. Its user must be root. Default: false.",
+    )
 
 
 class HostEntry(HostKeys):
@@ -115,6 +120,7 @@ class Host:
     lost: float
     vanished: float
     boot: float
+    network: bool = False
 
     def __str__(self) -> str:
         return f"host {self.name} ({self.user}@{self.address}:{self.port})"
@@ -248,6 +254,7 @@ def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python
         python=of("python", python),
         directory=of("directory", "/var/tmp"),
         reboot=of("reboot", None),
+        network=of("network", False),
         cores=entry.cores,
         devices=entry.devices,
         **file.deadlines.model_dump(),

@@ -52,7 +52,7 @@ class SshPlatform:
             yield "cluster.platform", "the platform ssh needs to know its hosts", advice
             return
         try:
-            hosts = read_inventory(_path_of(scenario.cluster.ssh, directory), user="", python="")
+            hosts = hosts_in(scenario, directory)
         except ScenarioError as error:
             yield "cluster.ssh.inventory", str(error), ""
             return
@@ -80,7 +80,7 @@ class SshPlatform:
                 f"end the run's processes on {', '.join(host.name for host in hosts)} and remove its directories there",
             )
         )
-        nodes = SshNodes(site, hosts)
+        nodes = self.nodes_of(site, hosts)
         try:
             nodes.ready()
         except BaseException:
@@ -88,13 +88,17 @@ class SshPlatform:
             raise
         return nodes
 
+    def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
+        """The nodes, not connected yet."""
+        return SshNodes(site, hosts)
+
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """End what runs on the hosts, and remove the run's directories there."""
         del clock
         from chaos.platforms.ssh.putting_back import clean
 
         done, left = [], []
-        for number, host in enumerate(_known_hosts(arguments)):
+        for number, host in enumerate(known_hosts(arguments)):
             try:
                 done.append(f"{host.name}: {clean(host, token, number)}")
             except PlatformError as error:
@@ -107,13 +111,19 @@ class SshPlatform:
         """The run's directories on the hosts."""
         from chaos.platforms.ssh.putting_back import left_on
 
-        return [one for number, host in enumerate(_known_hosts(arguments)) for one in left_on(host, token, number)]
+        return [one for number, host in enumerate(known_hosts(arguments)) for one in left_on(host, token, number)]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
         """A new hand on a host of a run."""
         from chaos.platforms.ssh.putting_back import hand_again
 
-        return hand_again(_known_hosts(arguments)[node], token, node)
+        return hand_again(known_hosts(arguments)[node], token, node)
+
+
+def hosts_in(scenario: Scenario, directory: Path) -> tuple[Host, ...]:
+    """The hosts of a scenario's inventory, for what needs neither user nor Python there. Raises ScenarioError."""
+    assert scenario.cluster.ssh is not None
+    return read_inventory(_path_of(scenario.cluster.ssh, directory), user="", python="")
 
 
 def hosts_of(site: Site) -> tuple[Host, ...]:
@@ -138,7 +148,8 @@ def _path_of(settings: Ssh, directory: Path) -> Path:
     return directory / Path(settings.inventory).expanduser()
 
 
-def _known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
+def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
+    """The hosts that an END_NODES step names. Raises PlatformError."""
     try:
         return [Host.from_json(one) for one in arguments["hosts"]]
     except (KeyError, TypeError, AttributeError) as error:
@@ -155,7 +166,7 @@ class SshNode:
         self.number = number
         self.address = host.data_address
         self.known: NodeState = "running"
-        self._host = host
+        self.host = host
         self._site = site
         self._hand: HostHand | None = None
         self._settled: HandClient | None = None
@@ -177,7 +188,7 @@ class SshNode:
         if self._hand is not None and self._hand.lost is None and self.known == "running":
             return
         again = self._hand is not None
-        connection = self._reach.connected(self._host.boot if again else 0.0)
+        connection = self._reach.connected(self.host.boot if again else 0.0)
         self._hand = self._start(connection)
         self.known, self._settled, self._ordered = "running", None, False
 
@@ -186,10 +197,10 @@ class SshNode:
         if self._hand is None or self.known == "gone" or self._hand.lost is None or self._settled is self._hand:
             return self.known
         before = self._hand.introduction.boot
-        boot = self._reach.boot_within(self._host.vanished, ending=before if self._ordered else None)
+        boot = self._reach.boot_within(self.host.vanished, ending=before if self._ordered else None)
         if boot is None:
             self.known = "gone"
-            self._record("host.vanished", why=self._hand.lost, seconds=self._host.vanished, boot=before)
+            self._record("host.vanished", why=self._hand.lost, seconds=self.host.vanished, boot=before)
         elif boot != before:
             self.known = "gone"
             self._record("host.rebooted", why=self._hand.lost, boot={"before": before, "after": boot})
@@ -207,20 +218,20 @@ class SshNode:
         from chaos.platforms.ssh.connection import HostUnreachable
         from chaos.platforms.ssh.reach import boot_shown
 
-        if self._host.reboot is None:
-            raise PlatformError(f"{self._host}: the inventory has no command that reboots it ('reboot')")
-        command = shlex.join(self._host.reboot)
+        if self.host.reboot is None:
+            raise PlatformError(f"{self.host}: the inventory has no command that reboots it ('reboot')")
+        command = shlex.join(self.host.reboot)
         self.hand.catch_up()
         with self._reach.connected(0.0) as connection:
             if (now := boot_shown(connection)) != boot:
-                raise PlatformError(f"{self._host}: is in boot {now} before its reboot was ordered, not in {boot}")
+                raise PlatformError(f"{self.host}: is in boot {now} before its reboot was ordered, not in {boot}")
             self._record("host.reboot", command=command)
             try:
                 code, said = connection.run(command)
             except HostUnreachable:
                 code, said = -1, ""  # it was quicker than its answer
             if code > 0:
-                raise PlatformError(f"{self._host}: {command} ended with {code}: {said.strip()}")
+                raise PlatformError(f"{self.host}: {command} ended with {code}: {said.strip()}")
             self._ordered = True
 
     def boot(self) -> str | None:
@@ -256,7 +267,7 @@ class SshNode:
             raise
 
     def _record(self, event: str, **fields: Any) -> None:
-        self._site.tell(event, node=self.number, host=self._host.name, **fields)
+        self._site.tell(event, node=self.number, host=self.host.name, **fields)
 
 
 class SshNodes(HeldNodes[SshNode]):
@@ -264,7 +275,11 @@ class SshNodes(HeldNodes[SshNode]):
 
     def __init__(self, site: Site, hosts: Sequence[Host]) -> None:
         super().__init__(site)
-        self._nodes = {number: SshNode(number, host, site) for number, host in enumerate(hosts)}
+        self._nodes = {number: self.node_of(number, host) for number, host in enumerate(hosts)}
+
+    def node_of(self, number: int, host: Host) -> SshNode:
+        """A node, not connected yet."""
+        return SshNode(number, host, self._site)
 
     @property
     def python(self) -> Path:

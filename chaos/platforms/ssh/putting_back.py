@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 
 from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.bundle import bundle, hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.hand import hand_transport, make_place, marker_of, place_of
 from chaos.platforms.ssh.inventory import Host
+from chaos.platforms.ssh.transport import ChannelTransport
 
 
 class _Again(HandClient):
@@ -26,6 +29,24 @@ class _Again(HandClient):
         self._own.close()
 
 
+class _Passing(HandClient):
+    """A hand with a connection of its own, which is sent through it."""
+
+    def __init__(self, connection: Connection, node: int, token: str) -> None:
+        self._own = connection
+        transport = ChannelTransport(connection, shlex.join(hand_argv(connection.host.python)))
+        try:
+            transport.write(bundle())
+        except OSError as error:
+            raise PlatformError(f"{connection.host}: no hand can be started: {error}") from error
+        super().__init__(transport, node, token)
+
+    def close(self) -> None:
+        """Let go of both."""
+        super().close()
+        self._own.close()
+
+
 def hand_again(host: Host, token: str, node: int) -> HandClient | None:
     """A new hand there; None when the run has no directory there any more. Raises PlatformError."""
     connection = Connection(host)
@@ -34,6 +55,16 @@ def hand_again(host: Host, token: str, node: int) -> HandClient | None:
             connection.close()
             return None
         return _Again(connection, node, token)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def hand_without_place(host: Host, token: str, node: int) -> HandClient:
+    """A hand there of which no file is made. Raises PlatformError."""
+    connection = Connection(host)
+    try:
+        return _Passing(connection, node, token)
     except BaseException:
         connection.close()
         raise

@@ -18,7 +18,8 @@ from chaos.platforms.procfs import environment
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps, undo_step
 from chaos.run.wait import wait_for
-from tests.unit.faults.two_nodes import begin
+from tests.namespace_hosts import two_hosts
+from tests.unit.faults.two_nodes import begin, start
 
 Undo = Callable[[RunDirectory, UndoStep], str]
 
@@ -70,6 +71,19 @@ def network_job(run: RunDirectory) -> Iterator[NodesJob]:
     nodes.close()
     undone = undo_open_steps(run.ledger, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
     assert [one.how for one in undone if not one.ok] == []
+
+
+@pytest.fixture(params=["router", "hosts"])
+def between_job(run: RunDirectory, request: pytest.FixtureRequest) -> Iterator[NodesJob]:
+    """The same, behind a router of the run, and then on hosts that reach each other by themselves."""
+    if request.param == "router":
+        yield request.getfixturevalue("network_job")
+        return
+    (run.path / "history").mkdir(exist_ok=True)
+    with two_hosts(run.token) as hosts:
+        job = start(run, hosts)
+        yield job
+        job.stop(0)
 
 
 @pytest.fixture

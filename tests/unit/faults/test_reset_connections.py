@@ -95,7 +95,7 @@ def test_a_kernel_that_refuses_is_a_fault_that_was_missed(
 
 def test_a_connection_that_is_gone_is_not_confirmed(run: RunDirectory, network_job: NodesJob) -> None:
     goes_on(run)
-    namespace = network_job.node(1).namespace  # type: ignore[attr-defined]
+    namespace = network_job.node(1).between.namespace(1)  # type: ignore[attr-defined]
     (one,) = established(namespace)
     assert not reset(namespace, replace(one, source_port=1))
     assert established(namespace) == [one]

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from chaos.platforms.base import LaunchSpec
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.router import Router, address_of
-from chaos.platforms.nodes import NodesJob, Site, TellsRules
+from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.wait import wait_for
+from tests.namespace_hosts import HostInNamespace
 
 MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
 REASON = f"{MISSING and MISSING[0].seen}"
@@ -59,19 +62,29 @@ class Nobody:
 
 
 def begin(run: RunDirectory) -> tuple[LocalNetworks, NodesJob]:
-    """Two nodes with networks of their own, and a rank on each."""
+    """Two nodes with networks of their own behind a router of the run, and a rank on each."""
     private = make_private_directory(run.ledger, run.token)
     python = Path(sys.executable)
     site = Site(run.token, 2, run.path.resolve(), private, (), (), {}, run.ledger, python, Nobody(), SYSTEM_CLOCK)
     nodes = LocalNetworksPlatform().open(site)
     assert [node.address for node in nodes.ready()] == [address_of(0), address_of(1)]
+    return nodes, start(run, nodes.ready())
+
+
+def start(run: RunDirectory, nodes: Sequence[Node]) -> NodesJob:
+    """A rank on each of two nodes."""
     specs = []
     for rank in (0, 1):
-        ends = (address_of(rank), address_of(1 - rank), str(PORT), str(run.path / f"count-{rank}"))
+        ends = (nodes[rank].address, nodes[1 - rank].address, str(PORT), str(run.path / f"count-{rank}"))
         environment = {"PATH": "/usr/bin:/bin", "MS_ROLE": "MS_WORKER", "RANK_ID": str(rank), "CHAOS_NODE": str(rank)}
         argv = (sys.executable, "-c", RANK, *ends)
         specs.append(LaunchSpec(run.token, "train", argv, environment, run.path, run.path / f"log-{rank}"))
-    return nodes, NodesJob(nodes.ready(), specs, SYSTEM_CLOCK)
+    return NodesJob(nodes, specs, SYSTEM_CLOCK)
+
+
+def on_hosts(job: NodesJob) -> bool:
+    """Whether its nodes are hosts that reach each other by themselves."""
+    return isinstance(job.nodes[0], HostInNamespace)
 
 
 def steps(run: RunDirectory) -> int:
@@ -92,7 +105,8 @@ def victim_of(run: RunDirectory, job: NodesJob, *, rank: int = 1, **parameters: 
         "ranks", lambda: [one for one in job.processes() if one.rank == rank] or None, seconds=60, clock=SYSTEM_CLOCK
     )
     record = run.path / "history" / f"train-rank_{rank}-1.jsonl"
-    return Victim(rank, ranks[0].identity, record, fault="first", ranks=(rank,), parameters=parameters)
+    place = job.place(ranks[0].identity)
+    return Victim(rank, ranks[0].identity, record, fault="first", ranks=(rank,), parameters=parameters, place=place)
 
 
 def rules_left(job: NodesJob) -> list[str]:
@@ -100,8 +114,9 @@ def rules_left(job: NodesJob) -> list[str]:
     return [one for node in job.nodes if isinstance(node, TellsRules) for one in node.rules_left()]
 
 
-def undo_all(run: RunDirectory) -> list[str]:
-    context = UndoContext(run.token, SYSTEM_CLOCK)
+def undo_all(run: RunDirectory, job: NodesJob | None = None) -> list[str]:
+    nodes = NodesByUndoSteps(run.token, run.ledger.read().steps, () if job is None else job.nodes)
+    context = UndoContext(run.token, SYSTEM_CLOCK, nodes=nodes)
     own = [step for step in run.ledger.open_steps() if step.fault is not None]
     done = [undo_step(run.ledger, step, UNDO_ACTIONS, context) for step in own]
     assert all(one.ok for one in done), done

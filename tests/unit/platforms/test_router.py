@@ -16,8 +16,8 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.attempts import answered
 from chaos.platforms.network.echo import ask
+from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.relays import Impairment
 from chaos.platforms.network.router import RECORD, Router, address_of, handle_of, preference_of
 from chaos.platforms.network.rules import Ports
 from chaos.platforms.process import identify

@@ -1,0 +1,80 @@
+"""The harness's side of what a hand does to the network of its node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.netfilter import Counted, Rule
+from chaos.platforms.network.echo import Echoes
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a node shows: its ``connections`` with some others, the rules of a fault (``own``) and of the whole run
+    (``all``), and what came of ``echoes`` to the others.
+    """
+
+    connections: int
+    own: list[Counted]
+    all: list[Counted]
+    echoes: Echoes
+
+
+class NetworkCalls:
+    """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
+
+    def check_network(self, own: str, others: Sequence[str]) -> None:
+        """Raises PlatformError where rules about these addresses cannot be laid there, or may not."""
+        self._call("network_check", own=own, others=list(others))
+
+    def lay(self, fault: str, rules: Sequence[Rule]) -> None:
+        """Lay the rules of a fault there, all at once."""
+        self._call("lay", fault=fault, rules=[asdict(one) for one in rules])
+
+    def laid(self, fault: str | None = None) -> list[Counted]:
+        """The rules of a fault there, or of the whole run, with what the kernel has counted."""
+        with self._understood("which rules are laid"):
+            return _rules(self._call("laid", fault=fault))
+
+    def lift(self, fault: str | None = None) -> int:
+        """Take away the rules of a fault there, or of the whole run; how many they were."""
+        return int(self._call("lift", fault=fault))
+
+    def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> Looked:
+        """What shows there of a fault that cuts off these addresses, all by one call."""
+        told = self._call("look", fault=fault, addresses=list(addresses), count=count, wait=wait)
+        with self._understood("what shows there"):
+            own, every = _rules(told["own"]), _rules(told["all"])
+            return Looked(int(told["connections"]), own, every, _echoes(told["echoes"]))
+
+    def echo(self, addresses: Sequence[str], *, count: int, interval: float, wait: float) -> Echoes:
+        """What comes of echo requests from there (:func:`chaos.platforms.network.echo.ask`)."""
+        with self._understood("what came of its echoes"):
+            return _echoes(self._call("echo", addresses=list(addresses), count=count, interval=interval, wait=wait))
+
+    @contextmanager
+    def _understood(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlatformError(f"{self}: does not say {what}: {error}") from error
+
+    def _call(self, request: str, /, *, seconds: float = 0.0, **arguments: Any) -> Any:
+        raise NotImplementedError
+
+
+def _rules(told: Sequence[Mapping[str, Any]]) -> list[Counted]:
+    return [Counted(Rule(**one["rule"]), _pair(one["came"]), _pair(one["vanished"])) for one in told]
+
+
+def _echoes(told: Mapping[str, Any]) -> Echoes:
+    return Echoes(int(told["sent"]), [float(one) for one in told["milliseconds"]])
+
+
+def _pair(values: Sequence[Any]) -> tuple[int, int]:
+    packets, size = values
+    return int(packets), int(size)
