@@ -42,6 +42,12 @@ class ScenarioFailed(_Outcome):
     __module__ = "builtins"
 
 
+class FailedElsewhere(_Outcome):
+    """The verdict is fail, but not in the checks in which the scenario's known finding fails."""
+
+    __module__ = "builtins"
+
+
 class NoVerdict(_Outcome):
     """There is no verdict, or it is unknown."""
 
@@ -176,7 +182,7 @@ class ScenarioItem(pytest.Item):
             self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
             self.add_marker(tag)
         if finding := cell.scenario.finding:
-            reason = f"{finding}: known defect, see docs/findings.md"
+            reason = f"{finding}: known defect, fails in {', '.join(cell.scenario.failing)}; see docs/findings.md"
             self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=True))
 
     def setup(self) -> None:
@@ -196,9 +202,17 @@ class ScenarioItem(pytest.Item):
             raise NoVerdict(self._describe("unknown"), pytrace=False)
 
     def runtest(self) -> None:
-        """Judge the run. Raises ScenarioFailed when the verdict is fail."""
-        if self._verdict() != "pass":
-            raise ScenarioFailed(self._describe("fail"), pytrace=False)
+        """Judge the run. Raises ScenarioFailed when the verdict is fail, FailedElsewhere when a finding is not why."""
+        if self._verdict() == "pass":
+            return
+        from chaos.run.known_failure import failing_checks, unexpected
+
+        text, scenario = self._describe("fail"), self.cell.scenario
+        others = unexpected(failing_checks(self.results, self.comparisons), scenario.failing)
+        if scenario.finding and others:
+            told = f"{scenario.finding} fails in {', '.join(scenario.failing)}; this failed in {', '.join(others)} too"
+            raise FailedElsewhere(f"{text}\n{told}", pytrace=False)
+        raise ScenarioFailed(text, pytrace=False)
 
     def _verdict(self) -> str:
         verdicts = {one["verdict"] for one in (*self.results, *self.comparisons)}

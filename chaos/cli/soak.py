@@ -23,6 +23,7 @@ from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
+from chaos.run.known_failure import failing_checks
 from chaos.run.recoveries import MECHANISMS
 from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally
 from chaos.run.stoppable import StoppableRuns
@@ -78,7 +79,8 @@ def command(
 
     Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
     goes on with what is left; runs of other code, inputs or versions, or of a changed scenario, do not count. A cell
-    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks.
+    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks. One that
+    fails in a check that its scenario does not name (key `failing`) is bad.
 
     With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
     and done again), then a search for processes, mounts, directories, locks and histories that cannot be read. Each
@@ -95,10 +97,9 @@ def command(
       chaos soak --random 60 --seed 7 --reports soak/
 
     \b
-    Exit codes: 0 every run has passed (or failed, where the scenario names a
-    finding), 1 one failed, 2 one is unknown or was not made, 3 the harness
-    failed (with --kill: something was left), 64 bad usage or scenario, 130
-    interrupted.
+    Exit codes: 0 every run has passed (or failed as its finding says), 1 one
+    failed, 2 one is unknown or was not made, 3 the harness failed (with
+    --kill: something was left), 64 bad usage or scenario, 130 interrupted.
     """
     if (number is None) == (not scenarios):
         raise click.UsageError("give scenarios, or --random for drawn ones")
@@ -171,10 +172,7 @@ class _Soak:
     def tallies(self) -> list[Tally]:
         """What each cell came to."""
         runs = self.runs()
-        return [
-            tally(name, runs, "fail" if cells[0].scenario.finding else "pass")
-            for name, (_, cells) in self._cells.items()
-        ]
+        return [tally(name, runs, cells[0].scenario.failing) for name, (_, cells) in self._cells.items()]
 
     def run(self) -> bool:
         """Make the runs that are left; True when Ctrl-C has ended it."""
@@ -272,11 +270,9 @@ def _read(output: str) -> tuple[str | None, list[str], str]:
         answer = json.loads(output)
         runs = [cell["run"] for cell in answer["cells"] if cell["run"] is not None]
         failed = any(cell["verdict"] is None for cell in answer["cells"])
-        checks = [one for cell in answer["cells"] for one in (cell.get("result") or {}).get("checks", ())]
-        failing = dict.fromkeys(one["name"] for one in checks if one["verdict"] == "fail")
-        compared_too = any(one.get("verdict") == "fail" for one in answer.get("comparisons", ()))
-        names = " ".join([*failing, *(["comparison"] if compared_too else [])])
-        return None if failed or not answer["cells"] else answer["verdict"], runs, names
+        results = [cell.get("result") or {} for cell in answer["cells"]]
+        failing = failing_checks(results, answer.get("comparisons", ()))
+        return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing)
     except (ValueError, KeyError, TypeError):
         return None, [], ""
 
@@ -286,6 +282,7 @@ def _print(tallies: list[Tally], times: int, reports: Path) -> None:
         name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
         counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
         counts += f" (differently: {'; '.join(one.failing)})" if len(one.failing) > 1 else ""
+        counts += f" (not by the finding: {', '.join(one.unexpected)})" if one.unexpected else ""
         counts += f", {one.harness_failed} of the harness" if one.harness_failed else ""
         mark = (
             "flaky"

@@ -170,6 +170,7 @@ def build_plan(
         budget=budget,
         timings=scenario.job.timings,
         finding=scenario.finding,
+        failing=scenario.failing,
         recoveries=outcome.recoveries,
         strategies=scenario.job.strategies if scenario.job.agent else (),
         aids=plan_aids(scenario),

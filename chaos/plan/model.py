@@ -213,6 +213,7 @@ class Plan:
     ``strategies`` are those that the cluster's agent may choose of, empty where there is no agent.
     ``comparable`` is None where the whole run can be compared with the fault-free one,
     ``watch`` where nobody watches the global norm. ``sink_size`` is how many steps may be recorded as one.
+    ``failing`` are the checks in which the run may fail by ``finding``.
     ``configured`` tells for each value that the job's own files decide, by its key in a scenario or by its name, what
     it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
@@ -246,6 +247,7 @@ class Plan:
     budget: Budget
     timings: str
     finding: str | None
+    failing: tuple[str, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     strategies: tuple[str, ...] = ()
     aids: Aids = Aids()

@@ -20,7 +20,8 @@ def render(plan: Plan) -> str:
 def _lines(plan: Plan) -> Iterator[str]:
     yield _row("scenario", f"{plan.scenario}{f' [{plan.cell}]' if plan.cell else ''} ({plan.source})")
     if plan.finding is not None:
-        yield _row("finding", f"{plan.finding}: known defect of the system under test, the run is expected to fail")
+        where = ", ".join(plan.failing)
+        yield _row("finding", f"{plan.finding}: known defect of the system under test, the run is to fail in {where}")
     yield _row("cluster", f"{count(plan.ranks, 'rank')} on {count(plan.nodes, 'node')}")
     yield _row("job", _job(plan))
     yield _row("protection", ", ".join(plan.protection) or "none")

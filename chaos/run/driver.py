@@ -252,7 +252,7 @@ class _Runner:
     def _make_baseline(self, key: str) -> Path:
         self._progress.note("no baseline is cached for this job: running it once without faults")
         scenario = self._scenario.model_copy(
-            update={"faults": (), "expect": Expect(), "finding": None, "baseline": "none"}
+            update={"faults": (), "expect": Expect(), "finding": None, "failing": (), "baseline": "none"}
         )
         plan = build_plan(
             scenario,

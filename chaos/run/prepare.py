@@ -14,6 +14,7 @@ from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.registry import UnknownName, registry
+from chaos.run.known_failure import unknown_checks
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.run.on_platform import platform_of, platform_problems
 from chaos.scenario.completion import Completion, Unfinished
@@ -88,7 +89,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,
-        found=(*examined.problems, *platform_problems(loaded, cell)),
+        found=(*examined.problems, *platform_problems(loaded, cell), *unknown_checks(cell, str(loaded.path))),
     )
     return replace(plan, reasons=(*plan.reasons, *_chosen(plan, scenario, machine or Machine())))
 

@@ -16,6 +16,7 @@ from chaos.jobs.kind import JobError
 from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
+from chaos.run.known_failure import unexpected
 from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
@@ -154,7 +155,7 @@ class Tally:
     """What the runs of one cell came to.
 
     ``failing`` has the checks that failed, one text for each combination: where a failure is wanted, another one than
-    in the other runs is another defect.
+    in the other runs is another defect. ``unexpected`` are those of them that the finding does not name.
     """
 
     scenario: str
@@ -163,6 +164,7 @@ class Tally:
     harness_failed: int
     wanted: str
     failing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -171,8 +173,11 @@ class Tally:
 
     @property
     def good(self) -> bool:
-        """Whether there are runs, and every one has the verdict that is wanted, and fails in the same checks."""
-        return 0 < self.runs == self.verdicts[self.wanted] and not self.flaky
+        """Whether there are runs, and every one has the verdict that is wanted, and fails in the same checks.
+
+        Where a failure is wanted it must be the finding's own: in the checks that it names.
+        """
+        return 0 < self.runs == self.verdicts[self.wanted] and not self.flaky and not self.unexpected
 
     @property
     def flaky(self) -> bool:
@@ -185,9 +190,12 @@ class Tally:
         return {**asdict(self), "runs": self.runs, "flaky": self.flaky}
 
 
-def tally(cell: Cell, runs: Iterable[SoakRun], wanted: str) -> Tally:
-    """Add up the runs of a cell. ``wanted`` is pass, or fail for a scenario of a known finding."""
+def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = ()) -> Tally:
+    """Add up the runs of a cell. ``expected`` are the checks in which a known finding fails; without one, none."""
     own = [run for run in runs if run.of == cell]
     verdicts = Counter(run.verdict for run in own)
     failing = sorted({run.failing for run in own if run.verdict == "fail"})
-    return Tally(*cell, {name: verdicts[name] for name in VERDICTS}, verdicts[None], wanted, tuple(failing))
+    others = [name for one in failing for name in unexpected(one.split(), expected)] if expected else []
+    counts = {name: verdicts[name] for name in VERDICTS}
+    wanted = "fail" if expected else "pass"
+    return Tally(*cell, counts, verdicts[None], wanted, tuple(failing), tuple(dict.fromkeys(others)))

@@ -137,5 +137,11 @@ class Scenario(Model):
     finding: str | None = Field(
         None,
         pattern=r"^F-[0-9]{2,}$",
-        description="Known defect of the system under test (docs/findings.md): the run fails.",
+        description="Known defect of the system under test (docs/findings.md): the run fails in the checks of failing.",
+    )
+    failing: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="The checks in which the run may fail by its finding, for example [loss, resume]; comparison is "
+        "that of compare. A run that fails in another one is not what the finding says. Needed beside finding.",
     )

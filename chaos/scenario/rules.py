@@ -18,7 +18,7 @@ from chaos.scenario.rules_base import Report, listed, mapped, rank_range, text, 
 from chaos.scenario.rules_faults import check_faults
 from chaos.scenario.terms import MEASURES
 
-SECTIONS = frozenset({"cluster", "job", "faults", "allow", "expect", "compare"})
+SECTIONS = frozenset({"cluster", "job", "faults", "allow", "expect", "compare", "finding", "failing"})
 """Top keys that the rules read."""
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,6 +31,7 @@ def check(data: dict[str, Any], names: KnownNames, report: Report) -> None:
     check_faults(data, names, report)
     _check_expect(data, report)
     _check_compare(data, report)
+    _check_finding(data, report)
     for index, name in enumerate(listed(data.get("allow"))):
         if names.fault_kinds is not None and text(name) is not None and name not in names.fault_kinds:
             message, hint = f"allow names no fault kind {quote(name)}", suggest(name, names.fault_kinds, "fault kinds")
@@ -121,3 +122,12 @@ def _check_compare(data: dict[str, Any], report: Report) -> None:
         if name not in MEASURES:
             message = f"there is no measure {quote(name)}"
             report(("compare", "at_most", name), message, suggest(name, MEASURES, "measures"), on_key=True)
+
+
+def _check_finding(data: dict[str, Any], report: Report) -> None:
+    """Without the checks that it fails, a finding would excuse whatever goes wrong."""
+    if data.get("finding") is not None and data.get("failing", []) == []:
+        hint = "add the key failing, for example failing: [loss]"
+        report(("finding",), "a finding needs the checks that fail by it", hint, on_key=True)
+    if data.get("finding") is None and "failing" in data:
+        report(("failing",), "failing has no effect without finding", on_key=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chaos.run.known_failure import failing_checks
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import needs_of_scenario
 from tests.every_fault import Shown, in_clusters, kinds, shown_by
@@ -46,6 +47,7 @@ def test_every_fault_keeps_its_promises(promise: str, kind: str, once: Once, cha
         # Of a kind that only a known defect of the system under test is shown with, the run is to fail by that.
         code = 0 if shown.scenario.finding is None else 1
         assert done.code == code, said([one for one in result["checks"] if one["verdict"] != "pass"])
+        assert set(failing_checks([result])) <= set(shown.scenario.failing)
         assert done.run.history.select("fault.healed")
         assert done.run.left() == []
 

@@ -16,7 +16,7 @@ KILL = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 6}}
 
 EXPECTED = """\
 scenario    example (example.yaml)
-finding     F-07: known defect of the system under test, the run is expected to fail
+finding     F-07: known defect of the system under test, the run is to fail in loss
 cluster     8 ranks on 1 node
 job         10 steps, 4 in an epoch, a checkpoint every 5 steps, seed 1, timings fast
 protection  TTP
@@ -43,7 +43,7 @@ each slice.
 def test_a_plan_reads_from_the_cluster_to_the_reasons(plan: Planner, sharded: dict[str, Any]) -> None:
     plan.lines = {"faults.0": 10, "faults.0.trigger": 12}
     job = {"steps_per_epoch": 4, "checkpoint_interval": 5}
-    text = render(plan(KILL, cluster=sharded, job=job, finding="F-07"))
+    text = render(plan(KILL, cluster=sharded, job=job, finding="F-07", failing=["loss"]))
     assert text.startswith(EXPECTED)
     assert "  - The checkpoint holds step 5, so the training goes on at step 6.\n" in text
     assert text.endswith(".\n")

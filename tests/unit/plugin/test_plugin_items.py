@@ -107,7 +107,7 @@ def test_what_the_machine_lacks_is_the_reason_of_a_skip(project: Project) -> Non
     ("verdict", "status", "outcome"), [("fail", 1, "xfailed"), ("pass", 0, "failed"), ("unknown", 2, "errors")]
 )
 def test_a_finding_is_a_strict_expected_failure(project: Project, verdict: str, status: int, outcome: str) -> None:
-    project.scenario(head="finding: F-01")
+    project.scenario(head="finding: F-01\nfailing: [checkpoint, loss]")
     project.answer(verdict, status)
     result = project.run("-rx")
     result.assert_outcomes(**{outcome: 1})
@@ -115,6 +115,25 @@ def test_a_finding_is_a_strict_expected_failure(project: Project, verdict: str, 
         result.stdout.fnmatch_lines(["XFAIL*F-01*"])
     elif outcome == "failed":
         result.stdout.fnmatch_lines(["*XPASS(strict)*F-01*"])
+
+
+def test_a_fail_in_another_check_than_the_findings_is_a_plain_failure(project: Project) -> None:
+    project.scenario(head="finding: F-01\nfailing: [loss]")
+    project.answer("fail", 1)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*expected  the checkpoint holds step 5", "*F-01 fails in loss; this failed in checkpoint too*"]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_comparison_that_fails_is_not_the_finding_of_a_check(project: Project) -> None:
+    project.scenario(head=f"{PAIR}\nfinding: F-01\nfailing: [checkpoint]", victim=AXIS)
+    project.answer("fail", 1, cells=2, more=compared("fail"))
+    project.run().assert_outcomes(failed=1)
+    project.scenario(head=f"{PAIR}\nfinding: F-01\nfailing: [checkpoint, comparison]", victim=AXIS)
+    project.run().assert_outcomes(xfailed=1)
 
 
 def test_a_broken_scenario_is_a_collection_error_with_its_place(project: Project) -> None:

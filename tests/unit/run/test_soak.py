@@ -48,23 +48,30 @@ def test_a_soak_goes_on_with_the_cells_that_ran_least() -> None:
 
 
 def test_runs_that_do_not_agree_are_flaky() -> None:
-    same = tally(A, [RUN, RUN], "pass")
+    same = tally(A, [RUN, RUN])
     assert (same.good, same.flaky, same.runs) == (True, False, 2)
-    mixed = tally(A, [RUN, replace(RUN, verdict="unknown")], "pass")
+    mixed = tally(A, [RUN, replace(RUN, verdict="unknown")])
     assert (mixed.good, mixed.flaky) == (False, True)
-    broken = tally(A, [RUN, replace(RUN, verdict=None)], "pass")
+    broken = tally(A, [RUN, replace(RUN, verdict=None)])
     assert (broken.good, broken.flaky, broken.harness_failed) == (False, True, 1)
-    assert not tally(A, [], "pass").good
-    finding = tally(A, [replace(RUN, verdict="fail")], "fail")
+    assert not tally(A, []).good
+    finding = tally(A, [replace(RUN, verdict="fail", failing="loss")], ["loss"])
     assert finding.good and not finding.flaky
 
 
 def test_a_finding_that_fails_in_another_check_is_flaky() -> None:
     first = replace(RUN, verdict="fail", failing="loss resume")
-    same = tally(A, [first, first], "fail")
+    same = tally(A, [first, first], ["loss", "resume"])
     assert (same.good, same.flaky, same.failing) == (True, False, ("loss resume",))
-    other = tally(A, [first, replace(first, failing="hygiene")], "fail")
+    other = tally(A, [first, replace(first, failing="hygiene")], ["loss", "resume", "hygiene"])
     assert (other.good, other.flaky, other.failing) == (False, True, ("hygiene", "loss resume"))
+
+
+@pytest.mark.parametrize(("failing", "others"), [("hygiene loss", ("hygiene",)), ("", ("no check",)), ("loss", ())])
+def test_a_finding_that_fails_in_a_check_which_it_does_not_name_is_bad(failing: str, others: tuple[str, ...]) -> None:
+    run = replace(RUN, verdict="fail", failing=failing)
+    found = tally(A, [run, run], ["loss", "resume"])
+    assert (found.unexpected, found.good, found.flaky) == (others, not others, False)
 
 
 @pytest.mark.parametrize("name", ["room/config.yaml", "data", "room/a.py"])

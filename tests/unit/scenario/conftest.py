@@ -76,6 +76,7 @@ expect:
 baseline: none
 deadlines: {run: 5m}
 finding: F-07
+failing: [loss]
 """
 
 

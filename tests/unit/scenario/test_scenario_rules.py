@@ -68,6 +68,9 @@ PHASES = ", ".join(get_args(Phase))
         ("platform: local", "platform: moon", "there is no platform 'moon'", "platforms: local"),
         ("name: kill-${victim}", "name: ..", "'name' must begin with a letter or a digit", ""),
         ("name: kill-${victim}", "name: a/b", "'name' must begin with a letter or a digit", ""),
+        ("failing: [loss]", "", "a finding needs the checks that fail by it", "failing: [loss]"),
+        ("failing: [loss]", "failing: []", "a finding needs the checks that fail by it", "failing: [loss]"),
+        ("finding: F-07", "", "failing has no effect without finding", ""),
         ("finding: F-07", "finding: F7", "'finding' must look like F-01, not 'F7'", ""),
         # Cluster
         ("nodes: 2", "nodes: 3", "8 ranks cannot be spread evenly over 3 nodes", ""),

@@ -1,0 +1,43 @@
+"""Whether a fail is that of the known finding: in the checks that its scenario names (``failing``), and in no other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from chaos.checks.registry import all_checks
+from chaos.scenario.errors import Problem, printable, quote, suggest
+from chaos.scenario.load import Cell
+
+COMPARISON = "comparison"
+"""Stands among the checks for the comparison of two cells."""
+
+
+def failing_checks(
+    results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
+) -> tuple[str, ...]:
+    """The checks that fail in the results of ``chaos run --json``, each once, in the order of the report."""
+    checks = [one for result in results for one in result.get("checks", ())]
+    names = [one["name"] for one in checks if one["verdict"] == "fail"]
+    names += [COMPARISON for one in comparisons if one.get("verdict") == "fail"]
+    return tuple(dict.fromkeys(names))
+
+
+def unexpected(failing: Collection[str], expected: Collection[str]) -> tuple[str, ...]:
+    """What of a fail is not the finding's: the other checks that fail. A fail in no check at all is none of it."""
+    if not failing:
+        return ("no check",)
+    return tuple(name for name in failing if name not in expected)
+
+
+def unknown_checks(cell: Cell, source: str) -> Iterator[Problem]:
+    """The names in ``failing`` that no check has. Nothing is imported for a scenario without a finding."""
+    scenario = cell.scenario
+    if not scenario.failing:
+        return
+    known = [*all_checks(), *([] if scenario.compare is None else [COMPARISON])]
+    for number, name in enumerate(scenario.failing):
+        if name not in known:
+            line, column = cell.lines.nearest(f"failing.{number}")
+            message = f"failing names no check {quote(name)}"
+            yield Problem(printable(source), line, column, message, name, suggest(name, known, "checks"))
