@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.plan.io import dumps
+from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
 
 GROUPS = 8
@@ -162,7 +162,8 @@ def _plan(run: BigRun) -> Plan:
 def _harness(run: BigRun) -> Iterator[Record]:
     fault, again, end = _times(run)
     yield _start(0.0, "harness", "r1")
-    yield _record(0.1, "run.start", run="r1", scenario="big", cell="", seed=1)
+    plan = fingerprint(dumps(_plan(run)).encode())
+    yield _record(0.1, "run.start", run="r1", scenario="big", cell="", seed=1, plan=plan)
     for attempt, began, ended in (("train", 1.0, fault + 30), ("resume", again, end)):
         yield _record(began, "attempt.start", attempt=attempt, argv=["msrun"], cwd="job")
         launcher = 900 + 10 * (attempt == "resume")

@@ -15,6 +15,14 @@ from tests.unit.running_jobs import own_job
 
 PAGE = Path(__file__).parents[3] / "docs" / "running-jobs.md"
 
+IMPATIENT = """
+import runpy
+import chaos.run.watching
+chaos.run.watching.GRACE_SECONDS = 0.5
+runpy.run_module("chaos", run_name="__main__")
+"""
+"""chaos that does not wait half a minute for a job to be started again."""
+
 
 def commands(page: str) -> list[list[str]]:
     blocks = re.findall(r"^```sh unrun:[^\n]*\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -27,7 +35,7 @@ def test_what_follows_a_job_ends_with_it(tmp_path: Path) -> None:
     with own_job(tmp_path, logs="output/msrun_log", ranks=0) as job:
         for _, *arguments in listed:
             rank = job.start(0)
-            program = [sys.executable, "-m", "chaos", *arguments]
+            program = [sys.executable, "-c", IMPATIENT, *arguments]
             with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as chaos:
                 assert chaos.stdout is not None
                 assert str(rank.pid) in chaos.stdout.readline()
