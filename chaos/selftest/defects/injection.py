@@ -177,7 +177,7 @@ DEFECTS = (
         "pid-used-again",
         "The process that was killed had the number of the rank, and another start time.",
         recorded(_another_pid),
-        "was not the one identified as rank 2: its start time differs",
+        "is not proven to be the one identified as rank 2: its start time differs",
     ),
     _defect(
         "killed-rank-ends-by-itself",

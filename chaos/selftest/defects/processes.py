@@ -77,8 +77,11 @@ def _unfinished_file(run_dir: Path) -> None:
 
 
 def _resumed_job_fails(records: Records) -> None:
-    records.last("rank.exit", attempt="resume", rank=1)["code"] = 1
-    records.first("run.end")["error"] = "rank 1 (exit code 1) ended before every rank had begun its first step"
+    reason = "rank 1 (exit code 1) ended before every rank had begun its first step"
+    exited = records.last("rank.exit", attempt="resume", rank=1)
+    exited["code"] = 1
+    records.insert(exited, event="job.failed", rank=None, pid=None, reason=reason)
+    records.first("run.end")["error"] = reason
 
 
 DEFECTS = (
