@@ -177,6 +177,13 @@ _TAKEN: Mapping[str, str] = {
 }
 """Who may have taken a condition away that was to last until the launch has ended."""
 
+_LONGEST_SILENCE = {"partition": 3.0, "port-blocked": 3.0, "freeze": 4.0}
+"""Seconds from the act until it was put back: a slow harness or machine can make more of it than the scenario says.
+
+With the stand-in's timings ``fast`` a rank is lost after 5 s of silence. TCP sends again 0.2, 0.6, 1.4, 3.0 and 6.2 s
+after what was lost, so a cut of more than 3 s is a silence of more than 6.
+"""
+
 _LOOK_SECONDS = 3.0
 """How long before the last that its rank recorded a condition must have been seen. The harness looks all the time."""
 
@@ -203,6 +210,20 @@ def condition_doubts(
     elif (vanished := _vanished(fault, evidence, endings[0])) is not None:
         seen = f"nothing shows that rank {evidence.get('rank')} was under it up to its end: {vanished}"
         yield seen, (landing.source, endings[0].source)
+    yield from _too_long(history, fault, landing)
+
+
+def _too_long(history: History, fault: PlannedFault, landing: Event) -> Iterator[Doubt]:
+    """What speaks against it that a silence nobody has to answer was put back before ranks may count as lost."""
+    longest = _LONGEST_SILENCE.get(fault.kind)
+    made = history.select("fault.injecting", fault=fault.id, attempt=landing.attempt)
+    healed = history.select("fault.healed", fault=fault.id)
+    if longest is None or not made or not healed:
+        return
+    lasted = (healed[0].mono - made[0].mono) / 1e9
+    if lasted > longest:
+        seen = f"it was put back {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
+        yield seen, (made[0].source, healed[0].source)
 
 
 def _to_the_end(

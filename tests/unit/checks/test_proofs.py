@@ -163,6 +163,17 @@ def test_what_the_job_does_meanwhile_takes_no_condition_away(
     assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
 
 
+@pytest.mark.parametrize(("kind", "longest"), [("partition", 3.0), ("port-blocked", 3.0), ("freeze", 4.0)])
+def test_a_silence_that_was_put_back_late_may_cost_ranks_and_blames_nobody(
+    kind: str, longest: float, run: GoodRun, judged: Judge
+) -> None:
+    healed = with_fault(run, kind).one("fault.healed", fault="first")
+    healed["mono"] = run.one("fault.injecting", fault="first")["mono"] + round((longest + 0.1) * 1e9)
+    assert said(judged(run), "injection", "unknown", f"put back {longest + 0.1:.3f} s after it was made")
+    healed["mono"] -= 200_000_000
+    assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
+
+
 @pytest.mark.parametrize("kind", LASTING)
 @pytest.mark.parametrize(
     ("spoil", "reason"),
