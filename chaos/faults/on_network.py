@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Between
 from chaos.platforms.network.router import Router
@@ -17,6 +20,19 @@ MEND = "mend-network"
 
 MEANS = "network"
 FROM_START = "needs nodes with a network of the run's own, which only a scenario makes"
+
+BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
+    {
+        "seconds": Parameter(
+            "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses, which is "
+            "not planned by this version",
+            least=0.1,
+            most=2,
+            required=True,
+        )
+    }
+)
+"""The parameter of those that let heartbeats be lost."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import OnNetwork, between, missed, sides
+from chaos.faults.on_network import BRIEFLY, OnNetwork, between, missed, sides
 from chaos.plan.parameters import Parameter, value_of
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Way
@@ -24,13 +24,7 @@ class Partition(OnNetwork):
     name = "partition"
     parameters = MappingProxyType(
         {
-            "seconds": Parameter(
-                "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses, which is "
-                "not planned by this version",
-                least=0.1,
-                most=2,
-                required=True,
-            ),
+            **BRIEFLY,
             "direction": Parameter("what is lost", words=("both", "out", "in"), default="both"),
         }
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.named_port import port_of
-from chaos.faults.on_network import OnNetwork, missed, own_and_others, router_of
+from chaos.faults.on_network import BRIEFLY, OnNetwork, missed, own_and_others, router_of
 from chaos.plan.parameters import Parameter, value_of
 from chaos.plan.ports import PORT
 from chaos.platforms.base import Job, PlatformError
@@ -38,13 +38,7 @@ class PortBlocked(OnNetwork):
     parameters = MappingProxyType(
         {
             "port": PORT,
-            "seconds": Parameter(
-                "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses, which is "
-                "not planned by this version",
-                least=0.1,
-                most=2,
-                required=True,
-            ),
+            **BRIEFLY,
             "direction": Parameter(
                 "what is lost: what is sent to the port, or also what comes back from it",
                 words=("in", "both"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -24,7 +25,7 @@ class Looked:
     echoes: Echoes
 
 
-class NetworkCalls:
+class NetworkCalls(ABC):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
     def check_network(self, own: str, others: Sequence[str]) -> None:
@@ -63,8 +64,8 @@ class NetworkCalls:
         except (KeyError, TypeError, ValueError) as error:
             raise PlatformError(f"{self}: does not say {what}: {error}") from error
 
-    def _call(self, request: str, /, *, seconds: float = 0.0, **arguments: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _call(self, request: str, /, *, seconds: float = 0.0, **arguments: Any) -> Any: ...
 
 
 def _rules(told: Sequence[Mapping[str, Any]]) -> list[Counted]:
