@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, text_list
+from chaos.checks.facts import TRAIN, last_trained, text_list
+from chaos.checks.rules.ended import ends_by_sdk
+from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
 from chaos.plan.model import ENDING, Plan
 
@@ -16,13 +18,18 @@ WORDS: Mapping[str, str] = MappingProxyType({"UCE": "retry", "HCCE": "retry", "A
 """What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""
 
 
-def judge_strategies(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the SDK's own log of its talk with the agent. Mechanisms that the SDK has no part in are not in it."""
+def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the SDK's own log of its talk with the agent. Mechanisms that the SDK has no part in are not in it.
+
+    That the agent chooses ``exit`` has no result that is reported: that the SDK goes on to that is judged by
+    :mod:`chaos.checks.rules.ended`.
+    """
     planned = [one for one in plan.recoveries if one.mechanism in WORDS]
-    if not plan.strategies or not planned:
+    exits = ends_by_sdk(plan)
+    if not plan.strategies or not (planned or exits):
         return
     line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
-    words = [WORDS[one.mechanism] for one in planned]
+    words = [*(WORDS[one.mechanism] for one in planned), *(["exit"] if exits else [])]
     expected = f"the cluster's agent is asked, and chooses {text_list(words)}"
     logged = artifacts.sdk_events(TRAIN)
     offers = [one for one in logged if one.kind == "ttp.agent_action" and one.fields["action"] == "report_strategies"]
@@ -34,6 +41,9 @@ def judge_strategies(plan: Plan, artifacts: Artifacts, found: Collector) -> None
     for word in dict.fromkeys(words):
         if f"'{word}'" not in offered:
             found.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
+    if exits and _could_be_saved(plan, history) and "'dump'" not in offered:
+        seen = "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
+        found.fail(expected, seen, line, offers[0].source)
     results = [one for one in logged if one.kind == "ttp.result"]
     _judge_results(
         found,
@@ -50,6 +60,16 @@ def judge_strategies(plan: Plan, artifacts: Artifacts, found: Collector) -> None
             seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
             found.unknown(expected, seen, line, *(one.source for one in results[:3]))
     found.settle(expected, f"it was asked {len(offers)} times", line, *(one.source for one in offers[:3]))
+
+
+def _could_be_saved(plan: Plan, history: History) -> bool:
+    """Whether every replica group has a rank that no fault hits and that has trained a step.
+
+    After a rollback by TRE it may still be that nothing can: the ranks count their steps anew.
+    """
+    hit = {rank for fault in plan.faults if not fault.harmless for rank in fault.ranks}
+    whole = {rank for rank in range(plan.ranks) if rank not in hit and last_trained(history, rank) is not None}
+    return "TRE" not in plan.protection and all(whole.intersection(group) for group in plan.replica_groups)
 
 
 def _repaired(logged: list[LogEvent]) -> int:

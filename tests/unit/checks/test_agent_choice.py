@@ -10,15 +10,24 @@ import pytest
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.rules.strategies import judge_strategies
+from chaos.history.event import Event
+from chaos.history.reader import History
 from chaos.plan.model import Plan, Recovery
 from tests.unit.checks.test_rsc_rule import PLAN
 
 FAULTS = "{1: 0}"
+NOTHING = History()
+TRAINED = History(tuple(Event("step.end", 0, 0, "agent", 0, "train", rank, data={"step": 3}) for rank in range(4)))
 
 
 def plan_of(*recoveries: tuple[str, bool]) -> Plan:
     planned = tuple(Recovery(name, ("death",), 4, succeeds=good) for name, good in recoveries)
     return replace(PLAN, recoveries=planned, strategies=("retry", "recover", "dump"), lines={"mechanism": 9})
+
+
+def ended(*recoveries: tuple[str, bool]) -> Plan:
+    """ARF is on, and the agent may choose exit alone."""
+    return replace(plan_of(*recoveries), mechanism="none", strategies=("exit",), protection=("ARF",))
 
 
 def line(text: str) -> str:
@@ -41,12 +50,12 @@ RETRY, RETRY_RECOVER, DUMP = (
 )
 
 
-def verdicts(tmp_path: Path, plan: Plan, *lines: str) -> list[tuple[str, str]]:
+def verdicts(tmp_path: Path, plan: Plan, *lines: str, history: History = NOTHING) -> list[tuple[str, str]]:
     logs = tmp_path / "logs" / "train" / "ttp"
     logs.mkdir(parents=True)
     (logs / "ttp_log.log.19355").write_text("".join(lines))
     found = Collector("mechanism")
-    judge_strategies(plan, Artifacts(tmp_path, None), found)
+    judge_strategies(plan, history, Artifacts(tmp_path, None), found)
     return [(one.verdict, one.seen) for one in found.findings()]
 
 
@@ -109,3 +118,60 @@ def test_without_evidence_it_is_unknown(tmp_path: Path, plan: Plan, lines: list[
 @pytest.mark.parametrize("plan", [replace(RETRY, strategies=()), PLAN])
 def test_without_an_agent_or_without_the_sdk_nothing_is_asked(tmp_path: Path, plan: Plan) -> None:
     assert verdicts(tmp_path, plan) == []
+
+
+EXIT = states("NORMAL", "ABNORMAL", "EXIT")
+SPARED = replace(ended(), faults=())
+
+
+@pytest.mark.parametrize("plan", [ended(), SPARED])
+def test_an_agent_that_chooses_exit_was_asked(tmp_path: Path, plan: Plan) -> None:
+    assert verdicts(tmp_path, plan, offer("exit", "dump", "recover"), EXIT, history=TRAINED) == [
+        ("pass", "it was asked 1 times")
+    ]
+
+
+def test_an_agent_that_nobody_asked_has_not_chosen_exit(tmp_path: Path) -> None:
+    ((verdict, seen),) = verdicts(tmp_path, ended(), EXIT, history=TRAINED)
+    assert (verdict, seen) == ("unknown", "the SDK's log tells of no strategy that was offered")
+
+
+@pytest.mark.parametrize(
+    ("plan", "lines", "history", "seen"),
+    [
+        (SPARED, [offer("exit"), EXIT], TRAINED, "the SDK has not offered dump, though every replica group"),
+        (SPARED, [offer("dump"), EXIT], TRAINED, "the SDK has not offered exit"),
+        (
+            ended(),
+            [offer("exit", "dump"), result(0, "dump")],
+            TRAINED,
+            "success of dump, where none is planned",
+        ),
+        (ended(("ARF", False)), [ALL, result(406, "recover"), result(0, "dump")], NOTHING, "success of dump"),
+    ],
+)
+def test_where_exit_is_planned_another_offer_or_choice_fails(
+    tmp_path: Path, plan: Plan, lines: list[str], history: History, seen: str
+) -> None:
+    ((verdict, text),) = verdicts(tmp_path, plan, *lines, history=history)
+    assert verdict == "fail"
+    assert seen in text
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        ended(),
+        replace(SPARED, protection=("TRE", "ARF")),
+        replace(SPARED, faults=PLAN.faults, replica_groups=(PLAN.faults[0].ranks,)),
+    ],
+    ids=["nobody has trained", "steps were counted anew", "a group is hit"],
+)
+def test_what_cannot_be_saved_need_not_be_offered(tmp_path: Path, plan: Plan) -> None:
+    history = NOTHING if plan == ended() else TRAINED
+    assert [one for one, _ in verdicts(tmp_path, plan, offer("exit"), EXIT, history=history)] == ["pass"]
+
+
+@pytest.mark.parametrize("on", [("RSC",), ("TRE",), ()])
+def test_without_the_sdk_an_exit_is_not_asked_for(tmp_path: Path, on: tuple[str, ...]) -> None:
+    assert verdicts(tmp_path, replace(ended(), protection=on)) == []

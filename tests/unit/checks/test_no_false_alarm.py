@@ -17,6 +17,7 @@ from chaos.history.reader import read_history
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
+from tests.unit.checks.limits import nothing_can_be_saved
 from tests.unit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 
 
@@ -232,20 +233,6 @@ def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None
     judgement = judged(run)
     assert [one for one in judgement.findings if one.verdict != "pass"] == []
     assert judgement.verdict == "pass"
-
-
-def nothing_can_be_saved(run: GoodRun) -> None:
-    """Both ranks of a group are gone: the plan says that no mechanism acts and nothing is saved."""
-    run.without_resume()
-    run.replan(mechanism="none", recoveries=(), checkpoint=None)
-    run.saved.clear()
-    for event in ("checkpoint.begin", "checkpoint.end"):
-        run.drop(event)
-    for name in ("save_ckpt", "rename"):
-        run.drop("handler.enter", name=name)
-        run.drop("handler.exit", name=name)
-    run.log = [(at, text) for at, text in run.log if "rename" not in text and "Dump" not in text]
-    run.others["job/checkpoints/ttp_saved_checkpoints-step_5_tmp/rank_0/half.ckpt"] = b"half"
 
 
 @pytest.mark.parametrize("shape", [nothing_can_be_saved, nothing_happens], ids=lambda shape: str(shape.__name__))

@@ -1,0 +1,97 @@
+"""Part of check ``mechanism``: where nothing can save the job it is the SDK that has ended it, not just anything."""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, places, ranks_text, signal_number
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.log_event import LogEvent
+from chaos.plan.mechanism import IN_STEP, SAVING
+from chaos.plan.model import Plan
+from chaos.plan.schedule import LETHAL
+
+EXPECTED = "the SDK itself ends the job: it tells every rank that no fault hits to exit, and saves nothing"
+
+_SIGKILL = 9
+
+
+def ends_by_sdk(plan: Plan) -> bool:
+    """Whether the plan says that the job ends without a recovery, with the SDK in it to decide that.
+
+    With TSP, TRE or RSC alone nobody watches over lost ranks but the launcher or the cluster's agent.
+    """
+    return plan.mechanism == "none" and bool(IN_STEP.intersection(plan.protection))
+
+
+def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the calls of handler ``exit``, and the SDK's own log. Says nothing of other plans.
+
+    A controller that dies with its rank can tell nobody: then its being there is what counts. One that exits with its
+    rank may be gone before it has told the others, and with an agent the vendor's first waits for it to end the ranks
+    (docs/conformance.md). So of ranks that were not told there must be that reason.
+    """
+    if not ends_by_sdk(plan):
+        return
+    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    told, logged = _told(history), artifacts.sdk_events(TRAIN)
+    _judge_nothing_saved(plan, logged, found, line)
+    ended = [one for one in logged if one.kind == "ttp.exit_sent" or _is_state(one, "EXIT")]
+    where = (*places(told.values()), *(one.source for one in ended))[:4]
+    host = _host(logged)
+    if host is not None and host.rank in _silent(plan) and not ended:
+        found.settle(EXPECTED, f"its controller was in rank {host.rank}, and gone with it", line, host.source, *where)
+        return
+    if not told and not ended:
+        what = "the SDK's log" if logged else "a log of the SDK"
+        found.unknown(EXPECTED, f"neither a call of handler exit nor {what} tells that it ended the job", line)
+    for rank in range(plan.ranks):
+        excused = (host is not None and host.rank in told) or (ended and _killed_by_agent(plan, history, rank))
+        if rank not in told and rank not in _hit(plan) and (told or ended) and not excused:
+            found.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
+    seen = f"it told {ranks_text(sorted(told))}" if told else "it ended the job, by its log"
+    found.settle(EXPECTED, seen, line, *where)
+
+
+def _told(history: History) -> dict[int, Event]:
+    """The first call of handler ``exit`` on each rank."""
+    told: dict[int, Event] = {}
+    for one in history.select("handler.enter", attempt=TRAIN, name="exit"):
+        if one.rank is not None:
+            told.setdefault(one.rank, one)
+    return told
+
+
+def _hit(plan: Plan) -> frozenset[int]:
+    return frozenset(rank for fault in plan.faults if not fault.harmless for rank in fault.ranks)
+
+
+def _silent(plan: Plan) -> frozenset[int]:
+    """Ranks whose process a fault ends or stops, and with it a controller in it."""
+    return frozenset(rank for fault in plan.faults if fault.effect in LETHAL for rank in fault.ranks)
+
+
+def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:
+    """Whether there is an agent that may have ended the rank before the controller told it to exit."""
+    ends = history.select("rank.exit", attempt=TRAIN, rank=rank)
+    return bool(plan.strategies and ends and signal_number(ends[-1].data.get("signal")) == _SIGKILL)
+
+
+def _host(logged: list[LogEvent]) -> LogEvent | None:
+    """The line by which a controller has started inside a rank; None where it is outside, or not told."""
+    starts = [one for one in logged if one.kind == "ttp.controller_start"]
+    return starts[-1] if starts and starts[-1].rank is not None and starts[-1].rank >= 0 else None
+
+
+def _is_state(event: LogEvent, state: str) -> bool:
+    return event.kind == "ttp.state" and event.fields.get("state") == state
+
+
+def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], found: Collector, line: str) -> None:
+    """Where the plan has no save that is broken off, the controller has not even begun one."""
+    if any(one.mechanism in SAVING for one in plan.recoveries):
+        return
+    for one in logged:
+        if _is_state(one, "DUMP"):
+            found.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, one.source)
