@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import NODES, Rule
 from chaos.platforms.kubernetes.resources import NODE, POD
-
-T = TypeVar("T")
 
 CHANGES_NODES = Rule(NODE, ("get", "patch"), place=NODES)
 REPORTS_NODES = Rule(NODE, ("patch",), "status", place=NODES)
@@ -63,26 +61,17 @@ def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep
 def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None:
     """Order the end of a pod, once for all of its ranks. Raises FaultMissed where it goes by somebody else's act.
 
-    An order that was refused is none: what becomes of the pod afterwards is not by this fault.
+    An order that was refused is none: what becomes of the pod afterwards is not by this fault. One that was not
+    answered is given again.
     """
     if node.ordered == victim.fault:
         return
     now = node.pods.state(node.pod.uid)
     if now is not None and now.deleting:
         raise FaultMissed(f"the pod of rank {victim.rank} is being deleted already, and not by this fault")
-    if not order():
-        raise FaultMissed(f"the pod of rank {victim.rank} had gone before this run ordered it")
+    if not asked(order):
+        raise FaultMissed(f"the pod of rank {victim.rank} had gone before the cluster took this run's order")
     node.ordered = victim.fault
-
-
-def answered(ask: Callable[[], T]) -> T | None:
-    """What the cluster's API says; None where it cannot answer just now, which proves nothing. Raises ApiError."""
-    try:
-        return ask()
-    except ApiError as error:
-        if error.passing:
-            return None
-        raise
 
 
 def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.condition import LASTS, Condition
+from chaos.faults.cluster_condition import ClusterCondition
+from chaos.faults.condition import LASTS
 from chaos.faults.in_cluster import CHANGES_NODES, NEEDS_CLUSTER, host_of, pod_node, release_steps
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
 
 
-class NodeCordon(Condition):
+class NodeCordon(ClusterCondition):
     """Cordons the node that a rank's pod is on. On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
 
     The cluster's node must be named in ``cluster.kubernetes.nodes``.
@@ -32,18 +34,22 @@ class NodeCordon(Condition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and make it unschedulable. Raises FaultMissed where it was so before."""
-        host = host_of(victim)
-        if not pod_node(job, victim).own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}}):
+        own, host = pod_node(job, victim).own, host_of(victim)
+        if not asked(lambda: own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}})):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The node's object says that it takes no pods."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
         host = host_of(victim)
         if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
             return None
         return {"signal": None, "host": host, "unschedulable": True}
 
-    def ended(self, job: Job, victim: Victim) -> bool:
+    def over(self, job: Job, victim: Victim) -> bool:
         """Whether the run holds the node no more for this fault."""
         return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
 

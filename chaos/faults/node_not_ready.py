@@ -16,6 +16,7 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.own import Own
 
 REASON = "ChaosNodeNotReady"
@@ -52,20 +53,27 @@ class NodeNotReady:
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and write its status."""
         own, host = pod_node(job, victim).own, host_of(victim)
-        if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
-            raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
-        own.hold_node(host, victim.fault, {}, status=True)
-        _report(own, host, victim.fault)
+
+        def told() -> None:
+            if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
+                raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
+            own.hold_node(host, victim.fault, {}, status=True)
+            _report(own, host, victim.fault)
+
+        asked(told)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The cluster's own controller has tainted the node as not ready."""
         own, host = pod_node(job, victim).own, host_of(victim)
-        node = own.node(host)
-        taints = _taints(node)
-        if _TAINT not in taints:
-            _report(own, host, victim.fault)
-            return None
-        return {"signal": None, "host": host, "taints": taints}
+
+        def seen() -> list[str]:
+            taints = _taints(own.node(host))
+            if _TAINT not in taints:
+                _report(own, host, victim.fault)
+            return taints
+
+        taints = answered(seen)
+        return {"signal": None, "host": host, "taints": taints} if taints and _TAINT in taints else None
 
 
 def _taints(node: Mapping[str, Any]) -> list[str]:

@@ -6,13 +6,14 @@ import hashlib
 from abc import abstractmethod
 from typing import Any
 
-from chaos.faults.condition import Condition
+from chaos.faults.cluster_condition import ClusterCondition
 from chaos.faults.in_cluster import NEEDS_CLUSTER, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.chaos_mesh import injected
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
@@ -31,7 +32,7 @@ def rights(resource: Resource) -> tuple[Rule, ...]:
     return (Rule(resource, ("create", "delete", "get")),)
 
 
-class OnMesh(Condition):
+class OnMesh(ClusterCondition):
     """The part that is the same for all. Each makes one object for each pod that it hits."""
 
     means = MEANS
@@ -61,11 +62,11 @@ class OnMesh(Condition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the object, once for each pod. Raises FaultMissed where the cluster refuses it."""
         node = pod_node(job, victim)
-        name = name_of(node.own.run, victim.fault, node.number)
-        if node.own.find(self.resource, name) is not None:
-            return
+        own, name = node.own, name_of(node.own.run, victim.fault, node.number)
+        manifest = self.manifest(name, node, job, victim)
         try:
-            node.own.create(self.manifest(name, node, job, victim))
+            # By its name an object is found whose making was not answered.
+            asked(lambda: own.find(self.resource, name) or own.create(manifest))
         except ApiError as error:
             if error.status in _REFUSED:
                 raise FaultMissed(f"Chaos Mesh does not take the object: {error}") from error
@@ -73,6 +74,10 @@ class OnMesh(Condition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Chaos Mesh says, in the status of the object, that it has made the fault in that very pod."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
         node = pod_node(job, victim)
         if node.state() == "gone":
             raise FaultMissed(f"the pod of rank {victim.rank} has gone")
@@ -88,9 +93,9 @@ class OnMesh(Condition):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Whether the pod has gone."""
-        return pod_node(job, victim).state() == "gone"
+        return asked(pod_node(job, victim).state) == "gone"
 
-    def ended(self, job: Job, victim: Victim) -> bool:
+    def over(self, job: Job, victim: Victim) -> bool:
         """Whether the object has gone, and with it the fault."""
         node = pod_node(job, victim)
         return node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number)) is None

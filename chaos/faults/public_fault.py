@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.condition import LASTS, Condition
+from chaos.faults.cluster_condition import ClusterCondition
+from chaos.faults.condition import LASTS
 from chaos.faults.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT, host_of, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
@@ -17,8 +18,10 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
-from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, fault_id, public_fault
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault
 
 DEFAULT_CODE = "010001001"
 """Of level SubHealth in the configuration that ClusterD is shipped with: told, and no job is moved by it alone."""
@@ -35,7 +38,7 @@ def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class PublicFaultKind(Condition):
+class PublicFaultKind(ClusterCondition):
     """Sends ClusterD the message *occur*, and *recover* at the end. On Ascend: a fault seen by CCAE, pingmesh and such.
 
     Without ``devices`` it is about NPU 0. What MindCluster does about it depends on the code's level; the plan reckons
@@ -78,8 +81,6 @@ class PublicFaultKind(Condition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Check the message as ClusterD would, and send it in a ConfigMap of the run, once for each node."""
         own, host = pod_node(job, victim).own, host_of(victim)
-        if is_sent(own, victim.fault, host):
-            return
         given = described(victim.parameters)
         now = SYSTEM_CLOCK.wall() // 1_000_000
         try:
@@ -95,22 +96,32 @@ class PublicFaultKind(Condition):
                 assertion="occur",
                 sender=given["sender"],
             )
-            send(own, victim.fault, host, message)
+            asked(lambda: _send_once(own, victim.fault, host, message))
         except InvalidPublicFault as error:
             raise FaultMissed(str(error)) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """ClusterD lists the fault, by its id and node, in its statistics of public faults."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
         own, host = pod_node(job, victim).own, host_of(victim)
         identity = fault_id(own.run, victim.fault)
         if not is_listed(own.api, host, identity):
             return None
         return {"signal": None, "host": host, "fault id": identity}
 
-    def ended(self, job: Job, victim: Victim) -> bool:
+    def over(self, job: Job, victim: Victim) -> bool:
         """Whether ClusterD lists it no more."""
         own = pod_node(job, victim).own
         return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
+
+
+def _send_once(own: Own, fault: str, host: str, message: PublicFault) -> None:
+    """Send it unless it is there, also by a request that was not answered."""
+    if not is_sent(own, fault, host):
+        send(own, fault, host, message)
 
 
 KIND = PublicFaultKind()

@@ -17,6 +17,7 @@ from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
+from chaos.platforms.kubernetes.asking import Insistent, asked
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
@@ -159,12 +160,15 @@ def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[
 
 
 def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
-    """What an undo step says about the run's cluster. Raises NotOurs where another one is reached now."""
+    """What an undo step says about the run's cluster, which is asked again where it cannot answer just now.
+
+    Raises NotOurs where another one is reached now.
+    """
     settings = Kubernetes.model_validate(arguments.get("settings"))
     kubeconfig = arguments.get("kubeconfig")
     # KUBECONFIG may name several files; then the environment has to name them again.
     single = Path(kubeconfig) if isinstance(kubeconfig, str) and os.pathsep not in kubeconfig else None
-    api = connect(settings.context, single if single is not None and single.is_file() else None)
+    api = Insistent(connect(settings.context, single if single is not None and single.is_file() else None))
     refuse_another(arguments.get("cluster"), api)
     return settings, Own(api, settings.namespace, label_of(token), settings.nodes)
 
@@ -256,7 +260,9 @@ class PodNodes(HeldNodes[PodNode]):
     def _see_ranks(self) -> None:
         """Record which rank is in which pod, and refuse what is not as planned."""
         own, site = self.own, self._site
-        table = rank_table(own, self._name) if self._settings.workload != "job" else None
+        table = None
+        if self._settings.workload != "job":
+            table = asked(lambda: rank_table(own, self._name), site.clock)
         pods = {node.number: node.pod.object for node in self._nodes.values()}
         found = placing(pods, table=table, ranks=site.ranks, nodes=site.nodes)
         site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
@@ -273,15 +279,15 @@ class PodNodes(HeldNodes[PodNode]):
             return False
         if node is not None and node.hand.lost is None and node.pod.uid == pod.uid:
             return True
-        found = self.own.find(POD, pod.pod)
-        address = ((found.object.get("status") or {}).get("podIP")) if found is not None else None
-        if found is None or found.uid != pod.uid or not address:
-            return False
         try:
+            found = self.own.find(POD, pod.pod)
+            address = ((found.object.get("status") or {}).get("podIP")) if found is not None else None
+            if found is None or found.uid != pod.uid or not address:
+                return False
             hand = _hand(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
         except ApiError as error:
             if error.passing:
-                return False  # the node's kubelet does not answer yet
+                return False  # the API or the node's kubelet does not answer yet
             raise
         # The socket that a pod's hand listened on stays on the volume, so each pod has a directory of its own.
         private = self._site.private / f"node-{number}-{pod.uid[:8]}"

@@ -23,12 +23,17 @@ PLACE = {"kubeconfig": None, "settings": SETTINGS, "host": "worker-1"}
 
 
 class Cluster:
-    """Objects by their paths. Of selectors it knows equality, of patches the merge; ``looks`` sees every request."""
+    """Objects by their paths. Of selectors it knows equality, of patches the merge; ``looks`` sees every request.
+
+    ``silences`` are raised in place of the next answers. One that comes ``late`` has done what it was asked before.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
         self.client = SimpleNamespace(configuration=SimpleNamespace(host="https://a"))
         self.looks: list[Callable[[], None]] = []
+        self.silences: list[ApiError] = []
+        self.late = False
         self._count = 0
         for name in SETTINGS["nodes"]:
             self.put(NODE.path(name=name), {"metadata": {"name": name}, "spec": {}})
@@ -48,6 +53,14 @@ class Cluster:
         return copy.deepcopy(found)
 
     def request(self, method: str, path: str, body: Any = None, **given: Any) -> dict[str, Any]:
+        if self.silences:
+            silence = self.silences.pop(0)
+            if self.late:
+                self._answer(method, path, body, **given)
+            raise silence
+        return self._answer(method, path, body, **given)
+
+    def _answer(self, method: str, path: str, body: Any = None, **given: Any) -> dict[str, Any]:
         for one in self.looks:
             one()
         body = json.loads(json.dumps(body))
