@@ -61,6 +61,7 @@ class RehearsalJob:
         parts = [
             Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
             Simulated("optimizer update report (TensorReport)", "device layer"),
+            Simulated("pictures made from a seed, in the format of MNIST", "job"),
         ]
         if is_sliced(scenario):
             parts.append(Simulated("slices and layouts of the weights, which the graph compiler makes", "job"))

@@ -146,4 +146,6 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         return needs
     # Without the cluster's agent MindSpore itself answers the SDK's controller about lost ranks.
     asks = (OWN_AGENT,) if "ARF" in on and not scenario.job.agent else ()
-    return tuple(dict.fromkeys((*needs, INTERFACE, *asks)))
+    # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
+    package = ("mindio_ttp",) if kind.traits.genuine else ()
+    return tuple(dict.fromkeys((*needs, *package, INTERFACE, *asks)))

@@ -14,7 +14,8 @@ fault tolerance's wrapper, five epochs, ``--is-recover``. The smallest differenc
 5. the loss function, which the document makes, is also given to the model;
 6. a seed, and no shuffling: two runs must read the same batches to be compared;
 7. an epoch holds --steps-per-epoch batches, and training ends after --steps; directories are arguments;
-8. --width sets the width of the inner layers, 5120 in the document and by default.
+8. --width sets the width of the inner layers, 5120 in the document and by default;
+9. --data names the pictures, which are read in the format of MNIST whoever has made them.
 """
 
 from __future__ import annotations

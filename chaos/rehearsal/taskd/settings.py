@@ -21,9 +21,10 @@ class SettingsError(ValueError):
 class Timings:
     """Limits in seconds.
 
-    ``monitor`` passes between two looks at the processes. ``answer`` is how long a lost rank may go unnoticed by the
-    controller before the agent ends the job: nobody would act any more. ``leave`` is how long ranks are waited for that
-    have been told to exit when the others have.
+    ``monitor`` passes between two looks at the processes. ``answer`` is how long the controller may say nothing of a
+    lost rank before the agent ends the job: nobody would act any more. It is longer than what the controller may need
+    before it speaks: it notices, asks every rank, and tries three times to bring all to one step. ``leave`` is how long
+    ranks are waited for that have been told to exit when the others have.
     """
 
     monitor: float
@@ -32,10 +33,10 @@ class Timings:
 
 
 PROFILES = {
-    # MindCluster's agent looks every 5 s by default (monitor_interval). A death before the first step is noticed by the
-    # SDK after about 10 s, with one more check.
-    "vendor": Timings(5.0, 60.0, 10.0),
-    "fast": Timings(0.1, 20.0, 20.0),
+    # MindCluster's agent looks every 5 s by default (monitor_interval). A death is noticed by the SDK after about 10 s,
+    # ranks are asked for 5 s, and each of three tries to agree on a step takes up to 30 s (fast: 5 s, and 10 s each).
+    "vendor": Timings(5.0, 120.0, 10.0),
+    "fast": Timings(0.1, 45.0, 20.0),
 }
 
 

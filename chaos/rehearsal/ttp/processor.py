@@ -71,7 +71,7 @@ class Processor:
     def start(self, address: str, port: int) -> None:
         """Connect and register. Raises ConnectionError when no controller of this run answers in time."""
         self._address = (address, port)
-        self._link = self._register(self._timings.action)
+        self._link = self._register(self._timings.connect)
         threading.Thread(target=self._receive, name="ttp-processor", daemon=True).start()
         threading.Thread(target=self._beat, name="ttp-heartbeat", daemon=True).start()
 
@@ -99,10 +99,21 @@ class Processor:
         Raises RuntimeError (ForceStopError) when the rank is told to stop meanwhile.
         """
         with self._state:
-            self._state.wait_for(lambda: self._stopping or self._lock_step is None or self._step < self._lock_step)
-            if self._stopping:
-                raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
+            self._pass_lock()
             self._updating = True
+
+    def begin_copy(self) -> None:
+        """The optimizer copies its state within the device. Blocks and raises as an update does.
+
+        The copy changes nothing: the state stays that of the step before, and nobody has to wait for its end.
+        """
+        with self._state:
+            self._pass_lock()
+
+    def _pass_lock(self) -> None:
+        self._state.wait_for(lambda: self._stopping or self._lock_step is None or self._step < self._lock_step)
+        if self._stopping:
+            raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
 
     def end_update(self, step: int) -> None:
         """The optimizer state is that of ``step``."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -12,8 +13,9 @@ class Timings:
     A rank is lost when its last heartbeat is ``lost_after`` old, seen at two checks ``check_interval`` apart. With
     ``link_lost_after``, a rank whose connection has broken is lost sooner: the vendor's controller waits for the
     heartbeat alone. ``collection`` bounds the asking of every rank, ``pre_lock`` the wait for one common step,
-    ``action`` every other step of the state machine, ``reconnect`` the search for a controller that has gone,
-    ``agent_answer`` each answer of the cluster's agent, ``replacement`` the wait for a new process of a lost rank.
+    ``action`` every other step of the state machine, ``connect`` the search for the controller at the start,
+    ``reconnect`` that for one that has gone, ``agent_answer`` each answer of the cluster's agent, ``replacement`` the
+    wait for a new process of a lost rank.
     """
 
     heartbeat: float
@@ -23,6 +25,7 @@ class Timings:
     collection: float
     pre_lock: float
     action: float
+    connect: float
     reconnect: float
     agent_answer: float
     replacement: float
@@ -32,10 +35,42 @@ PROFILES: dict[str, Timings] = {
     # MindIO TFT 7.3 as observed: heartbeat 2 s, lost after 8 s, checked every 2 s with a re-check, collection 5 s,
     # pre-lock 30 s, TTP_NORMAL_ACTION_TIME_LIMIT 180 s, connecting with back-off 1, 2, 4, 8, 10 s (10 tries),
     # MINDIO_WAIT_MINDX_TIME 30 s, waiting for a replacement process 10 min.
-    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 30.0, 600.0),
+    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 75.0, 30.0, 600.0),
     # For everyday runs on two loaded cores: a broken connection is believed at once, silence only after 5 s, since a
     # rank that compiles can hold its interpreter lock for seconds. For the same reason a rank has 5 s to say how it is.
     # A new process imports MindSpore before it can register: 3 s on idle cores. A step takes a tenth of a second, so
     # whoever has not come to the common step after 10 s never will.
-    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 1.0, 30.0, 40.0),
+    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0),
 }
+
+_BACK_OFF = (1, 2, 4, 8)
+_LONGEST_WAIT = 10
+
+
+def timings_of(profile: str, environment: Mapping[str, str]) -> Timings:
+    """The limits of a profile; in the vendor's, those that its SDK reads from ``environment`` are read here too.
+
+    Like the SDK, a number outside its range counts as none. The fast profile has limits of its own and ignores them.
+    Source: MindIO TFT 7.3, TTP_NORMAL_ACTION_TIME_LIMIT (30 to 1800 s), MINDIO_WAIT_MINDX_TIME (1 to 3600 s) and
+    TTP_RETRY_TIMES (1 to 300 tries to connect, with 1, 2, 4, 8 and then 10 s between them). Raises KeyError for a
+    profile that there is not.
+    """
+    limits = PROFILES[profile]
+    if profile != "vendor":
+        return limits
+    tries = _number(environment, "TTP_RETRY_TIMES", 1, 300, 10)
+    connect = float(sum(_BACK_OFF[:tries]) + _LONGEST_WAIT * max(0, tries - len(_BACK_OFF)))
+    return replace(
+        limits,
+        action=float(_number(environment, "TTP_NORMAL_ACTION_TIME_LIMIT", 30, 1800, int(limits.action))),
+        connect=connect,
+        reconnect=connect,
+        agent_answer=float(_number(environment, "MINDIO_WAIT_MINDX_TIME", 1, 3600, int(limits.agent_answer))),
+    )
+
+
+def _number(environment: Mapping[str, str], name: str, least: int, most: int, default: int) -> int:
+    value = environment.get(name, "")
+    if not value.isascii() or not value.isdecimal() or len(value) > len(str(most)):
+        return default
+    return int(value) if least <= int(value) <= most else default

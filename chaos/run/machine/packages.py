@@ -55,7 +55,8 @@ def mindio(machine: Machine) -> Probe:
     version = machine.version("mindio_ttp")
     if version or machine.has_module("mindio_ttp"):
         return Probe("mindio_ttp", True, version or "a module without metadata")
-    return Probe("mindio_ttp", False, "not installed", "it comes with the vendor's MindCluster; the stand-in is used")
+    advice = "it comes with the vendor's MindCluster; rehearsals use the stand-in"
+    return Probe("mindio_ttp", False, "not installed", advice)
 
 
 def mindformers(machine: Machine) -> Probe:

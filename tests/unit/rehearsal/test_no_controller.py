@@ -23,7 +23,7 @@ from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Start
 
 SECRET = b"s3cret"
-HASTY = replace(PROFILES["fast"], pre_lock=0.3, action=0.3)
+HASTY = replace(PROFILES["fast"], pre_lock=0.3, action=0.3, connect=0.3)
 """Timings with which an answer is waited for 0.3 s."""
 
 Serve = Callable[[Callable[[socket.socket], None]], tuple[str, int]]

@@ -17,8 +17,9 @@ import pytest
 from chaos.rehearsal import ends
 from chaos.rehearsal.taskd.agent import ClusterAgent
 from chaos.rehearsal.taskd.dialogue import Dialogue
-from chaos.rehearsal.taskd.settings import Settings, SettingsError, Timings, read_settings
+from chaos.rehearsal.taskd.settings import PROFILES, Settings, SettingsError, Timings, read_settings
 from chaos.rehearsal.taskd.strategies import PRIORITY, Situation, choose, offered_after
+from chaos.rehearsal.ttp.timings import PROFILES as OF_THE_SDK
 
 SETTINGS = {
     "REHEARSAL_STRATEGIES": "exit",
@@ -28,6 +29,8 @@ SETTINGS = {
     "MS_ENABLE_TFT": "{RSC:1}",
 }
 FAST = Timings(monitor=0.001, answer=0.05, leave=0.01)
+PATIENT = Timings(monitor=0.001, answer=30.0, leave=0.01)
+"""For what has to come before a limit has passed, on a machine however busy."""
 
 
 @dataclass
@@ -88,9 +91,9 @@ class Launcher:
         return do
 
 
-def run(launcher: Launcher, **changes: str) -> int:
+def run(launcher: Launcher, timings: Timings = FAST, /, **changes: str) -> int:
     settings = read_settings({**SETTINGS, "REHEARSAL_LOGS": str(launcher.logs or ""), **changes})
-    agent = ClusterAgent(Settings(**{**settings.__dict__, "timings": FAST}))
+    agent = ClusterAgent(Settings(**{**settings.__dict__, "timings": timings}))
     for name, function in launcher.functions().items():
         agent.register(name, function)
     return agent.run()
@@ -419,7 +422,7 @@ def test_a_job_does_not_end_before_the_controller_has_told_how_its_last_strategy
         lambda: None,
         told,
     ]
-    assert run(launcher, **SDK) == 0
+    assert run(launcher, PATIENT, **SDK) == 0
     assert launcher.script == []
 
 
@@ -444,3 +447,10 @@ def test_the_controller_is_ended_once_when_all_ranks_have_trained_and_not_before
     assert run(launcher, **SDK) == 0
     assert ended == [0, 0, 1]
     assert controller.told.count(("destroy", ())) == 1
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_the_agent_ends_no_job_that_the_controller_is_still_deciding_about(name: str) -> None:
+    sdk = OF_THE_SDK[name]
+    noticed = sdk.lost_after + 2 * sdk.check_interval
+    assert PROFILES[name].answer > noticed + sdk.collection + 3 * sdk.pre_lock

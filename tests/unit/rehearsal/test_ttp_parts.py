@@ -232,7 +232,7 @@ def processor() -> Process:
     def make(
         rank: int, handlers: dict[str, Handler] | None = None, seconds: float = 0.3, answer: float = FAST.pre_lock
     ) -> Processor:
-        timings = replace(FAST, action=seconds, reconnect=seconds, pre_lock=answer)
+        timings = replace(FAST, action=seconds, connect=seconds, reconnect=seconds, pre_lock=answer)
         return Processor(
             rank, run="run-1", secret=b"secret", timings=timings, log=TtpLog(None), handlers=handlers or {}
         )
@@ -325,14 +325,17 @@ def test_an_update_that_the_controller_has_locked_waits(processor: Process, cont
         one.report_replicas([0, 1])
         one.begin_update()
         one.end_update(4)
+    good.begin_copy()  # no update: nobody waits for its end
     good.set_step_arguments("arguments")
     threading.Thread(target=bad.report_error, args=(8,), daemon=True).start()
     wait_for("dump", lambda: "exit" in calls, seconds=SECONDS)
     assert calls == [("save", 4, [{"type": 0, "ranks": [0]}], "arguments"), ("rename", 4), "exit"]
-    updating = threading.Thread(target=good.begin_update, daemon=True)
-    updating.start()
-    updating.join(0.1)
-    assert updating.is_alive()
+    # An update and a copy of the optimizer's state wait there.
+    held = [threading.Thread(target=begin, daemon=True) for begin in (good.begin_update, good.begin_copy)]
+    for thread in held:
+        thread.start()
+        thread.join(0.1)
+    assert all(thread.is_alive() for thread in held)
     for one in (good, bad):
         one.leave()
 
@@ -386,6 +389,14 @@ def test_what_it_does_not_know_it_refuses(sdk: ModuleType) -> None:
 def test_a_call_before_the_processor_is_made_says_so(sdk: ModuleType) -> None:
     with pytest.raises(RuntimeError, match="tft_init_processor has not been called"):
         sdk.tft_start_updating_os(-1)
+
+
+def test_the_step_of_a_loaded_checkpoint_is_the_one_to_go_on_from(sdk: ModuleType) -> None:
+    sdk.tft_init_processor(0, 1, False)
+    sdk.tft_report_load_ckpt_step(7)
+    assert sdk.tft_get_repair_step() == 7
+    with pytest.raises(RuntimeError, match="not of 0"):
+        sdk.tft_report_load_ckpt_step(0)
 
 
 def test_every_handler_that_mindspore_registers_can_be_registered(sdk: ModuleType) -> None:

@@ -17,7 +17,7 @@ from chaos.agent.configuration import Configuration, read_configuration
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
-from chaos.rehearsal.ttp.timings import PROFILES, Timings
+from chaos.rehearsal.ttp.timings import Timings, timings_of
 from mindio_ttp.controller_ttp import dialogue, pausings
 
 
@@ -77,11 +77,11 @@ def _secret(configuration: Configuration) -> bytes:
 
 
 def _timings(configuration: Configuration) -> Timings:
-    return PROFILES[configuration.settings["timings"]]
+    return timings_of(configuration.settings["timings"], os.environ)
 
 
 def _log() -> TtpLog:
-    return TtpLog(os.environ.get("TTP_LOG_PATH"))
+    return TtpLog(os.environ.get("TTP_LOG_PATH"), os.environ)
 
 
 def _running() -> Processor:
@@ -205,6 +205,11 @@ def tft_end_updating_os(step: int) -> None:
     _running().end_update(step)
 
 
+def tft_start_copy_os() -> None:
+    """The optimizer begins to copy its state within the device."""
+    _running().begin_copy()
+
+
 def tft_pause_train(cur_step: int) -> None:
     """Training has finished ``cur_step``: blocks while a pause is asked for."""
     if cur_step >= 0:
@@ -225,6 +230,13 @@ def tft_wait_next_action() -> int:
 def tft_get_repair_step() -> int:
     """The step that all ranks hold after the repair."""
     return _running().repair_step
+
+
+def tft_report_load_ckpt_step(step: int) -> None:
+    """This rank has loaded a checkpoint of ``step`` in a repair, so that is the step to go on from."""
+    if step <= 0:
+        raise RuntimeError(f"a loaded checkpoint is of step 1 or later, not of {step}")
+    _running().repair_step = step
 
 
 def tft_get_repair_type() -> str:
