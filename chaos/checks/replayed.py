@@ -43,7 +43,8 @@ def judge_states(
                 found.unknown(RESTORED, f"no digests of rank {rank} after recovery {span.number}")
                 continue
             compared += _judge_state(plan, history, twin, span, rank, initial, found)
-    found.settle(RESTORED, f"{compared} states do, by digest")
+    if planned:  # after a pause nobody goes on with another state than the own one
+        found.settle(RESTORED, f"{compared} states do, by digest")
 
 
 def _judge_state(

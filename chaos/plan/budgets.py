@@ -24,6 +24,7 @@ class Profile:
     missing heartbeat tells of it. None for a mechanism that such a rank does not call for.
     ``given_up`` is how long it may be tried in vain before the next mechanism begins. ``agent`` is how much longer the
     exit takes with a cluster's agent: the controller waits for it to end the ranks, before it tells them to.
+    ``replacement`` is no budget: as long the SDK waits for a new process before it gives the replacement up.
     """
 
     total: float
@@ -31,6 +32,7 @@ class Profile:
     silence: float | None = None
     given_up: float = 0.0
     agent: float = 0.0
+    replacement: float = 0.0
 
 
 _FAST_ONLINE = Profile(total=20.0, phases={"detection": 1.0, "stop": 5.0, "repair": 5.0, "first step": 15.0})
@@ -72,7 +74,7 @@ _HARDWARE: Mapping[str, Profile] = MappingProxyType(
         "RSC": _HARDWARE_RESTART,
         "UCE": _HARDWARE_ONLINE,
         "HCCE": _HARDWARE_ONLINE,
-        "ARF": Profile(total=180.0, phases={}, given_up=660.0),
+        "ARF": Profile(total=180.0, phases={}, given_up=660.0, replacement=600.0),
         "TRE": Profile(total=180.0, phases={}),
         "TSP": Profile(total=math.inf, phases={}),
     }
@@ -132,6 +134,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                 },
                 silence=8.0,
                 given_up=75.0,
+                replacement=40.0,
             ),
             "TRE": _FAST_ROLLBACK,
         },
@@ -185,6 +188,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                 },
                 silence=15.0,
                 given_up=660.0,
+                replacement=600.0,
             ),
             "TRE": _VENDOR_ROLLBACK,
         },

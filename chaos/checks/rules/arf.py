@@ -9,6 +9,7 @@ from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
 from chaos.history.event import Event
+from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE
 
 HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
@@ -16,6 +17,12 @@ HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
 
 _ON_SURVIVORS = ("stop", "clean", "rebuild_group")
 """An online repair that has failed before has called the first two; the SDK does not do it again."""
+
+_ON_NEW = tuple(name for name in HANDLERS if name not in ("stop", "clean"))
+"""Handlers that are left to ARF then."""
+
+_EARLY = 0.95
+"""Of the wait for a new process this much must have passed. The vendor's is a round number of its documents."""
 
 
 def judge(case: Case) -> None:
@@ -46,9 +53,12 @@ def _expected(case: Case) -> str:
 
 
 def _judge_tried(case: Case) -> None:
-    """It failed: by a handler, or because no new process came, which only the SDK's log tells."""
+    """It failed: by a handler, or because no new process came, which only the SDK's log tells.
+
+    The failed clean of an online repair before it is that one's own.
+    """
     if case.recovery.restarted:
-        judge_tried(case, HANDLERS)
+        judge_tried(case, _ON_NEW if _tried_online(case) else HANDLERS)
         return
     expected = "ARF is tried, no new process comes, and the next mechanism follows"
     found, calls = case.found, case.calls("stop")
@@ -62,7 +72,29 @@ def _judge_tried(case: Case) -> None:
         found.fail(expected, "groups were rebuilt", case.line, *places(_flat(case.calls("rebuild_group"))[:3]))
     if not calls:
         found.unknown(expected, "no rank's stop was recorded", case.line)
+    _judge_wait(case, expected)
     found.settle(expected, "it was, and none came", case.line, *(event.source for event in begun[:3]))
+
+
+def _judge_wait(case: Case, expected: str) -> None:
+    """It was given up when its time was up, not before: from the last clean on, after which new processes may come."""
+    wait = PROFILES[case.plan.timings]["ARF"].replacement
+    expected = f"{expected} after {wait:g} s"
+    cleaned = _flat(case.calls("clean", "handler.exit"))
+    given_up = [one for name in ("save_ckpt", "exit") for one in _flat(case.calls(name))]
+    if not cleaned or not given_up:
+        what = "when the last rank was clean" if not cleaned else "when the next mechanism began"
+        case.found.unknown(expected, f"nothing tells {what}", case.line)
+        return
+    last = max(cleaned, key=lambda one: one.mono)
+    first = min(given_up, key=lambda one: one.mono)
+    waited = (first.mono - last.mono) / 1e9
+    short = waited - wait * _EARLY
+    if abs(short) < first.may_be_off(last) / 1e9:
+        seen = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
+        case.found.unknown(expected, seen, case.line, last.source, first.source)
+    elif short < 0:
+        case.found.fail(expected, f"it was given up after {waited:.3f} s", case.line, last.source, first.source)
 
 
 def _is_arf(kind: str, fields: object) -> bool:

@@ -47,7 +47,7 @@ def _expected(case: Case) -> str:
     name = case.recovery.mechanism
     copied = "parameters of broken ranks from a replica" if case.recovery.copied else "no parameter copied"
     if name == "HCCE":
-        name = f"HCCE (step level: {' and '.join(_reason(fault) for fault in case.span.faults)})"
+        name = f"HCCE (at step level: {' and '.join(_reason(fault) for fault in case.span.faults)})"
     return f"{name} repairs the job online in recovery {case.span.number}: stop and clean on every rank once, {copied}"
 
 
@@ -146,7 +146,10 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 
 def _judge_level(case: Case) -> None:
-    """Of a communication error: that it is one that no operator's own retry answers, so this was the step's."""
+    """Of a communication error: that it is the one that the plan means, which no operator's own retry answers.
+
+    That it was the step which recovered the calls of stop and clean tell: an operator's retry calls no handler.
+    """
     raised = [
         (fault, one)
         for fault in case.span.faults
@@ -156,7 +159,7 @@ def _judge_level(case: Case) -> None:
     for fault, one in raised:
         if _code(fault) in str(one.data.get("text")):
             continue
-        expected = f"the recovery is the step's: {_reason(fault)}"
+        expected = f"the error is one that no operator's own retry answers: {_reason(fault)}"
         case.found.unknown(expected, f"rank {one.rank} raised {one.data.get('text')!r}", one.source)
 
 

@@ -65,7 +65,7 @@ def test_a_communication_error_is_the_steps_only_with_its_error_number(text: str
     one = case(fault("communication error", "hcce"), "HCCE", (), raised)
     online._judge_level(one)
     assert [found.verdict for found in one.found.findings()] == verdicts
-    assert "step level: HCCL has given up its operator, error 507904" in online._expected(one)
+    assert "at step level: HCCL has given up its operator, error 507904" in online._expected(one)
 
 
 def doubts(effect: str, lost: int | None) -> list[str]:
