@@ -25,51 +25,76 @@ class Membership:
         self._current: Communicator | None = None
         self._joined = False
         self._joiner: threading.Thread | None = None
+        self._lock = threading.Lock()
+        """Held while the communicator is put in place or taken away: a stop finds it, or is remembered for the next."""
+        self._told_to_stop = False
 
     def join(self) -> Communicator:
-        """The communicator of all ranks; joined at the first call."""
-        if self._joiner is not None:
-            self._joiner.join()
-        if self._current is None or not self._joined:
-            self._current = self._make(self._generations.place())
-            self._enter(self._current)
-        return self._current
+        """The communicator of all ranks; joined at the first call, and again after a joining that has failed.
 
-    @property
-    def stopped(self) -> bool:
-        """Whether it is in a communicator that was told to stop, and not yet in the next one."""
-        return self._current is not None and self._joined and self._current.aborted
+        Raises CommunicationAborted where the rank was told to stop and has not joined since: only ``resume`` and
+        ``rebuild`` lead on from there.
+        """
+        with self._lock:
+            joiner, waited = self._joiner, self._current
+        if joiner is not None and waited is not None:
+            joiner.join()
+            if waited.aborted and not self._is_in(waited):
+                raise CommunicationAborted("joining was told to stop")
+        with self._lock:
+            if self._current is not None and self._joined:
+                return self._current
+            if self._told_to_stop:
+                raise CommunicationAborted("the rank was told to stop before it joined")
+            communicator = self._current = self._make(self._generations.place())
+        self._enter(communicator)
+        return communicator
 
     def stop(self) -> None:
         """End whatever collective or joining is under way, and refuse further ones. From any thread."""
         self._generations.announce_next()
-        if self._current is not None:
-            self._current.abort()
+        with self._lock:
+            self._told_to_stop = True
+            if self._current is not None:
+                self._current.abort()
 
     def leave(self) -> None:
         """End the communicator, whose ranks may be gone."""
         if self._joiner is not None and self._current is not None:
             self._current.abort()
             self._joiner.join()
-        if self._current is not None:
-            self._current.close()
-        self._current, self._joined, self._joiner = None, False, None
+        with self._lock:
+            if self._current is not None:
+                self._current.close()
+            self._current, self._joined, self._joiner = None, False, None
 
     def resume(self) -> None:
         """Join the next communicator, of the same processes.
 
         Nobody waits for the others here: a rank whose clean-up fails never comes, which is not for them to find out.
         """
-        self.leave()
-        self._generations.enter_next(same_processes=True)
-        self._current = self._make(self._generations.place())
-        self._joiner = threading.Thread(target=self._enter_if_all_come, name="communicator-join", daemon=True)
-        self._joiner.start()
+        self._go_on(same_processes=True)
+        with self._lock:
+            self._current = self._make(self._generations.place())
+            if self._told_to_stop:
+                self._current.abort()
+            self._joiner = threading.Thread(target=self._enter_if_all_come, name="communicator-join", daemon=True)
+            self._joiner.start()
 
     def rebuild(self) -> None:
         """Join the next communicator, in which others may be new processes; returns when all have come."""
-        self._generations.enter_next()
+        self._go_on()
         self.join()
+
+    def _go_on(self, *, same_processes: bool = False) -> None:
+        """Go to the next generation. A stop from here on is for that."""
+        self._told_to_stop = False
+        self.leave()
+        self._generations.enter_next(same_processes=same_processes)
+
+    def _is_in(self, communicator: Communicator) -> bool:
+        with self._lock:
+            return self._joined and self._current is communicator
 
     def _enter(self, communicator: Communicator) -> None:
         communicator.join()

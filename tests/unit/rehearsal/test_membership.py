@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -21,12 +23,16 @@ class Ranks:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.joined: list[int] = []
+        self.made = Event()
+        self.while_made: Callable[[], None] = lambda: None
         self.all = [self.new(rank) for rank in (0, 1)]
 
     def new(self, rank: int) -> Membership:
         """The membership of a new process of a rank."""
 
         def make(place: str) -> Communicator:
+            self.made.set()
+            self.while_made()
             return Communicator(rank, range(2), place, b"secret", limit_seconds=SECONDS, on_stranger=print)
 
         generations = Generations(str(self._directory), "train")
@@ -95,8 +101,66 @@ def test_a_stop_ends_the_wait_for_new_processes(ranks: Ranks) -> None:
     ranks.all[0].stop()
     ranks.all[0].leave()
     with ThreadPoolExecutor(1) as pool:
+        ranks.made.clear()
         waiting = pool.submit(ranks.all[0].rebuild)
-        while not wait([waiting], 0.01).done:
-            ranks.all[0].stop()
+        assert ranks.made.wait(SECONDS)
+        ranks.all[0].stop()
     with pytest.raises(CommunicationAborted):
         waiting.result()
+
+
+def test_a_stop_ends_the_wait_for_a_rank_that_does_not_resume(ranks: Ranks) -> None:
+    assert ranks.reduce() == [3.0, 3.0]
+    for one in ranks.all:
+        one.stop()
+    ranks.all[0].resume()
+    with ThreadPoolExecutor(1) as pool:
+        training = pool.submit(ranks.all[0].join)
+        assert not wait([training], timeout=0.1).done  # rank 1 has not resumed
+        ranks.all[0].stop()
+    with pytest.raises(CommunicationAborted):
+        training.result()
+
+
+def test_whoever_waited_when_a_stop_came_does_not_take_part_in_what_comes_after_it(ranks: Ranks) -> None:
+    assert ranks.reduce() == [3.0, 3.0]
+    for one in ranks.all:
+        one.stop()
+    ranks.all[0].resume()
+    with ThreadPoolExecutor(1) as pool:
+        training = pool.submit(ranks.all[0].join)
+        assert not wait([training], timeout=0.1).done
+        ranks.all[0].stop()
+        ranks.all[0].resume()  # before the thread that waited has run again, perhaps
+        with pytest.raises(CommunicationAborted):
+            training.result(SECONDS)
+        ranks.all[0].leave()
+
+
+def test_a_stop_before_a_rank_has_joined_is_remembered(ranks: Ranks) -> None:
+    ranks.all[0].stop()
+    with pytest.raises(CommunicationAborted):
+        ranks.all[0].join()
+    with ThreadPoolExecutor(1) as pool:
+        rebuilt = pool.submit(ranks.all[0].rebuild)  # which leads on
+        ranks.all[1].join()
+        rebuilt.result(SECONDS)
+    assert ranks.reduce() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("way", ["resume", "rebuild"])
+def test_a_stop_that_comes_while_a_communicator_is_made_is_not_lost(ranks: Ranks, way: str) -> None:
+    assert ranks.reduce() == [3.0, 3.0]
+    ranks.all[0].stop()
+    stopper = Thread(target=ranks.all[0].stop)
+
+    def stop_meanwhile() -> None:
+        stopper.start()
+        stopper.join(0.1)  # over by then, or it waits until the communicator is in its place
+
+    ranks.while_made = stop_meanwhile
+    with pytest.raises(CommunicationAborted):
+        getattr(ranks.all[0], way)()
+        ranks.all[0].join()
+    stopper.join()
+    ranks.all[0].leave()
