@@ -16,6 +16,9 @@ CACHE_HIT = "Use the compilation cache and execute the backend actions only."
 CACHE_MISS = "Execute all the compilation actions."
 """Parts of MindSpore's warnings (2.10); a miss without a cache is silent."""
 
+WARNINGS = "[WARNING] "
+"""What a log has that shows warnings at all: without one, that it has no line about a cache says nothing."""
+
 WATCHDOG = "HcclWatchdogThread catch an error"
 TIMEOUT = "EI0002"
 """What tells in a rank's log how a broken link was found: MindSpore's watchdog, or the collective's timeout."""
@@ -70,6 +73,8 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
                 found.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
         elif hit and not wanted:
             found.fail(expected, f"rank {rank} has used a cache", log)
+        elif not wanted and not artifacts.log_contains(RESUME, WARNINGS, rank):
+            found.unknown(expected, f"no log of rank {rank} shows warnings, so none would tell of a cache", log)
     found.settle(expected, f"they do, on {plan.ranks} ranks")
 
 

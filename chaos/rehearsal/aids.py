@@ -22,17 +22,15 @@ def aid_arguments(job: Job) -> tuple[str, ...]:
 
 def aid_environment(job: Job, directory: Path) -> dict[str, str]:
     """Environment variables of every process; ``directory`` is the job's own and outlives a launch."""
-    environment = {}
     if not job.graph:
         # Without just-in-time compilation the optimizer wrapper runs as written; compiled, its int32 all-reduce
         # would be refused on a CPU.
-        environment["MS_JIT"] = "0"
+        return {"MS_JIT": "0"}
+    # Also without a cache both are said: the machine's own environment may have a cache, and hide warnings. The lines
+    # that tell whether a cache was used are warnings.
+    environment = {"MS_COMPILER_CACHE_ENABLE": str(int(job.compile_cache)), "GLOG_v": "2"}
     if job.compile_cache:
-        environment |= {
-            "MS_COMPILER_CACHE_ENABLE": "1",
-            "MS_COMPILER_CACHE_PATH": str(directory / "compile_cache"),
-            "GLOG_v": "2",  # the lines that tell whether the cache was used are warnings
-        }
+        environment["MS_COMPILER_CACHE_PATH"] = str(directory / "compile_cache")
     return environment
 
 

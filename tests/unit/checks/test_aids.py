@@ -29,12 +29,16 @@ def with_reads(run: GoodRun, source: str) -> None:
         run.add(f"resume-rank_{rank}", {**begin, "event": "checkpoint.read", "path": path, "source": source})
 
 
+def log_of(rank: int) -> str:
+    return f"logs/resume/worker_{rank}.log"
+
+
 def with_graphs(run: GoodRun, line: str) -> None:
     run.replan(aids=Aids(graph=True, compile_cache=run.plan.aids.compile_cache))
     for rank in range(RANKS):
         end = next(run.events("step.begin", attempt="resume", rank=rank))
         run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})
-        run.others[f"logs/resume/worker_{rank}.log"] = f"[WARNING] {line} Be aware.\n".encode()
+        run.others[log_of(rank)] = f"[WARNING] {line} Be aware.\n".encode()
 
 
 @pytest.mark.parametrize("memory", [True, False])
@@ -74,6 +78,15 @@ SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
     (False, CACHE_HIT, lambda run: None, "fail", "rank 0 has used a cache"),
     (True, "nothing about caches", lambda run: None, "unknown", "does not say whether the cache was used"),
     (True, CACHE_HIT, lambda run: run.drop("graph.compiled", rank=2), "unknown", "rank 2 is not recorded to have made"),
+    (False, "nothing", lambda run: run.others.pop(log_of(1)), "unknown", "no log of rank 1 shows warnings"),
+    (False, "nothing", lambda run: run.others.update({log_of(3): b""}), "unknown", "no log of rank 3 shows warnings"),
+    (
+        False,
+        "nothing",
+        lambda run: run.others.update({log_of(0): b"epoch: 1 step: 1, loss is 2.3\n"}),
+        "unknown",
+        "no log of rank 0 shows warnings",
+    ),
 ]
 
 

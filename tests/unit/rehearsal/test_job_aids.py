@@ -37,7 +37,12 @@ def test_a_compiled_job_keeps_its_graphs_where_the_next_launch_finds_them(tmp_pa
     assert "MS_JIT" not in environment
     assert environment["MS_COMPILER_CACHE_ENABLE"] == "1"
     assert environment["MS_COMPILER_CACHE_PATH"] == str(tmp_path / "compile_cache")
-    assert "MS_COMPILER_CACHE_ENABLE" not in aid_environment(job(graph=True), tmp_path)
+    assert environment["GLOG_v"] == "2"
+
+
+def test_a_compiled_job_without_a_cache_has_none_of_its_machines_and_shows_warnings(tmp_path: Path) -> None:
+    # Over what the machine's environment has: there may be a cache, and a level that hides the line about it.
+    assert aid_environment(job(graph=True), tmp_path) == {"MS_COMPILER_CACHE_ENABLE": "0", "GLOG_v": "2"}
 
 
 @pytest.mark.parametrize(("watchdog", "said"), [(True, "watchdog poll 2 s to 0.02 s"), (False, "watchdog off")])
