@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import metadata, util
+from importlib import metadata
 
 from chaos import __version__
+from chaos.run.machine import has_module
 from chaos.run.refusal import Refused
 from chaos.scenario.load import Cell
 
@@ -25,7 +26,7 @@ def versions() -> Mapping[str, str]:
 
 def choose_sdk(wanted: str) -> str:
     """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
-    there = util.find_spec("mindio_ttp") is not None
+    there = has_module("mindio_ttp")
     if wanted == "vendor" and not there:
         raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
     return "vendor" if there and wanted != "standin" else "standin"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import secrets
@@ -15,6 +14,7 @@ from typing import Any
 import chaos
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
+from chaos.run.machine import has_module
 from chaos.run.wait import wait_for
 from tests.conformance.record import read_record
 
@@ -86,7 +86,7 @@ class Story:
 
 def importable(sdk: str) -> bool:
     """Whether this SDK can be used here: the stand-in always, the vendor's where its package is installed."""
-    return sdk == "standin" or importlib.util.find_spec("mindio_ttp") is not None
+    return sdk == "standin" or has_module("mindio_ttp")
 
 
 def play(job: dict[str, Any], sdk: str, timings: str, directory: Path, port: int) -> Story:

@@ -32,8 +32,14 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _has_module(name: str) -> bool:
-    return util.find_spec(name) is not None
+def has_module(name: str) -> bool:
+    """Whether a top-level module can be imported; finding it does not import it.
+
+    A directory of that name without a module in it, such as that of a sample beside which a command is given, is none:
+    Python takes it for an empty package.
+    """
+    found = util.find_spec(name)
+    return found is not None and found.origin is not None
 
 
 def _package(name: str) -> Path | None:
@@ -60,7 +66,7 @@ class Machine:
     python: tuple[int, int, int] = sys.version_info[:3]
     reports: Path = Path("reports")
     version: Callable[[str], str | None] = _version
-    has_module: Callable[[str], bool] = _has_module
+    has_module: Callable[[str], bool] = has_module
     package: Callable[[str], Path | None] = _package
     which: Callable[..., str | None] = shutil.which
     cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
