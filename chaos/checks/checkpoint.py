@@ -18,7 +18,7 @@ from chaos.checks.save_records import judge_records
 from chaos.checks.saved import end_of_life
 from chaos.checks.saving_goes_on import judge_saving_goes_on
 from chaos.checks.twin import Twin
-from chaos.checks.unfinished import judge_unfinished
+from chaos.checks.unfinished import judge_left, judge_unfinished
 from chaos.checks.values import judge_values
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
@@ -37,6 +37,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     files = end_of_life(history, artifacts)
     judge_unfinished(history, artifacts, found)
+    judge_left(plan, history, artifacts, found)
     judge_records(history, artifacts, found)
     judge_periodic_values(plan, history, artifacts, Twin(plan, history, artifacts), found)
     judge_saving_goes_on(plan, history, found)

@@ -6,9 +6,16 @@ from pathlib import PurePosixPath
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, text_list
+from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.model import STORAGE_FULL, Plan, PlannedFault
 
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
+LEFT = "a save that is broken off leaves its directory under its temporary name"
+
+_BROKEN_AT = ("checkpoint.write", "checkpoint.end")
+"""Phases of a save in which its directory has been made."""
 
 
 def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -25,3 +32,50 @@ def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -
             found.fail(EXPECTED, seen, load.source, *places)
     if places:
         found.settle(EXPECTED, f"unfinished and loaded by nobody: {', '.join(places)}", *places)
+
+
+def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge that the directory is there of every end-of-life save that began and that the plan has broken off.
+
+    Says nothing where the plan has none, or where the storage was gone before anything could be made in it. MindFormers
+    has no such directories.
+    """
+    broken = [fault for fault in plan.faults if _breaks_save(fault)]
+    if not broken or not any(one.mechanism == "TTP" and not one.succeeds for one in plan.recoveries):
+        return
+    line = f"scenario.yaml:{plan.lines['checkpoint']}" if "checkpoint" in plan.lines else ""
+    begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
+    if not begun and not _refused_before(history):
+        found.unknown(LEFT, "no rank has recorded that it began one", line)
+    there = {path.name for path in artifacts.temporary_directories}
+    wanted = {name: one for one in reversed(begun) for name in _temporary(one)}
+    for name, one in wanted.items():
+        if name not in there and artifacts.job_dir.is_dir():
+            found.fail(LEFT, f"rank {one.rank} began to save in {name}, which is not there", line, one.source)
+    if not wanted:
+        found.close()
+    else:
+        found.settle(LEFT, text_list(wanted), line, *(one.source for one in wanted.values()))
+
+
+def _breaks_save(fault: PlannedFault) -> bool:
+    """Whether a fault breaks a save off when its directory has been made."""
+    parts = [fault.trigger, *fault.trigger.get("all", ())]
+    inside = {part["handler"] for part in parts if "handler" in part}
+    phases = {part["phase"] for part in parts if "phase" in part}
+    return (
+        fault.effect == STORAGE_FULL
+        or "rename" in inside
+        or ("save_ckpt" in inside and bool(phases.intersection(_BROKEN_AT)))
+    )
+
+
+def _refused_before(history: History) -> bool:
+    """Whether the storage has refused the directory itself: then the error names a path."""
+    left = history.select("handler.exit", attempt=TRAIN, name="save_ckpt", ok=False)
+    return any("_tmp" in str(one.data.get("error")) for one in left)
+
+
+def _temporary(begin: Event) -> list[str]:
+    """The temporary directory's name in the path that a save began to write."""
+    return [part for part in PurePosixPath(str(begin.data.get("path"))).parts if part.endswith("_tmp")]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from chaos.plan.model import PlannedFault, Recovery
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import SAVED, GoodRun
+from tests.unit.good_run import FAULT, SAVED, GoodRun
 
 DONE = f"ttp_saved_checkpoints-step_{SAVED}"
 LEFT = f"{DONE}_tmp"
+LEAVES = "a save that is broken off leaves its directory under its temporary name"
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
 
 
@@ -36,6 +40,67 @@ def test_half_a_file_in_a_renamed_directory_is_a_failure_whatever_the_plan(broke
     for saved in broken_off.saved.values():
         saved.path = saved.path.replace(LEFT, DONE).replace(".tmp", ".ckpt")
     assert said(judged(broken_off), "checkpoint", "fail", "rank 0 has one: ttp_rank_0-1_5.ckpt")
+
+
+IN_SAVE = PlannedFault(
+    "in-save", "kill", (1,), {"handler": "save_ckpt", "phase": "checkpoint.write", "after": FAULT}, {}, None, 9, "death"
+)
+FULL = PlannedFault("full", "disk-full", (0,), {"step": 3, "phase": "step.begin"}, {}, None, 9, "storage full")
+IN_RENAME = replace(IN_SAVE, trigger={"any": [], "all": [{"handler": "rename"}]})
+OTHERS = (
+    replace(FULL, effect="storage gone"),
+    replace(IN_SAVE, trigger={"handler": "save_ckpt"}),
+    replace(IN_SAVE, trigger={"handler": "save_ckpt", "phase": "checkpoint.begin"}),
+)
+
+
+def broken_by(run: GoodRun, fault: PlannedFault) -> None:
+    run.replan(faults=(*run.plan.faults, fault), recoveries=(Recovery("TTP", (FAULT,), SAVED, succeeds=False),))
+
+
+@pytest.mark.parametrize("fault", [IN_SAVE, FULL, IN_RENAME])
+def test_a_save_that_is_broken_off_leaves_its_directory(
+    broken_off: GoodRun, judged: Judge, fault: PlannedFault
+) -> None:
+    broken_by(broken_off, fault)
+    assert said(judged(broken_off), "checkpoint", "pass", f"{LEAVES} | {LEFT}")
+
+
+@pytest.mark.parametrize("fault", [IN_SAVE, FULL, IN_RENAME])
+def test_a_directory_that_is_gone_is_a_failure(broken_off: GoodRun, judged: Judge, fault: PlannedFault) -> None:
+    broken_by(broken_off, fault)
+    broken_off.saved.clear()
+    # That the second fault was made is recorded by nobody here, so what fails is in doubt.
+    (seen,) = said(judged(broken_off), "checkpoint", "unknown", LEAVES)
+    assert seen.seen.startswith(f"rank 0 began to save in {LEFT}, which is not there (a failure if not for")
+
+
+@pytest.mark.parametrize("fault", [IN_SAVE, FULL, IN_RENAME])
+def test_without_a_record_of_the_save_what_it_left_is_unknown(
+    broken_off: GoodRun, judged: Judge, fault: PlannedFault
+) -> None:
+    broken_by(broken_off, fault)
+    broken_off.saved.clear()
+    broken_off.drop("checkpoint.begin")
+    assert said(judged(broken_off), "checkpoint", "unknown", f"{LEAVES} | no rank has recorded that it began one")
+
+
+@pytest.mark.parametrize("fault", OTHERS)
+def test_where_no_directory_need_have_been_made_none_is_asked_for(
+    broken_off: GoodRun, judged: Judge, fault: PlannedFault
+) -> None:
+    broken_by(broken_off, fault)
+    broken_off.saved.clear()
+    assert not [one for one in judged(broken_off).findings if one.expected == LEAVES]
+
+
+def test_a_storage_that_refuses_the_directory_itself_leaves_none(broken_off: GoodRun, judged: Judge) -> None:
+    broken_by(broken_off, FULL)
+    broken_off.saved.clear()
+    broken_off.drop("checkpoint.begin")
+    for one in broken_off.events("handler.exit", name="save_ckpt"):
+        one.update(ok=False, error=f"[Errno 28] No space left on device: '/job/checkpoints/{LEFT}'")
+    assert not [one for one in judged(broken_off).findings if one.expected == LEAVES]
 
 
 @pytest.mark.parametrize("part", [0.0, 0.25, 0.5, 0.75, 0.99])
