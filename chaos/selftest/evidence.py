@@ -56,6 +56,15 @@ EXCUSED_OF_BASELINE: Mapping[tuple[str, str | None], str] = MappingProxyType(
 """The same for events of the fault-free run."""
 
 
+EXCUSED_OF_END: Mapping[tuple[str, str | None], str] = MappingProxyType(
+    dict.fromkeys(
+        (("step.begin", None), ("step.end", None)),
+        "nobody goes on from a launch that just ends: its steps count by the digests after them",
+    )
+)
+"""The same for events of a run in which no mechanism can act, and that is not started again."""
+
+
 Group = tuple[str, str | None, int | None]
 """Events of one kind: their name, and the launch and the rank that they are of."""
 
@@ -107,14 +116,20 @@ def _without_events(base: str, run_dir: Path) -> Iterator[Removal]:
     artifacts = Artifacts(run_dir, watched_twin)
     _verdict(plan, watched, artifacts)
     artifacts.baseline = twin
+    excused = EXCUSED if _goes_on(plan) else {**EXCUSED, **EXCUSED_OF_END}
     for group, left in _groups(own, watched.asked):
         green = _green(_verdict(plan, left, artifacts))
-        yield Removal(base, _in_words(group), green, _excuse(group, EXCUSED))
+        yield Removal(base, _in_words(group), green, _excuse(group, excused))
     for group, left in _groups(twin, watched_twin.asked):
         artifacts.baseline = left
         green = _green(_verdict(plan, own, artifacts))
         excuse = _excuse(group, {**EXCUSED, **EXCUSED_OF_BASELINE})
         yield Removal(base, f"the baseline's {_in_words(group)}", green, excuse)
+
+
+def _goes_on(plan: Plan) -> bool:
+    """Whether anybody trains on, or tries to, after the faults."""
+    return plan.mechanism != "none" or plan.restore is not None
 
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
@@ -167,7 +182,8 @@ _HARNESS = "history/harness.jsonl"
 _SDK_LOG = "logs/train/ttp"
 
 _SOURCES: Sequence[_Source] = (
-    _Source("the history of the ranks", (_OWN,), ("history", "injection", "resume", "loss", "consistency")),
+    _Source("the history of the ranks", (_OWN,), ("history", "injection", "loss", "consistency")),
+    _Source("the history of the ranks", (_OWN,), ("resume",), _goes_on),
     _Source("the history of the ranks", (_OWN,), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     # Of an end-of-life save the SDK's log tells as much.
     _Source("the history of the ranks and the SDK's log", (_OWN, _SDK_LOG), ("mechanism",)),
@@ -175,7 +191,8 @@ _SOURCES: Sequence[_Source] = (
     _Source(
         "the history of the harness", (_HARNESS,), ("mechanism", "resume", "recovery"), lambda p: bool(p.recoveries)
     ),
-    _Source("the baseline", ("baseline",), ("loss", "resume")),
+    _Source("the baseline", ("baseline",), ("loss",)),
+    _Source("the baseline", ("baseline",), ("resume",), _goes_on),
     _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
     _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.restore)),

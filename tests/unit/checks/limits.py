@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.good_run import GoodRun
+from tests.unit.good_run import GoodRun, good_run
 
 
 def nothing_can_be_saved(run: GoodRun) -> None:
@@ -17,3 +17,12 @@ def nothing_can_be_saved(run: GoodRun) -> None:
         run.drop("handler.exit", name=name)
     run.log = [(at, text) for at, text in run.log if "rename" not in text and "dump" not in text.lower()]
     run.others["job/checkpoints/ttp_saved_checkpoints-step_5_tmp/rank_0/half.ckpt"] = b"half"
+
+
+def ended_run() -> GoodRun:
+    """A whole record of it; the controller is outside the ranks."""
+    run = good_run()
+    nothing_can_be_saved(run)
+    text = "Init controller success, rank:-1, world size:4, is master controller:1, arf:1, zit:0 FrameworkType:1"
+    run.log.insert(0, (2.1, text))
+    return run

@@ -8,20 +8,17 @@ import pytest
 
 from chaos.checks.rules.ended import EXPECTED
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.checks.limits import nothing_can_be_saved
-from tests.unit.good_run import VICTIM, GoodRun, Record, good_run, pid_of, record
+from tests.unit.checks.limits import ended_run
+from tests.unit.good_run import VICTIM, GoodRun, Record, pid_of, record
 
-OUTSIDE = (2.1, "Init controller success, rank:-1, world size:4, is master controller:1, arf:1, zit:0 FrameworkType:1")
-INSIDE = (2.1, OUTSIDE[1].replace("-1", "0"))
-IN_VICTIM = (2.1, OUTSIDE[1].replace("-1", str(VICTIM)))
+OUTSIDE = ended_run().log[0][1]
+INSIDE = (2.1, OUTSIDE.replace("-1", "0"))
+IN_VICTIM = (2.1, OUTSIDE.replace("-1", str(VICTIM)))
 
 
 @pytest.fixture
 def run() -> GoodRun:
-    run = good_run()
-    nothing_can_be_saved(run)
-    run.log.insert(0, OUTSIDE)
-    return run
+    return ended_run()
 
 
 def silent(run: GoodRun) -> None:

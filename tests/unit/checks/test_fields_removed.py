@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.unit.checks.judging import Judge
+from tests.unit.checks.limits import ended_run
 from tests.unit.good_run import GoodRun, Record, good_run
 from tests.unit.repaired_run import hcce_run, uce_run
 from tests.unit.replaced_run import replaced_run
@@ -18,27 +19,30 @@ MAKES: dict[str, Callable[[], GoodRun]] = {
     "hcce": hcce_run,
     "arf": replaced_run,
     "tre": rolled_back_run,
+    "exit": ended_run,
 }
 ALL = " ".join(MAKES)
+TO_THE_END = " ".join(name for name in MAKES if name != "exit")
+"""Those in which somebody trains to the end."""
 FRAME = ("seq", "mono", "wall", "event")
 """Without these a line is no event: the history is torn there."""
 
 EXCUSED = {
     "It is in the record for a reader, and no evidence.": {
-        "agent.cost attempt": ALL,
-        "agent.cost digest_us_median": ALL,
-        "agent.cost hooks_us_median": ALL,
-        "agent.cost pid": ALL,
-        "agent.cost rank": ALL,
-        "agent.cost steps": ALL,
+        "agent.cost attempt": TO_THE_END,
+        "agent.cost digest_us_median": TO_THE_END,
+        "agent.cost hooks_us_median": TO_THE_END,
+        "agent.cost pid": TO_THE_END,
+        "agent.cost rank": TO_THE_END,
+        "agent.cost steps": TO_THE_END,
         "agent.start argv": ALL,
         "agent.start python": ALL,
         "attempt.end attempt": ALL,
         "attempt.start argv": ALL,
         "attempt.start cwd": ALL,
         "digest cost_us": ALL,
-        "fault.armed fault": "ttp",
-        "fault.armed ranks": "ttp",
+        "fault.armed fault": "ttp exit",
+        "fault.armed ranks": "ttp exit",
         "fault.healed how": ALL,
         "launcher.found attempt": ALL,
         "launcher.found pid": ALL,
@@ -48,9 +52,9 @@ EXCUSED = {
         "run.start cell": ALL,
         "run.start scenario": ALL,
         "run.start seed": ALL,
-        "train.end attempt": ALL,
-        "train.end pid": ALL,
-        "train.end rank": ALL,
+        "train.end attempt": TO_THE_END,
+        "train.end pid": TO_THE_END,
+        "train.end rank": TO_THE_END,
     },
     "What the handlers of the SDK, or the events of loading, say of the same save or load.": {
         "checkpoint.begin attempt": "ttp tre",
@@ -69,10 +73,10 @@ EXCUSED = {
         "load.end pid": "ttp tre",
     },
     "A file of history is one process's, and other events of it name rank, process and launch.": {
-        "digest pid": "ttp uce hcce arf",
+        "digest pid": "ttp uce hcce arf exit",
         "fault.landed attempt": "uce hcce arf tre",
         "fault.raised attempt": "uce hcce",
-        "handler.enter pid": "ttp uce hcce arf",
+        "handler.enter pid": "ttp uce hcce arf exit",
         "handler.exit pid": "ttp uce hcce arf",
         "initial pid": ALL,
         "launcher.exit pid": ALL,
@@ -84,11 +88,11 @@ EXCUSED = {
         "writer.start attempt": ALL,
         "writer.start pid": ALL,
         "writer.start rank": ALL,
-        "writer.start writer": "ttp",
+        "writer.start writer": "ttp exit",
     },
     "The rank's own record of the act, its exit or its digests show it.": {
         "fault.injecting kind": ALL,
-        "fault.injecting signal": "ttp arf",
+        "fault.injecting signal": "ttp arf exit",
         "fault.injecting target_rank": ALL,
         "fault.landed evidence.factor": "tre",
         "fault.landed evidence.norm": "tre",
@@ -98,6 +102,11 @@ EXCUSED = {
     "The saved file with the step in its name, or the steps that are replayed, show it.": {
         "handler.enter step": "ttp uce arf",
         "handler.exit ok": "ttp",
+    },
+    "Nobody goes on from it: of a launch that just ends the digests after its steps and the ranks' exits count.": {
+        **dict.fromkeys(("initial attempt", "initial rank", "step.end attempt", "step.end rank"), "exit"),
+        **dict.fromkeys(("train.begin attempt", "train.begin initial_step", "train.begin rank"), "exit"),
+        **dict.fromkeys(("launcher.exit attempt", "launcher.exit code"), "exit"),
     },
     "There is one launcher.": {
         "launcher.exit role": ALL,
