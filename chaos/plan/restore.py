@@ -28,6 +28,8 @@ _RESTART = "MindFormers, resume training"
 
 _SCRIPT = "and the scenario says that its script goes on from periodic ones (expect.resume)"
 
+_IN_SAVE = ("save_ckpt", "rename")
+
 _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
@@ -62,7 +64,8 @@ def plan_restore(
     if interval is None or not scenario.job.resume or not _restores(scenario, groups, traits):
         return None, ""
     step = outcome.loss.step
-    lethal = [fault for fault in faults if fault.lethal]
+    # Whom a fault takes inside the end-of-life save has lived up to the last step and saved what was due.
+    lethal = [fault for fault in faults if fault.lethal and fault.handler not in _IN_SAVE]
     if step is None or not all(fault.moment.exact for fault in lethal):
         problems.add(
             "expect.resume" if written else f"{losing[0].path}.kind",
@@ -71,6 +74,7 @@ def plan_restore(
             hint="give every fault that takes ranks a step as its trigger",
         )
         return None, ""
+    _check_in_save(faults, outcome, interval, problems)
     if traits.restarts:
         _check_recorded(scenario, lethal, interval, problems)
     gone = [fault for fault in losing if fault.effect == LOST_FILES]
@@ -152,6 +156,21 @@ def _told_step(scenario: Scenario, interval: int) -> int | None:
     written = scenario.expect.resume
     step = written.step - 1 if isinstance(written, ExpectResume) else 0
     return step if step > 0 and step % interval == 0 else None
+
+
+def _check_in_save(faults: Sequence[Scheduled], outcome: Outcome, interval: int, problems: Problems) -> None:
+    """Note a fault in an end-of-life save that may begin while its ranks still save the periodic checkpoint."""
+    at = None if outcome.loss is None else outcome.loss.at
+    if at is None or at.step % interval or not at.contributed or at.phase >= _SAVED:
+        return
+    for fault in (fault for fault in faults if fault.lethal and fault.handler in _IN_SAVE):
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} hits in the end-of-life save, and whether its ranks have finished the periodic "
+            f"checkpoint of step {at.step} by then is a matter of time: ranks are lost at {at}",
+            text=fault.handler or "",
+            hint=f"let the ranks be lost at step.begin of step {at.step + 1}",
+        )
 
 
 def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:

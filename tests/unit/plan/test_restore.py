@@ -182,3 +182,31 @@ def test_a_script_cannot_go_on_from_what_was_never_saved(plan: Planner, told: in
     fault = power(8, "checkpoint.begin", (0,))
     text = plan.refused(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
     assert "resumes from the periodic checkpoints of step 6" in text
+
+
+def in_save(rank: int, handler: str = "save_ckpt") -> dict[str, Any]:
+    trigger = {"handler": handler, "phase": "checkpoint.write", "after": "power"} if handler == "save_ckpt" else {}
+    trigger = trigger or {"handler": handler, "after": "power"}
+    return {"id": "in-save", "kind": "kill", "target": {"ranks": (rank,)}, "trigger": trigger}
+
+
+SAVING = {**JOB, "protection": ("TTP",), "controller": "outside"}
+
+
+@pytest.mark.parametrize(("struck", "step"), [(power(10, ranks=(2,)), 8), (power(7, ranks=(2,)), 4)])
+def test_behind_a_save_that_was_broken_off_the_periodic_ones_are_left(
+    plan: Planner, struck: dict[str, Any], step: int
+) -> None:
+    """Whom the fault takes inside the save has saved what was due before."""
+    expect = {"checkpoint": "none", "resume": {"step": step + 1}}
+    made = plan(struck, in_save(0), cluster=CLUSTER, job=SAVING, expect=expect)
+    assert (made.mechanism, made.checkpoint, made.resume_step) == ("none", None, step + 1)
+    assert made.restore is not None and made.restore.step == step
+    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+
+
+def test_a_save_that_may_begin_before_the_periodic_one_has_ended_is_refused(plan: Planner) -> None:
+    expect = {"checkpoint": "none", "resume": {"step": 9}}
+    struck = power(8, "step.end", ranks=(2,))
+    text = plan.refused(struck, in_save(0), cluster=CLUSTER, job=SAVING, expect=expect)
+    assert "whether its ranks have finished the periodic checkpoint of step 8 by then is a matter of time" in text
