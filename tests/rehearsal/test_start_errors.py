@@ -26,6 +26,9 @@ job:
 QUICK_SECONDS = 90.0
 """Much less than the deadline of a start (180 s), and enough for a busy machine to import MindSpore."""
 
+JOIN_SECONDS = 60.0
+"""How long ranks wait for the others to join."""
+
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
@@ -36,7 +39,7 @@ def listener() -> Iterator[socket.socket]:
         yield listening
 
 
-def fail_to_start(chaos: Chaos, tmp_path: Path, job: str) -> tuple[Run, str]:
+def fail_to_start(chaos: Chaos, tmp_path: Path, job: str, *, within_seconds: float = QUICK_SECONDS) -> tuple[Run, str]:
     """Run a job that cannot start; returns its run and the error, after looking for what is left."""
     scenario = tmp_path / "start-error.yaml"
     scenario.write_text(SCENARIO.format(job=job), "utf-8")
@@ -44,7 +47,7 @@ def fail_to_start(chaos: Chaos, tmp_path: Path, job: str) -> tuple[Run, str]:
     assert done.code == 2, done.errors
     run = done.run
     (start,), (end,) = (run.history.select(name) for name in ("attempt.start", "run.end"))
-    assert (end.mono - start.mono) / 1e9 < QUICK_SECONDS
+    assert (end.mono - start.mono) / 1e9 < within_seconds
     assert run.left() == []
     (hygiene,) = run.history.select("hygiene")
     assert (hygiene.data["orphans"], hygiene.data["ports"], hygiene.data["private_left"]) == ([], [], False)
@@ -86,3 +89,30 @@ def test_a_controller_that_is_none_of_this_run_is_named(fresh: Chaos, tmp_path: 
     port = listener.getsockname()[1]
     _, error = fail_to_start(fresh, tmp_path, f"controller: outside\n  environment: {{MS_TFT_PORT: '{port}'}}")
     assert f"127.0.0.1:{port} is not the controller of this run; another program listens on that port" in error
+
+
+def test_a_controller_that_never_answers_is_named(fresh: Chaos, tmp_path: Path, listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    _, error = fail_to_start(fresh, tmp_path, f"controller: outside\n  environment: {{MS_TFT_PORT: '{port}'}}")
+    assert f"the controller at 127.0.0.1:{port} took the connection and did not answer for" in error
+    assert "see the log of the process that hosts it" in error
+
+
+HANGS = """\
+import os
+import signal
+
+from mindspore.communication import init
+
+if os.environ["MS_NODE_ID"] == "2":
+    signal.pause()
+init()
+"""
+
+
+def test_a_rank_that_does_not_join_is_named_by_the_others(fresh: Chaos, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(HANGS, "utf-8")
+    within = QUICK_SECONDS + JOIN_SECONDS
+    _, error = fail_to_start(fresh, tmp_path, "script: train.py", within_seconds=within)
+    assert "ended before every rank had begun its first step" in error
+    assert f"waited {JOIN_SECONDS:g} s for ranks [2] to join the communicator" in error
