@@ -163,7 +163,7 @@ def _harness(run: BigRun) -> Iterator[Record]:
     fault, again, end = _times(run)
     yield _start(0.0, "harness", "r1")
     plan = fingerprint(dumps(_plan(run)).encode())
-    yield _record(0.1, "run.start", run="r1", scenario="big", cell="", seed=1, plan=plan)
+    yield _record(0.1, "run.start", run="r1", scenario="big", cell="", seed=1, plan=plan, sdk="vendor")
     for attempt, began, ended in (("train", 1.0, fault + 30), ("resume", again, end)):
         yield _record(began, "attempt.start", attempt=attempt, argv=["msrun"], cwd="job")
         launcher = 900 + 10 * (attempt == "resume")
@@ -206,6 +206,7 @@ def _agent(run: BigRun, attempt: str, rank: int) -> Iterator[Record]:
     began = (1.0 if attempt == "train" else again) + 3
     yield _start(began, "agent", "r1", **place)
     yield _record(began + 0.1, "agent.start", python="3.11", argv=["run_mindformer.py"], **place)
+    yield _record(began + 2, "sdk.imported", file="/site-packages/mindio_ttp/framework_ttp/__init__.py", **place)
     if attempt == "resume":
         path = run.checkpoint(rank % GROUPS)
         yield _record(began + 5, "load.begin", path=path, **place)

@@ -35,6 +35,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
     imports.watch("mindspore.train.model", functools.partial(_hook_training, training, barriers))
     imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, training))
     imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(_record_sdk, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_reports, record))
@@ -193,6 +194,11 @@ def _after_write(training: Training, write: Callable[..., Any]) -> Callable[...,
         return result
 
     return write_with_agent
+
+
+def _record_sdk(record: Record, module: ModuleType) -> None:
+    """Record from where this process has its SDK: whether it is the vendor's is for others to tell."""
+    record.write("sdk.imported", file=getattr(module, "__file__", None))
 
 
 def _hook_handlers(record: Record, barriers: Barriers, module: ModuleType) -> None:

@@ -16,6 +16,7 @@ from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
 from chaos.checks.rules.watched import judge_watched
+from chaos.checks.sdk import judge_sdk
 from chaos.checks.spans import NotTold, Span, reaches_the_end, spans
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -40,6 +41,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_others(plan, history, acted, found)
     judge_processes(plan, history, found)
     found.settle(_alone(plan), "no sign of another", _line(plan))
+    judge_sdk(plan, history, artifacts, found)
     judge_kept_pods(plan, history, found)
     if plan.recoveries:
         _judge_recoveries(plan, history, artifacts, found)

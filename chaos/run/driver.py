@@ -39,7 +39,7 @@ from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session
-from chaos.run.versions import choose_sdk, versions, with_timings_of
+from chaos.run.versions import choose_sdk, sdk_named, versions, with_timings_of
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
@@ -167,6 +167,7 @@ class _Runner:
                 cell=plan.cell,
                 seed=plan.seed,
                 plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
+                sdk=sdk_named(self._kind.simulated(scenario, self._sdk)),
             )
             try:
                 self._take_baseline(owned, plan.baseline)
@@ -197,6 +198,7 @@ class _Runner:
             seed=plan.seed,
             versions=self._versions,
             platform=scenario.cluster.platform,
+            sdk=sdk_named(simulated),
             simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
         )
 

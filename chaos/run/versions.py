@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import metadata
 
 from chaos import __version__
+from chaos.jobs.kind import Simulated
 from chaos.run.machine import has_module
 from chaos.run.refusal import Refused
 from chaos.scenario.load import Cell
@@ -30,6 +31,15 @@ def choose_sdk(wanted: str) -> str:
     if wanted == "vendor" and not there:
         raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
     return "vendor" if there and wanted != "standin" else "standin"
+
+
+def sdk_named(simulated: Iterable[Simulated]) -> str:
+    """``standin`` or ``vendor``: which of the two the report of such a job names.
+
+    It is the vendor's unless the job kind has put in the stand-in: a job that is none of a rehearsal has the SDK of the
+    machine that it runs on, whatever this one has.
+    """
+    return "standin" if any(one.layer == "SDK" and one.part.startswith("mindio_ttp") for one in simulated) else "vendor"
 
 
 def with_timings_of(sdk: str, cell: Cell) -> Cell:

@@ -36,6 +36,9 @@ LOG_ZONE_S = 8 * 3600
 OWN_PLAN = "of the plan that is written"
 """In an event's ``plan``: the fingerprint of plan.json, whatever the plan is when the run is written."""
 
+SDK_FILE = "/elsewhere/chaos/rehearsal/sdk/mindio_ttp/framework_ttp.py"
+"""From where the ranks have their SDK."""
+
 Record = dict[str, Any]
 State = dict[str, NDArray[Any]]
 
@@ -229,6 +232,7 @@ class GoodRun:
             "cell": self.plan.cell,
             "seed": 1,
             "versions": {"chaos": "0.1.0"},
+            "sdk": "standin",
             "simulated": [{"part": "all-reduce", "layer": "communicator"}],
             "created": "2026-11-21T05:00:00+00:00",
         }
@@ -348,6 +352,7 @@ def _train(rank: int) -> list[Record]:
     records = [
         start_of("agent", 2.0, **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
+        record(3.0, "sdk.imported", file=SDK_FILE, **place),
         *began(9.0, rank, 0, **place),
     ]
     for step in range(1, SAVED + 1):
@@ -381,6 +386,7 @@ def _resume(rank: int) -> list[Record]:
     records = [
         start_of("agent", 13.8, **place),
         record(13.9 + 0.01 * rank, "agent.start", python="3.11", argv=["train.py"], **place),
+        record(15.0, "sdk.imported", file=SDK_FILE, **place),
         record(20.0, "load.begin", path=path, **place),
         record(20.4 + 0.01 * rank, "load.end", path=path, parameters=9, **place),
         *began(21.0, rank, SAVED, **place),
@@ -404,7 +410,7 @@ def _resume(rank: int) -> list[Record]:
 def _harness() -> list[Record]:
     records = [
         start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1, plan=OWN_PLAN),
+        record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
@@ -459,7 +465,7 @@ def _baseline() -> dict[str, list[Record]]:
     files = {
         "harness.jsonl": [
             start_of("harness", 0.0, run="b1"),
-            record(0.1, "run.start", run="b1", scenario="kill-rank", cell="", seed=1),
+            record(0.1, "run.start", run="b1", scenario="kill-rank", cell="", seed=1, sdk="standin"),
             record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
             *(
                 record(25.0, "rank.exit", attempt="train", rank=rank, pid=500 + rank, signal=None, code=0)
@@ -473,6 +479,7 @@ def _baseline() -> dict[str, list[Record]]:
         records = [
             start_of("agent", 2.0, run="b1", **place),
             record(2.1, "agent.start", python="3.11", argv=[], **place),
+            record(3.0, "sdk.imported", file=SDK_FILE, **place),
         ]
         records.extend(began(9.0, rank, 0, **place))
         for step in range(1, LAST + 1):

@@ -16,6 +16,7 @@ from tests.unit.good_run import (
     LAST,
     OWN_PLAN,
     RANKS,
+    SDK_FILE,
     UNDO,
     UNDONE,
     GoodRun,
@@ -129,6 +130,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
     records = [
         record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
+        record(3.0, "sdk.imported", file=SDK_FILE, **place),
         *began(9.0, rank, 0, **place_of(rank)),
     ]
     late = 0.0
@@ -151,7 +153,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
 def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
     records = [
         record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
-        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1, plan=OWN_PLAN),
+        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

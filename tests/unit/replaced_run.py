@@ -15,6 +15,7 @@ from tests.unit.good_run import (
     LAST,
     OWN_PLAN,
     RANKS,
+    SDK_FILE,
     UNDO,
     UNDONE,
     GoodRun,
@@ -74,6 +75,7 @@ def _first_steps(rank: int) -> Iterator[Record]:
     place = place_of(rank)
     yield start_of("agent", 2.0, **place)
     yield record(2.1, "agent.start", python="3.11", argv=["train.py"], **place)
+    yield record(3.0, "sdk.imported", file=SDK_FILE, **place)
     yield from began(9.0, rank, 0, **place)
     for step in range(1, STRUCK):
         yield from step_of(10 + 0.1 * (step - 1), rank, step, **place)
@@ -106,6 +108,7 @@ def _new() -> list[Record]:
     return [
         start_of("agent", AT + 1.5, **place),
         record(AT + 1.6, "agent.start", python="3.11", argv=["train.py"], **place),
+        record(AT + 2.0, "sdk.imported", file=SDK_FILE, **place),
         record(AT + 4.5, "train.joins", **place),
         *_handler(AT + 5.0, "repair", place, step=HELD),
         *_last_steps(VICTIM, place),
@@ -121,7 +124,7 @@ def _harness() -> list[Record]:
     ended = [place_of(rank, new=rank == VICTIM) for rank in range(RANKS)]
     return [
         start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1, plan=OWN_PLAN),
+        record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),

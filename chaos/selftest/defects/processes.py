@@ -33,6 +33,11 @@ def _launcher_ends(attempt: str, **status: object) -> Spoil:
     return recorded(lambda records: records.last("launcher.exit", attempt=attempt, role="launcher").update(status))
 
 
+def _another_sdk(records: Records) -> None:
+    file = "/opt/lib/python3.11/site-packages/mindio_ttp/framework_ttp/__init__.py"
+    records.first("sdk.imported", attempt="train", rank=1).update(file=file)
+
+
 def _outlived(records: Records) -> None:
     end = records.last("attempt.end", attempt="train")
     orphan = {"pid": 77, "cmdline": ["python", "data_worker.py"]}
@@ -85,6 +90,14 @@ def _resumed_job_fails(records: Records) -> None:
 
 
 DEFECTS = (
+    _defect(
+        "another-sdk",
+        "Rank 1 trains with the vendor's SDK, and the report says that it is the stand-in.",
+        recorded(_another_sdk),
+        "the SDK of every rank is the stand-in",
+        "rank 1 has imported …/mindio_ttp/framework_ttp/__init__.py",
+        check="mechanism",
+    ),
     _defect(
         "exit-0-of-a-failed-rank",
         "A rank of the launch that failed ends with exit code 0.",

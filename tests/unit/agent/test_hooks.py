@@ -294,6 +294,7 @@ def test_calls_into_handlers_are_recorded_with_how_they_end(
     (package / "framework_ttp.py").write_text(SDK)
     monkeypatch.syspath_prepend(str(tmp_path))
     sdk = start("mindio_ttp.framework_ttp")
+    assert [event.data for event in events("sdk.imported")] == [{"file": str(package / "framework_ttp.py")}]
 
     def save(step: int, info: dict[str, int], arguments: object, context: str) -> str:
         return f"{step} {info} {context}"

@@ -605,8 +605,8 @@ def test_defect_is_caught_for_its_reason(run: GoodRun, judged: Judge, check: str
 def test_every_failure_says_where_to_look(run: GoodRun, judged: Judge) -> None:
     one_bit(run)
     (own, against_baseline) = said(judged(run), "checkpoint", "fail", "layer1.weight")
-    assert own.where == (run.saved[1].path, "history/train-rank_1-1001.jsonl:19")
-    assert against_baseline.where[1] == "baseline/history/train-rank_1-501.jsonl:19"
+    assert own.where == (run.saved[1].path, "history/train-rank_1-1001.jsonl:20")
+    assert against_baseline.where[1] == "baseline/history/train-rank_1-501.jsonl:20"
 
 
 def test_a_failure_names_the_line_of_the_scenario(run: GoodRun, judged: Judge) -> None:

@@ -328,3 +328,4 @@ def test_the_run_describes_itself(drive: Run) -> None:
     assert described["simulated"] == [{"part": "everything", "layer": "job"}, {"part": "kill", "layer": "fault"}]
     assert described["scenario"] == "fake"
     assert {"chaos", "python"} <= set(described["versions"])
+    assert described["sdk"] == "vendor"  # no stand-in was put in

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.jobs.kind import Simulated
 from chaos.run.machine import Machine, probe
 from chaos.run.refusal import Refused
-from chaos.run.versions import choose_sdk
+from chaos.run.versions import choose_sdk, sdk_named
 
 Put = Callable[[str], None]
 
@@ -48,3 +49,15 @@ def test_a_directory_of_its_name_is_not_the_vendors_package(put: Put) -> None:
     assert (choose_sdk("auto"), seen()) == ("standin", False)
     with pytest.raises(Refused, match="mindio_ttp is not installed"):
         choose_sdk("vendor")
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        ((), "vendor"),
+        ((Simulated("mindio_acp: the latest checkpoint of every rank in memory", "SDK"),), "vendor"),
+        ((Simulated("collectives", "device layer"), Simulated("mindio_ttp, timings fast", "SDK")), "standin"),
+    ],
+)
+def test_the_report_names_the_stand_in_where_the_job_kind_puts_it_in(parts: tuple[Simulated, ...], named: str) -> None:
+    assert sdk_named(parts) == named

@@ -1,0 +1,81 @@
+"""The ranks have the SDK that the report names; one that nobody recorded is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chaos.checks.sdk import IMPORTED
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import GoodRun
+
+SDK = "the SDK of every rank is"
+VENDORS = "/opt/lib/python3.11/site-packages/mindio_ttp/framework_ttp/__init__.py"
+
+Spoil = Callable[[GoodRun], Any]
+
+
+def with_the_vendors(run: GoodRun) -> None:
+    run.one("run.start")["sdk"] = "vendor"
+    for one in run.events(IMPORTED):
+        one["file"] = VENDORS
+
+
+def by_logs_alone(run: GoodRun) -> None:
+    for records in run.files.values():
+        records[:] = [one for one in records if one["event"] != "step.begin"]
+
+
+@pytest.mark.parametrize("make", [lambda run: None, with_the_vendors], ids=["standin", "vendor"])
+def test_the_sdk_that_the_report_names_passes(run: GoodRun, judged: Judge, make: Spoil) -> None:
+    make(run)
+    judgement = judged(run)
+    assert said(judgement, "mechanism", "pass", f"{SDK} the ") and judgement.verdict == "pass"
+
+
+@pytest.mark.parametrize(("make", "file"), [(lambda run: None, VENDORS), (with_the_vendors, None)])
+def test_another_sdk_in_one_rank_fails_and_is_shown_without_this_machines_paths(
+    run: GoodRun, judged: Judge, make: Spoil, file: str | None
+) -> None:
+    own = run.one(IMPORTED, attempt="resume", rank=1)["file"]
+    make(run)
+    run.one(IMPORTED, attempt="resume", rank=1)["file"] = file or own
+    (finding,) = said(judged(run), "mechanism", "fail", f"{SDK} the ")
+    assert finding.seen.startswith("rank 1 has imported …/")
+    assert "/elsewhere/" not in finding.seen and "/opt/" not in finding.seen
+
+
+UNKNOWN: list[tuple[Spoil, str]] = [
+    (lambda run: run.one("run.start").pop("sdk"), "has not recorded with whose SDK it was made"),
+    (lambda run: run.one("run.start").update(sdk="another"), "has not recorded with whose SDK it was made"),
+    (lambda run: run.drop(IMPORTED, attempt="train", rank=2), "no import of it is recorded of rank 2 in attempt train"),
+    (lambda run: run.drop(IMPORTED, attempt="resume"), "of ranks 0, 1, 2, 3 in attempt resume"),
+    (lambda run: run.drop(IMPORTED), "no rank has recorded an import of it"),
+    (lambda run: run.one(IMPORTED, attempt="train", rank=0).update(file=None), "rank 0 has not recorded from where"),
+    (lambda run: run.one(IMPORTED, attempt="train", rank=3).update(pid=1), "of rank 3 in attempt train"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "text"), UNKNOWN)
+def test_an_import_that_nobody_recorded_is_unknown(run: GoodRun, judged: Judge, spoil: Spoil, text: str) -> None:
+    spoil(run)
+    assert said(judged(run), "mechanism", "unknown", text)
+
+
+@pytest.mark.parametrize(("attempt", "rank", "named"), [("train", 1, True), ("resume", 2, True), ("train", 2, False)])
+def test_where_agents_have_recorded_no_steps_each_rank_that_no_fault_hits_has_recorded_its_import(
+    run: GoodRun, judged: Judge, attempt: str, rank: int, named: bool
+) -> None:
+    by_logs_alone(run)
+    assert said(judged(run), "mechanism", "pass", SDK)
+    run.drop(IMPORTED, attempt=attempt, rank=rank)
+    text = f"no import of it is recorded of rank {rank} in attempt {attempt}"
+    assert bool(said(judged(run), "mechanism", "unknown", text)) is named
+
+
+def test_mechanisms_that_need_no_sdk_are_not_asked_for_one(run: GoodRun, judged: Judge) -> None:
+    run.replan(protection=("TRE", "RSC"))
+    run.drop(IMPORTED)
+    assert not [one for one in judged(run).findings if "SDK of every rank" in one.expected]
