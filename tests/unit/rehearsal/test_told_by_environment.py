@@ -47,12 +47,13 @@ def test_the_fast_profile_keeps_its_own() -> None:
 @pytest.mark.parametrize(
     ("environment", "name"),
     [
-        ({}, f"ttp_log.log.{os.getpid()}"),
-        ({"TTP_LOG_MODE": "PER_PROC"}, f"ttp_log.log.{os.getpid()}"),
+        ({}, "ttp_log.log.{pid}"),
+        ({"TTP_LOG_MODE": "PER_PROC"}, "ttp_log.log.{pid}"),
         ({"TTP_LOG_MODE": "ONLY_ONE"}, "ttp_log.log"),
     ],
 )
 def test_the_logs_file_is_named_by_its_mode(tmp_path: Path, environment: Mapping[str, str], name: str) -> None:
+    name = name.format(pid=os.getpid())
     TtpLog(str(tmp_path), environment).info("TTP controller.cpp:1", "nextState: STATE_OP_DUMP")
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert kinds_in(tmp_path / name) == ["ttp.state"]
