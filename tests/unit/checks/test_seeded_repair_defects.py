@@ -371,7 +371,7 @@ def test_a_failure_says_where_to_look(judged: Judge) -> None:
     hold(run, 1, of=0, step=HELD, prefix="layer1.weight")
     (finding,) = said(judged(run), "resume", "fail", "held another state")
     at = 1 + file_of(run, 1).index(restored(run, 1))
-    assert finding.where == (f"history/train-rank_1-1001.jsonl:{at}", "baseline/history/train-rank_1-501.jsonl:19")
+    assert finding.where == (f"history/train-rank_1-1001.jsonl:{at}", "baseline/history/train-rank_1-501.jsonl:20")
 
 
 def test_without_a_baseline_stale_state_is_found_by_the_ranks_own_record(judged: Judge) -> None:
