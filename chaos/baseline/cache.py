@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,10 @@ from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
 from chaos.run.wait import Patience
 
-_DIRECTORY = ".baselines"
+DIRECTORY = ".baselines"
+"""Directory of the reports that holds the pointers to baselines, by their keys."""
+_UNFINISHED = re.compile(r"[0-9a-f]{64}\.new")
+"""Name of a pointer that is being written: that of its key (chaos.baseline.key)."""
 _BLOCK = 1 << 20
 
 
@@ -31,7 +36,7 @@ def find_or_make(
     was made is kept for others only if its key is ``still`` that of the job. Raises what ``make`` and ``still`` raise,
     and BaselineError if what was made is not complete.
     """
-    cache = reports / _DIRECTORY
+    cache = reports / DIRECTORY
     cache.mkdir(parents=True, exist_ok=True)
     pointer = cache / f"{key}.txt"
     with wait(f"baseline {key[:12]}", lambda: FileLock.try_acquire(cache / f"{key}.lock")):
@@ -47,6 +52,39 @@ def find_or_make(
         unfinished.write_text(made.name, "utf-8")
         unfinished.replace(pointer)
         return made, True
+
+
+def remove_abandoned(reports: Path) -> dict[str, str | None]:
+    """Remove the pointers that killed harnesses have left half written: by name, why it could not be done, else None.
+
+    Whoever writes one holds the lock of its key, so one whose lock is held is left to its owner. A link is none of
+    them, and none is followed.
+    """
+    cache = reports / DIRECTORY
+    if cache.is_symlink() or not cache.is_dir():
+        return {}
+    done: dict[str, str | None] = {}
+    for path in sorted(cache.iterdir()):
+        if not _UNFINISHED.fullmatch(path.name) or not _is_plain(path):
+            continue
+        try:
+            lock = FileLock.try_acquire(path.with_suffix(".lock"))
+            if lock is None:
+                continue
+            with lock:
+                if _is_plain(path):  # it may have been finished meanwhile
+                    path.unlink()
+                    done[path.name] = None
+        except OSError as error:
+            done[path.name] = str(error.strerror)
+    return done
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _run_named_in(pointer: Path, reports: Path) -> Path | None:

@@ -72,4 +72,5 @@ def _print(report: HealReport) -> None:
         for text in texts:
             click.echo(f"  {mark:<6}  {text}")
     if report.failed:
-        click.echo(f"  {'next':<6}  mend what the lines above name, then: chaos heal {report.path}")
+        again = report.again or f"chaos heal {report.path}"
+        click.echo(f"  {'next':<6}  mend what the lines above name, then: {again}")

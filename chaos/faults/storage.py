@@ -15,6 +15,9 @@ from chaos.platforms.mounts import Mount, mounts_at
 UNMOUNT = "unmount-storage"
 """The undo action (chaos.run.undo_storage)."""
 
+PROBE = ".chaos-probe"
+"""Name of the file by which it is tried out whether one can be made; ``heal`` knows it (chaos.run.cut_off)."""
+
 FROM_START = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
 """Why such a fault cannot be made in a job that runs already."""
 
@@ -68,7 +71,7 @@ def refusal_of_name(victim: Victim) -> str | None:
 
 def name_refused(directory: Path, pid: int) -> str | None:
     """The same of a directory as a process of this host sees it."""
-    path = f"/proc/{pid}/root{directory}/.chaos-probe"
+    path = f"/proc/{pid}/root{directory}/{PROBE}"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except OSError as error:

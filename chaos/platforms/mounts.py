@@ -20,7 +20,7 @@ CAP_SYS_ADMIN = 21
 """The capability that mounting needs (capabilities(7))."""
 
 REMOVED = ".{}.removed"
-"""Name of the directory that is removed and mounted in place of another one."""
+"""Name of the directory that is removed and mounted in place of another one; ``heal`` knows it (chaos.run.cut_off)."""
 
 _ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from chaos.baseline import cache
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
 from chaos.run import orphans
+from chaos.run.cut_off import find_cut_off, remove_cut_off
 from chaos.run.directory import (
     ADOPTED,
     LEDGER_FILE,
-    RUN_FILE,
-    RUN_NAME,
     RunDirectoryError,
-    creation_lock,
     private_directories,
     read_run,
     unfinished_files,
 )
 from chaos.run.heal_record import HealRecord
 from chaos.run.host import other_host, this_host
-from chaos.run.ownership import LOCK_NAME, RunIsLive, RunLock, is_live
+from chaos.run.ownership import RunIsLive, RunLock, is_live
+from chaos.run.tidying import no_creation, tidy_reports
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.undo_storage import take_away
@@ -45,7 +45,11 @@ Outcome = Literal["nothing", "healed", "failed", "live"]
 
 @dataclass
 class HealReport:
-    """What was found and done in one run, in ``path``. ``failed`` says what could not be put back, and why."""
+    """What was found and done in one run, in ``path``. ``failed`` says what could not be put back, and why.
+
+    What is no run's but of the reports directory itself, the cache of baselines, is told of in the same form. ``again``
+    is the command that heals it when the cause is mended, if not by its path.
+    """
 
     run: str
     path: Path
@@ -53,6 +57,7 @@ class HealReport:
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     live: bool = False
+    again: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -84,7 +89,7 @@ def heal_run(
         report.failed.append(f"{run_dir}: there is no such run")
         return report
     try:
-        with _no_creation(run_dir.parent, clock):
+        with no_creation(run_dir.parent, clock):
             lock = RunLock.acquire(run_dir, clock=clock)
     except RunIsLive as error:
         report.live = True
@@ -101,16 +106,31 @@ def heal_run(
 def heal_all(
     reports: Path, *, actions: Mapping[str, UndoAction] = UNDO_ACTIONS, clock: Clock = SYSTEM_CLOCK
 ) -> list[HealReport]:
-    """Heal every run in ``reports`` that has something left, and report those and the live ones, in order of name."""
+    """Heal every run in ``reports`` that has something left, and report those and the live ones, in order of name.
+
+    What was left half written in the cache of baselines is removed too, and told of first.
+    """
     if not reports.is_dir():
         return []
-    made = _tidy_reports(reports, clock)
+    made = tidy_reports(reports, clock)
     carried, writing = runs_alive(), orphans.writers()
-    healed = []
+    healed = _heal_cache(reports)
     for run_dir in made:
         if is_live(run_dir) or orphans.into(run_dir.resolve(), writing) or _has_left_something(run_dir, carried):
             healed.append(heal_run(run_dir, actions=actions, clock=clock))
     return healed
+
+
+def _heal_cache(reports: Path) -> list[HealReport]:
+    again = f"chaos heal --reports {reports}"
+    report = HealReport(cache.DIRECTORY, reports / cache.DIRECTORY, again=again)
+    for name, refused in cache.remove_abandoned(reports).items():
+        report.found.append(f"unfinished file {name}")
+        if refused is None:
+            report.done.append(f"removed unfinished file {name}")
+        else:
+            report.failed.append(f"unfinished file {name} cannot be removed: {refused}")
+    return [report] if report.found else []
 
 
 def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAction], clock: Clock) -> None:
@@ -141,6 +161,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         report.found += [f"{one}, which writes to {one.path}" for one in writing]
     leftovers = unfinished_files(run_dir)
     report.found += [f"unfinished file {path.name}" for path in leftovers]
+    report.found += [f"left by an act that was cut off: {path}" for path in find_cut_off(run_dir, content.steps)]
     if not report.found:
         return
     record = HealRecord(run_dir, token, report.failed, clock)
@@ -148,6 +169,10 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         context = UndoContext(token, clock, adopted, nodes=NodesByUndoSteps(token, content.steps))
         _undo(ledger, context, actions, report, record)
         _put_back_the_rest(run_dir, context, report)
+        if not mounts_in(run_dir):  # what cannot be unmounted is told of already
+            removed, left = remove_cut_off(run_dir, content.steps)
+            report.done += removed
+            report.failed += left
         for path in leftovers:
             try:
                 path.unlink(missing_ok=True)
@@ -219,59 +244,11 @@ def _live(error: RunIsLive) -> str:
     return f"{error}, which is stopped (SIGSTOP): `kill -CONT {pid}` lets it go on, `kill -KILL {pid}` ends it"
 
 
-def _tidy_reports(reports: Path, clock: Clock) -> list[Path]:
-    """The run directories, after removing what was cut off while it was being made.
-
-    Where that cannot be done (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
-    """
-    with _no_creation(reports, clock) as locked:
-        if not locked:
-            return [one for one in _directories(reports) if (one / RUN_FILE).exists()]
-        for path in unfinished_files(reports):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-        made = []
-        for directory in _directories(reports):
-            if (directory / RUN_FILE).exists():
-                made.append(directory)
-            elif not is_live(directory):
-                with contextlib.suppress(OSError):
-                    _remove_stillborn(directory)
-    return made
-
-
-@contextlib.contextmanager
-def _no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
-    """Keep directories from being made meanwhile; False where that lock cannot be had.
-
-    It protects what has no run.json yet. A run that has one is owned by its own lock, and is healed without this one.
-    """
-    try:
-        lock = creation_lock(reports, clock=clock)
-    except (OSError, DeadlineExpired):
-        yield False
-        return
-    with lock:
-        yield True
-
-
-def _directories(reports: Path) -> list[Path]:
-    return [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
-
-
-def _remove_stillborn(directory: Path) -> None:
-    """Remove a directory whose making was cut off. One that holds anything else is none of ours."""
-    leftovers = unfinished_files(directory)
-    names = {path.name for path in directory.iterdir()}
-    if RUN_NAME.fullmatch(directory.name) and names <= {LOCK_NAME, *(path.name for path in leftovers)}:
-        for path in [*leftovers, directory / LOCK_NAME]:
-            path.unlink(missing_ok=True)
-        directory.rmdir()
-
-
 def _has_left_something(run_dir: Path, carried: set[str]) -> bool:
     content = Ledger(run_dir / LEDGER_FILE).read()
     if content.open or content.problems or unfinished_files(run_dir) or mounts_in(run_dir.resolve()):
+        return True
+    if find_cut_off(run_dir, content.steps):
         return True
     try:
         token = read_run(run_dir)["token"]

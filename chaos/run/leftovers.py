@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from chaos.baseline.cache import DIRECTORY as BASELINES
 from chaos.checks.judge import judge
+from chaos.faults.storage import PROBE
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.memory_group import PREFIX
-from chaos.platforms.mounts import mounts_in
+from chaos.platforms.mounts import REMOVED, mounts_in
 from chaos.platforms.procfs import PROC, all_pids
 from chaos.run.directory import (
     LEDGER_FILE,
@@ -23,6 +26,8 @@ from chaos.run.directory import (
     unfinished_files,
 )
 
+_REMOVED = re.compile(re.escape(REMOVED).replace(r"\{\}", ".+"))
+
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Where the kernel shows the control groups of this host (cgroups(7))."""
 
@@ -31,14 +36,15 @@ def leftovers(reports: Path, harness: int) -> list[str]:
     """What is left of the runs in ``reports``, in words. ``harness`` is the PID of the harness that was killed.
 
     Processes, by their identity and by the directory in their environment or arguments; mounts, private directories,
-    control groups, locks (leases, ownership), open undo steps, files and directories that were never finished,
-    histories that cannot be read, and a verdict *pass* of a run that was broken off.
+    control groups, locks (leases, ownership), open undo steps, files and directories that were never finished or belong
+    to one act, histories that cannot be read, and a verdict *pass* of a run that was broken off.
     """
     reports = reports.resolve()
     found = [f"process {pid} names {reports}" for pid in _naming(reports)]
     found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(reports)]
     found += [f"lock {lock} of process {harness}" for lock in _locks_of(harness)]
     found += [f"unfinished file {path.name}" for path in unfinished_files(reports)]
+    found += _cut_off(reports)
     for directory in sorted(path for path in reports.iterdir() if path.is_dir() and not path.is_symlink()):
         if (directory / RUN_FILE).exists():
             found += [f"{directory.name}: {text}" for text in _of_run(directory)]
@@ -66,6 +72,17 @@ def _of_run(run_dir: Path) -> list[str]:
     if not ended and (run_dir / "plan.json").exists() and (verdict := judge(run_dir).verdict) != "unknown":
         found.append(f"it was broken off and is judged {verdict}")
     return found
+
+
+def _cut_off(reports: Path) -> list[str]:
+    """What has a name that the harness uses within one act only, wherever it is; ``heal`` looks where it was made."""
+    unread: list[OSError] = []
+    found = list((reports / BASELINES).glob("*.new"))
+    for directory, directories, files in os.walk(reports, onerror=unread.append):
+        found += [Path(directory, name) for name in files if name == PROBE]
+        found += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
+    left = [f"left by an act that was cut off: {path}" for path in sorted(found)]
+    return left + [f"not searched: {one.filename}: {one.strerror}" for one in unread]
 
 
 def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:

@@ -20,7 +20,7 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.process import identify, send_signal, state
-from chaos.run import heal
+from chaos.run import tidying
 from chaos.run.directory import RunDirectory, create_run, make_private_directory, read_run, unfinished_files, update_run
 from chaos.run.heal import heal_all, heal_run
 from chaos.run.host import this_host
@@ -363,13 +363,13 @@ def test_a_directory_that_cannot_be_locked_is_reported(dead: RunDirectory) -> No
 
 def test_creation_and_heal_do_not_run_into_each_other(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
-    tidy = heal._remove_stillborn
+    tidy = tidying._remove_stillborn
 
     def looking(directory: Path) -> None:
         seen.append(FileLock.try_acquire(reports / ".lock") is None)
         tidy(directory)
 
-    monkeypatch.setattr(heal, "_remove_stillborn", looking)
+    monkeypatch.setattr(tidying, "_remove_stillborn", looking)
     (reports / "kill-rank-20260101-000000-00a0").mkdir(parents=True)
     assert heal_all(reports) == []
     assert seen == [True], "nobody can make a directory while those that look unfinished are removed"

@@ -1,0 +1,87 @@
+"""What a harness has left in a job's directory that was killed in the middle of one act: there is no undo step for it.
+
+A storage fault makes a directory that it removes at once, and tries whether a file can be made. Both are there for
+microseconds, both are empty, and both have names of the harness's own. They are removed by the descriptor of the
+directory that they are in, which is reached through no link.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from chaos.faults.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.storage import PROBE, UNMOUNT
+from chaos.history.ledger import UndoStep
+from chaos.platforms.mounts import REMOVED
+
+_MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
+"""Undo actions of the faults whose acts make such things."""
+
+
+def find_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> list[Path]:
+    """The directories and files that such an act has left in the run's job; ``steps`` are all of the run's ledger."""
+    return [path for path, _ in _left_by_acts(run_dir / "job", lambda error: None)] if _may_have(steps) else []
+
+
+def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str], list[str]]:
+    """Remove them. Returns what was done, and what is left with the reason, in words.
+
+    Nobody may work in the run any more, and nothing be mounted in it: a file system that a fault has frozen would hold
+    whoever removes a file.
+    """
+    done: list[str] = []
+    failed: list[str] = []
+
+    def unread(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            failed.append(f"{error.filename} cannot be looked into: {error.strerror}")
+
+    if _may_have(steps):
+        for path, remove in _left_by_acts(run_dir / "job", unread):
+            try:
+                remove()
+                done.append(f"removed {path}")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                failed.append(f"{path} cannot be removed: {error.strerror}")
+    return done, failed
+
+
+def _may_have(steps: Iterable[UndoStep]) -> bool:
+    return any(step.action in _MADE_BY for step in steps)
+
+
+def _left_by_acts(job: Path, unread: Callable[[OSError], None]) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Each with what removes it, to be called before the next one is asked for."""
+    try:
+        for place, directories, files, descriptor in os.fwalk(job, onerror=unread):
+            for name in directories:
+                if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):
+                    yield Path(place, name), functools.partial(os.rmdir, name, dir_fd=descriptor)
+            if PROBE in files and _is_empty(PROBE, descriptor):
+                yield Path(place, PROBE), functools.partial(os.unlink, PROBE, dir_fd=descriptor)
+    except OSError as error:  # of the job's directory itself
+        unread(error)
+
+
+def _is_empty(name: str, place: int) -> bool:
+    """Whether it is an empty directory or an empty plain file of this user; a link is neither."""
+    try:
+        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if found.st_uid != os.geteuid():
+            return False
+        if stat.S_ISREG(found.st_mode):
+            return found.st_size == 0
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+    except OSError:
+        return False
+    try:
+        with os.scandir(descriptor) as entries:
+            return next(entries, None) is None
+    finally:
+        os.close(descriptor)

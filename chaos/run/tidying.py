@@ -1,0 +1,62 @@
+"""Tidying a reports directory: what was cut off while a run's directory was being made there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaos.history.clock import Clock
+from chaos.run.directory import RUN_FILE, RUN_NAME, creation_lock, unfinished_files
+from chaos.run.ownership import LOCK_NAME, is_live
+from chaos.run.wait import DeadlineExpired
+
+
+def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
+    """The run directories, after removing what was cut off while it was being made.
+
+    Where that cannot be done (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
+    """
+    with no_creation(reports, clock) as locked:
+        if not locked:
+            return [one for one in _directories(reports) if (one / RUN_FILE).exists()]
+        for path in unfinished_files(reports):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        made = []
+        for directory in _directories(reports):
+            if (directory / RUN_FILE).exists():
+                made.append(directory)
+            elif not is_live(directory):
+                with contextlib.suppress(OSError):
+                    _remove_stillborn(directory)
+    return made
+
+
+@contextlib.contextmanager
+def no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
+    """Keep directories from being made meanwhile; False where that lock cannot be had.
+
+    It protects what has no run.json yet. A run that has one is owned by its own lock, and is healed without this one.
+    """
+    try:
+        lock = creation_lock(reports, clock=clock)
+    except (OSError, DeadlineExpired):
+        yield False
+        return
+    with lock:
+        yield True
+
+
+def _directories(reports: Path) -> list[Path]:
+    return [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
+
+
+def _remove_stillborn(directory: Path) -> None:
+    """Remove a directory whose making was cut off. One that holds anything else is none of ours."""
+    leftovers = unfinished_files(directory)
+    names = {path.name for path in directory.iterdir()}
+    if RUN_NAME.fullmatch(directory.name) and names <= {LOCK_NAME, *(path.name for path in leftovers)}:
+        for path in [*leftovers, directory / LOCK_NAME]:
+            path.unlink(missing_ok=True)
+        directory.rmdir()
