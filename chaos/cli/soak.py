@@ -83,7 +83,8 @@ def command(
     fails in a check that its scenario does not name (key `failing`) is bad.
 
     With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
-    and done again), then a search for processes, mounts, directories, locks and histories that cannot be read. Each
+    and done again), then a search for processes, networks, mounts, directories, locks, containers where the run's
+    platform has some, and histories that cannot be read. A search that cannot be made counts as something left. Each
     kill is a line of REPORTS/kills.jsonl, which is gone on with in the same way; runs that left something are kept.
 
     With --random the scenarios are drawn: recoveries that the plan says are good, so none of them may be blamed. The

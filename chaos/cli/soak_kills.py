@@ -178,9 +178,12 @@ class KillSoak:
             harness = self._start(place, self._run_of(name))
             killed = self._kill(harness, moment, lambda: recorded_lines(place))
             last = reached(place)
+            gone = [harness.pid]
             if moment.heal is not None:
-                self._kill(self._start(place, ["heal"]), Moment(moment.heal, None, None), lambda: 0)
-            done, failed = self._heal(place)
+                healer = self._start(place, ["heal"])
+                self._kill(healer, Moment(moment.heal, None, None), lambda: 0)
+                gone.append(healer.pid)
+            done, failed = self._heal(place, gone)
         except _Interrupted:
             _heal_and_remove(place)
             raise
@@ -189,7 +192,7 @@ class KillSoak:
                 f"{self._cells[name].path}: it, what its job is made of, a version, or the harness's own code, has "
                 "changed since the soak began: this kill does not count; start the soak again"
             )
-        left = [*failed, *leftovers(place, harness.pid)]
+        left = [*failed, *leftovers(place, *gone)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._codes[name], number, self._seed, str(moment))
         self._record.append(Kill(*head, killed, last, seconds, done, left))
@@ -209,12 +212,13 @@ class KillSoak:
         self._end(process)
         return process.returncode == -signal.SIGKILL
 
-    def _heal(self, place: Path) -> tuple[list[str], list[str]]:
-        """Heal twice: what the first has done, and what is wrong with either."""
+    def _heal(self, place: Path, gone: list[int]) -> tuple[list[str], list[str]]:
+        """Heal twice: what the first has done, and what is wrong with either. Their PIDs are added to ``gone``."""
         done: list[str] = []
         wrong: list[str] = []
         for again in (False, True):
             process = self._start(place, ["heal", "--json"], subprocess.PIPE)
+            gone.append(process.pid)
             output, errors = process.communicate()
             self._end(process)
             try:

@@ -25,6 +25,8 @@ from chaos.run.directory import (
     read_run,
     unfinished_files,
 )
+from chaos.run.left_by_harness import described, left_by_harness, networks_of
+from chaos.run.left_on_platform import left_on_platform
 
 _REMOVED = re.compile(re.escape(REMOVED).replace(r"\{\}", ".+"))
 
@@ -32,17 +34,23 @@ CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Where the kernel shows the control groups of this host (cgroups(7))."""
 
 
-def leftovers(reports: Path, harness: int) -> list[str]:
-    """What is left of the runs in ``reports``, in words. ``harness`` is the PID of the harness that was killed.
+def leftovers(reports: Path, *harnesses: int) -> list[str]:
+    """What is left of the runs in ``reports``, in words. ``harnesses`` are the PIDs of those that were killed.
 
-    Processes, by their identity and by the directory in their environment or arguments; mounts, private directories,
-    control groups, locks (leases, ownership), open undo steps, files and directories that were never finished or belong
-    to one act, histories that cannot be read, and a verdict *pass* of a run that was broken off.
+    Each of them must have led a session of its own: by that is found what it has started and what has to end with it,
+    and the networks that this holds. Besides: processes, by their identity and by the directory in their environment or
+    arguments; mounts, private directories, control groups, locks (leases, ownership), open undo steps, files and
+    directories that were never finished or belong to one act, what the run's platform still has, histories that cannot
+    be read, and a verdict *pass* of a run that was broken off. A search that cannot be made is told too.
     """
     reports = reports.resolve()
-    found = [f"process {pid} names {reports}" for pid in _naming(reports)]
+    started = left_by_harness(harnesses)
+    found = [f"{described(pid)}, which has to end with its harness" for pid in started]
+    naming = _naming(reports)
+    found += [f"process {pid} names {reports}" for pid in naming]
+    found += networks_of([*started, *naming])
     found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(reports)]
-    found += [f"lock {lock} of process {harness}" for lock in _locks_of(harness)]
+    found += [f"lock {lock} of process {harness}" for harness in harnesses for lock in _locks_of(harness)]
     found += [f"unfinished file {path.name}" for path in unfinished_files(reports)]
     found += _cut_off(reports)
     for directory in sorted(path for path in reports.iterdir() if path.is_dir() and not path.is_symlink()):
@@ -59,10 +67,13 @@ def _of_run(run_dir: Path) -> list[str]:
     except RunDirectoryError as error:
         return [str(error)]
     ledger = Ledger(run_dir / LEDGER_FILE).read()
-    found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(token)]
+    processes = find_run_processes(token)
+    found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in processes]
+    found += networks_of(one.pid for one in processes)
     found += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
     found += [f"control group {path}" for path in _groups_of(token, ledger.steps)]
     found += [f"open undo step {step.id}" for step in ledger.open]
+    found += left_on_platform(run_dir, token, ledger.steps)
     found += list(ledger.problems)
     found += [f"unfinished file {path.name}" for path in unfinished_files(run_dir)]
     found += [f"files left aside: {path}" for path in (run_dir / "job").glob(".*.kept*")]

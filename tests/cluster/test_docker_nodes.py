@@ -15,10 +15,12 @@ from chaos.faults.kind import FaultMissed
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
-from chaos.platforms.docker.platform import _KEEPER, DockerPlatform
+from chaos.platforms.docker.platform import _KEEPER, DockerPlatform, network_name
 from chaos.platforms.docker.subnets import make_network
 from chaos.registry import registry
 from chaos.run.heal import heal_run
+from chaos.run.left_on_platform import left_on_platform
+from chaos.run.leftovers import leftovers
 from chaos.run.wait import wait_for
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
@@ -122,6 +124,33 @@ def test_nothing_but_what_carries_the_runs_label_is_touched(made: Made, tmp_path
             other.remove()
             unlabelled.remove()
             network.remove()
+
+
+def test_the_search_after_a_kill_goes_through_the_whole_engine(made: Made) -> None:
+    """It finds what has lost its label too, and after heal nothing but what heal cannot know."""
+    token, job = made.run.token, made.run.path / "job"
+    job.mkdir(exist_ok=True)
+    with closing(connect(made.engine)) as client:
+        volume = client.volumes.create("kept", labels={RUN_LABEL: token})
+        bound = client.containers.create("chaos-node:host", ["/none"], name="bound", volumes=[f"{job.resolve()}:/in"])
+        other = client.volumes.create("another", labels={RUN_LABEL: token + "x"})
+        try:
+            name = network_name(token)
+            nodes = [f"container {name}-{number}, running" for number in range(2)]
+            steps = made.run.ledger.read().steps
+            found = left_on_platform(made.run.path.resolve(), token, steps)
+            beside = ["container bound, created", "volume kept"]
+            assert sorted(found) == sorted([*nodes, f"network {name}", *beside])
+            made.nodes.close()
+            made.run.lock.release()
+            assert heal_run(made.run.path).ok
+            assert left_on_platform(made.run.path.resolve(), token, steps) == beside
+            assert [one for one in leftovers(made.run.path.parent) if "container bound" in one]
+        finally:
+            bound.remove()
+            volume.remove()
+            other.remove()
+    assert left_on_platform(made.run.path.resolve(), token, steps) == []
 
 
 def test_a_launcher_has_its_containers_own_environment(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

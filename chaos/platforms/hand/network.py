@@ -28,7 +28,7 @@ class NetworkRequests:
     """The part of the hand that is about the network; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
-        self._tables = f"chaos_{run[-16:]}_"
+        self._tables = tables_of(run)
         self._laid: set[str] = set()
 
     def network_check(self, own: str, others: list[str]) -> None:
@@ -105,6 +105,11 @@ class NetworkRequests:
                 f"the harness reaches this host from {caller}, which is a data address of the run: it would cut off "
                 "itself; let it run on a host of its own, or give the hosts other data addresses"
             )
+
+
+def tables_of(run: str) -> str:
+    """How the names of a run's tables begin."""
+    return f"chaos_{run[-16:]}_"
 
 
 class _Own:

@@ -29,14 +29,15 @@ from chaos.strict_json import parse
 RECORD = "network.json"
 """File of the run's directory that says which process holds the router's namespace."""
 
-_NETWORK = ipaddress.ip_network("10.77.0.0/16")
+NETWORK = ipaddress.IPv4Network("10.77.0.0/16")
+"""Where all addresses of a run's nodes are."""
 _BETWEEN_ROUTER_AND_NODE = 4
 MOST_NODES = 1 << 14
 
 
 def address_of(node: int) -> str:
     """The address of a node, the same in every run: nobody outside the run's namespaces sees it."""
-    return str(_NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 2])
+    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 2])
 
 
 def preference_of(fault: str) -> int:
@@ -96,7 +97,7 @@ class Router:
             raise PlatformError(f"a run on this host has at most {MOST_NODES} nodes")
         own, link = address_of(node), _link(node)
         self._joined[node] = namespace
-        gateway = str(_NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
+        gateway = str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
         if self.is_joined(node):  # one before this
             self._run.do("ip", "link", "del", link)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace.holder.pid))
@@ -270,7 +271,7 @@ def _end(rule: Rule) -> str:
 
 
 def _node_at(address: str) -> int:
-    return (int(ipaddress.IPv4Address(address)) - int(_NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
+    return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
 
 
 def _link(node: int) -> str:

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 
 from chaos.platforms.base import PlatformError
-from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.echo import OpensSockets
 from chaos.platforms.network.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
 
 _ROUTE = 0
@@ -60,7 +60,7 @@ class Rule:
 class Rules:
     """Those of a namespace. All methods raise PlatformError."""
 
-    def __init__(self, namespace: Namespace) -> None:
+    def __init__(self, namespace: OpensSockets) -> None:
         self._namespace = namespace
 
     def add(self, rules: list[Rule]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -9,12 +11,16 @@ import pytest
 
 from chaos.cli import codes, soak_kills
 from chaos.cli.scenarios import load, pick_cells
-from chaos.run.kills import KillRecord
+from chaos.run import left_by_harness
+from chaos.run.kills import KillRecord, Moment
 
 FAKE = """
-import os, sys, time
+import os, subprocess, sys, time
 from pathlib import Path
 reports = Path(sys.argv[sys.argv.index("--reports") + 1])
+if sys.argv[1] == STARTS:
+    null = subprocess.DEVNULL
+    subprocess.Popen(["sleep", "SECONDS"], stdin=null, stdout=null, stderr=null, cwd="/")
 if sys.argv[1] == "heal":
     if LEAVES:
         (reports / ".latest.00000000.new").write_text("")
@@ -31,8 +37,16 @@ for number in range(4):
 """
 
 
-def soak(reports: Path, monkeypatch: pytest.MonkeyPatch, *, leaves: bool = False, times: int = 2) -> int:
-    fake = FAKE.replace("LEAVES", str(leaves))
+def soak(
+    reports: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    leaves: bool = False,
+    times: int = 2,
+    starts: str = "nothing",
+    seconds: float = 1.0,
+) -> int:
+    fake = FAKE.replace("LEAVES", str(leaves)).replace("STARTS", repr(starts)).replace("SECONDS", str(seconds))
     monkeypatch.setattr(soak_kills, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     pairs = pick_cells([load("kill-rank.yaml", {})], ())
     return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, seed=4, as_json=False)
@@ -74,3 +88,16 @@ def test_a_run_that_left_something_is_kept_and_fails_the_soak(reports: Path, mon
     bad = [kill for kill in KillRecord(reports / "kills.jsonl").kills() if kill.left]
     assert len(bad) >= 3 and all(kill.left == ["unfinished file .latest.00000000.new"] for kill in bad)
     assert {path.name for path in (reports / "kills").iterdir()} == {f"kill-rank-{kill.number:04d}" for kill in bad}
+
+
+@pytest.mark.parametrize("command", ["run", "heal"])
+def test_a_process_that_a_harness_or_a_heal_has_left_behind_is_found(
+    command: str, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_by_harness, "_END_SECONDS", 0.0)
+    monkeypatch.setattr(soak_kills, "draw", lambda *_: Moment(0.0, 1, None))  # when it was started
+    assert soak(reports, monkeypatch, times=1, starts=command, seconds=60.25) == codes.HARNESS
+    left = [text for kill in KillRecord(reports / "kills.jsonl").kills() for text in kill.left]
+    for text in left:
+        os.kill(int(text.split()[1].rstrip(":")), signal.SIGKILL)
+    assert left and all(text.endswith(": sleep 60.25, which has to end with its harness") for text in left)

@@ -1,0 +1,56 @@
+"""Looking through a whole engine for what one run may have left there: not by its label alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from chaos.platforms.docker.engine import RUN_LABEL, connect_again, engine_errors
+from chaos.platforms.docker.platform import network_name
+
+
+def search_engine(arguments: Mapping[str, Any], token: str, run_dir: Path) -> list[str]:
+    """Containers, networks and volumes of the run, in words, whatever their state.
+
+    They carry its label or the name of its network, or a directory of the run is bound into them. ``arguments`` are
+    those of the run's END_NODES step. Raises PlatformError where its engine does not answer.
+    """
+    with (
+        closing(connect_again(arguments)) as client,
+        engine_errors("the Docker engine does not say what it has of the run"),
+    ):
+        containers = client.api.containers(all=True)
+        networks = client.api.networks()
+        volumes = client.api.volumes().get("Volumes") or []
+    name = network_name(token)
+    return [
+        *(
+            f"container {_name(one)}, {one.get('State')}"
+            for one in containers
+            if _is_own(one, token, name) or _binds(one, run_dir)
+        ),
+        *(f"network {_name(one)}" for one in networks if _is_own(one, token, name)),
+        *(f"volume {_name(one)}" for one in volumes if _is_own(one, token, name)),
+    ]
+
+
+def _is_own(one: Mapping[str, Any], token: str, name: str) -> bool:
+    labels = one.get("Labels") or {}
+    return labels.get(RUN_LABEL) == token or any(known.startswith(name) for known in _names(one))
+
+
+def _binds(container: Mapping[str, Any], run_dir: Path) -> bool:
+    sources = [Path(str(one.get("Source") or "")) for one in container.get("Mounts") or []]
+    return any(source.is_relative_to(run_dir) for source in sources)
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return next(iter(_names(one)), str(one.get("Id")))
+
+
+def _names(one: Mapping[str, Any]) -> Iterable[str]:
+    """Of a container the engine lists several, with a slash before each."""
+    listed = one.get("Names") or [one.get("Name")]
+    return [str(name).removeprefix("/") for name in listed if name]

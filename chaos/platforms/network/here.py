@@ -1,0 +1,62 @@
+"""What of a run's network can be found without its router: in the namespace of a process, and in this host's own.
+
+In this host's own nothing of it may ever be: links and rules are made in namespaces that end with their processes.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+
+from chaos.platforms.hand.netfilter import tables
+from chaos.platforms.hand.network import tables_of
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.router import NETWORK
+from chaos.platforms.network.rules import Rule, Rules
+from chaos.strict_json import parse
+
+LINK = re.compile(r"(node|relay)\d+")
+"""Names of a router's links to its nodes, and of the devices of its relays."""
+
+
+class _Here:
+    """The network namespace of this process."""
+
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """A socket in it."""
+        return socket.socket(family, kind, protocol)
+
+
+def found_here(token: str) -> list[str]:
+    """What this process's own network has of a run's, in words. Raises PlatformError or OSError when it cannot look."""
+    found = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
+    found += [f"rule: {_told(rule)}" for rule in Rules(_Here()).listed() if _between_nodes(rule)]
+    return found + [f"table {name} of the packet filter" for name in tables(tables_of(token))]
+
+
+def shown_in(namespace: Namespace) -> list[str]:
+    """The links of a namespace, the rules by which packets vanish there, and its queueing disciplines, in words.
+
+    Raises PlatformError, OSError or ValueError where that cannot be asked.
+    """
+    links = [one["ifname"] for one in _listed(namespace, "ip", "-j", "link", "show") if one["ifname"] != "lo"]
+    limits = [one for one in _listed(namespace, "tc", "-j", "qdisc", "show") if one.get("kind") in ("tbf", "netem")]
+    return [
+        *(f"link {name}" for name in links),
+        *(f"rule: {_told(rule)}" for rule in Rules(namespace).listed()),
+        *(f"{one['kind']} on {one['dev']}" for one in limits),
+    ]
+
+
+def _told(rule: Rule) -> str:
+    return f"what comes from {rule.source} for {rule.target} vanishes"
+
+
+def _between_nodes(rule: Rule) -> bool:
+    return all(ipaddress.IPv4Address(one) in NETWORK for one in (rule.source, rule.target))
+
+
+def _listed(namespace: Namespace, *command: str) -> list[dict[str, str]]:
+    listed = parse(namespace.do(*command))
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []

@@ -1,0 +1,77 @@
+"""Processes that a killed harness has started and that have to end with it, and the networks that they hold.
+
+The hands of nodes, the holder of a run's network, relays, and what a fault keeps beside the job: they stay in the
+harness's session and carry nothing of the run. Each ends when its input does, or its switch is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+
+from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.platforms.base import PlatformError
+from chaos.platforms.network.here import shown_in
+from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.process import identify
+from chaos.platforms.procfs import PROC, all_pids, command_line, read_stat
+from chaos.run.wait import DeadlineExpired, wait_for
+
+_END_SECONDS = 10.0
+"""For what ends with its harness: a starved machine may not have let it run since."""
+
+
+def left_by_harness(harnesses: Sequence[int], clock: Clock = SYSTEM_CLOCK) -> list[int]:
+    """The living processes of these sessions, each by the PID of the harness that led it and was killed.
+
+    They are given some seconds to end.
+    """
+    found: list[int] = []
+
+    def all_ended() -> bool:
+        found[:] = _in_sessions(harnesses)
+        return not found
+
+    with contextlib.suppress(DeadlineExpired):
+        wait_for("the end of what ends with a harness", all_ended, seconds=_END_SECONDS, clock=clock)
+    return found
+
+
+def networks_of(pids: Iterable[int]) -> list[str]:
+    """The network namespaces that these processes are in and this one is not, with what is in each, in words."""
+    own = _network_of("self")
+    held: dict[str, int] = {}
+    for pid in pids:
+        network = _network_of(pid)
+        if network is not None and network != own:
+            held.setdefault(network, pid)
+    told = {network: f"network {network} is held by process {pid}: {_shown(pid)}" for network, pid in held.items()}
+    return [text for network, text in told.items() if _network_of(held[network]) == network]  # else it has just ended
+
+
+def _in_sessions(harnesses: Sequence[int]) -> list[int]:
+    led = {pid for pid in harnesses if (leader := read_stat(pid)) is None or leader.ended}  # else it is used again
+    stats = (read_stat(pid) for pid in all_pids())
+    return sorted(
+        one.pid for one in stats if one is not None and one.session in led and not one.ended and one.pid != os.getpid()
+    )
+
+
+def described(pid: int) -> str:
+    """A process in words."""
+    return f"process {pid}: {' '.join(command_line(pid))}"
+
+
+def _network_of(pid: int | str) -> str | None:
+    try:
+        return str((PROC / str(pid) / "ns" / "net").readlink())
+    except OSError:
+        return None
+
+
+def _shown(pid: int) -> str:
+    try:
+        return ", ".join(shown_in(Namespace(identify(pid)))) or "nothing is in it"
+    except (PlatformError, LookupError, OSError, ValueError) as error:
+        return f"what is in it cannot be said: {error}"

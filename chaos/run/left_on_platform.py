@@ -1,0 +1,46 @@
+"""What the platform of a killed run still has of it: its containers, its hosts, this host's own network.
+
+A search that cannot be made is told like something that was found: nobody knows what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.docker.search import search_engine
+from chaos.platforms.network.here import found_here
+from chaos.platforms.nodes import END_NODES, TellsLeft
+from chaos.run.undo_base import CannotUndo
+from chaos.run.undo_nodes import platform_of_step
+
+_IN_CONTAINERS = frozenset({"docker", "docker-networks"})
+_OWN_NETWORKS = frozenset({"local-networks", "docker-networks"})
+
+
+def left_on_platform(run_dir: Path, token: str, steps: Iterable[UndoStep]) -> list[str]:
+    """What is left of a run there, in words. Its undo steps say where its nodes were, whether open or closed.
+
+    A run without nodes has none of it: nothing is made on a platform before its step is in the ledger.
+    """
+    return [text for step in steps if step.action == END_NODES for text in _of_nodes(step, run_dir, token)]
+
+
+def _of_nodes(step: UndoStep, run_dir: Path, token: str) -> list[str]:
+    name = str(step.arguments.get("platform"))
+    found: list[str] = []
+    try:
+        if name in _IN_CONTAINERS:
+            found += search_engine(step.arguments, token, run_dir)
+        elif isinstance(platform := platform_of_step(step), TellsLeft):
+            found += platform.left(step.arguments, token)
+    except (PlatformError, CannotUndo, KeyError) as error:
+        found.append(f"not searched: the platform {name}: {error}")
+    if name in _OWN_NETWORKS:
+        try:
+            found += [f"in this host's own network: {one}" for one in found_here(token)]
+        except (PlatformError, OSError) as error:
+            found.append(f"not searched: this host's own network: {error}")
+    return found
