@@ -86,6 +86,7 @@ def command(
     and done again), then a search for processes, networks, mounts, directories, locks, containers where the run's
     platform has some, and histories that cannot be read. A search that cannot be made counts as something left. Each
     kill is a line of REPORTS/kills.jsonl, which is gone on with in the same way; runs that left something are kept.
+    It says which kinds of undo steps were open at no kill.
 
     With --random the scenarios are drawn: recoveries that the plan says are good, so none of them may be blamed. The
     seed gives the same ones again; each is kept in REPORTS/random/ and can be run by itself.

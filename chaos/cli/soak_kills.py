@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.cli import codes
+from chaos.cli.kills_told import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
 from chaos.cli.tied import command_of
-from chaos.run.heal import heal_all
-from chaos.run.killed import reached, recorded_lines
+from chaos.run.killed import kinds_of_undo, lines_of_acts, open_undo, reached, recorded_lines
 from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.run.leftovers import leftovers
 from chaos.run.soak import Cell as CellName
@@ -59,7 +59,7 @@ def soak_kills(
         cells = [one.to_json() for one in tallies]
         echo_json({"times": times, "interrupted": interrupted, "cells": cells, "left": bad})
     else:
-        _print(tallies, times, reports)
+        print_tallies(tallies, times, reports)
     if interrupted:
         return codes.INTERRUPTED
     return codes.HARNESS if any(one.left for one in tallies) else codes.PASS
@@ -101,7 +101,8 @@ class KillSoak:
     def tallies(self) -> list[KillTally]:
         """What each cell came to."""
         kills = self.kills()
-        return [tally(name, kills) for name in self._cells]
+        undo = {one.of: one.undo for one in self._record.wholes() if self._codes.get(one.of) == one.code}
+        return [tally(name, kills, undo.get(name, ())) for name in self._cells]
 
     def run(self) -> bool:
         """Make the kills that are left; True when Ctrl-C has ended it."""
@@ -161,7 +162,9 @@ class KillSoak:
                 raise click.ClickException(
                     f"a run of {name[0]} that nobody kills ends with {process.returncode}: {said}"
                 )
-            whole = Whole(*name, self._codes[name], round(time.monotonic() - started, 3), recorded_lines(place))
+            seconds = round(time.monotonic() - started, 3)
+            acts, undo = lines_of_acts(place), kinds_of_undo(place)
+            whole = Whole(*name, self._codes[name], seconds, recorded_lines(place), acts, undo)
             self._record.append(whole)
             shutil.rmtree(place)
             return whole
@@ -177,7 +180,7 @@ class KillSoak:
         try:
             harness = self._start(place, self._run_of(name))
             killed = self._kill(harness, moment, lambda: recorded_lines(place))
-            last = reached(place)
+            last, undo = reached(place), open_undo(place)
             gone = [harness.pid]
             if moment.heal is not None:
                 healer = self._start(place, ["heal"])
@@ -185,7 +188,7 @@ class KillSoak:
                 gone.append(healer.pid)
             done, failed = self._heal(place, gone)
         except _Interrupted:
-            _heal_and_remove(place)
+            heal_and_remove(place)
             raise
         if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
@@ -195,7 +198,7 @@ class KillSoak:
         left = [*failed, *leftovers(place, *gone)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._codes[name], number, self._seed, str(moment))
-        self._record.append(Kill(*head, killed, last, seconds, done, left))
+        self._record.append(Kill(*head, killed, last, seconds, done, left, undo))
         click.echo(f"{'LEFT' if left else 'clean' if killed else 'late':<5}  {number:4}  {name[0]}: {moment}", err=True)
         if not left:
             shutil.rmtree(place)
@@ -281,20 +284,4 @@ class KillSoak:
         kept = {self._place(kill.of, f"{kill.number:04d}") for kill in self._record.kills() if kill.left}
         for place in sorted(self._places.glob("*")):
             if place not in kept:
-                _heal_and_remove(place)
-
-
-def _heal_and_remove(place: Path) -> None:
-    reports = heal_all(place)
-    if all(report.ok for report in reports):
-        shutil.rmtree(place)
-    for text in (text for report in reports for text in report.failed):
-        click.echo(f"{place}: {text}", err=True)
-
-
-def _print(tallies: list[KillTally], times: int, reports: Path) -> None:
-    for one in tallies:
-        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
-        counts = f"{one.killed} of {times} killed, {one.healed} with something to heal, {one.left} left something"
-        click.echo(f"{'bad' if one.left else 'good' if one.killed >= times else 'open':<6}  {name}: {counts}")
-    click.echo(f"the kills are in {reports / 'kills.jsonl'}, and what was left in {reports / 'kills'}")
+                heal_and_remove(place)

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from chaos.history.event import Event
+from chaos.history.ledger import Ledger, LedgerContent, UndoStep
 from chaos.history.reader import read_history
-from chaos.run.directory import RUN_FILE
+from chaos.run.directory import LEDGER_FILE, RUN_FILE
+
+_OPEN_SINCE = ("fault.landed", "fault.injecting", "fault.ending")
+"""Events after which a fault is there, or is being made or ended: its undo steps are open. The surest come first."""
+
+
+def _runs(place: Path) -> list[Path]:
+    return [path.parent for path in sorted(place.glob(f"*/{RUN_FILE}")) if not path.parent.is_symlink()]
+
+
+def _events(place: Path) -> list[Event]:
+    """What the harness has recorded in all of its runs, in order."""
+    events = [event for run in _runs(place) for event in read_history(run / "history").select(writer="harness")]
+    return sorted(events, key=lambda event: event.mono)
 
 
 def _histories(place: Path) -> list[bytes]:
@@ -22,7 +38,25 @@ def recorded_lines(place: Path) -> int:
 
 def reached(place: Path) -> str:
     """The last thing that it has recorded, in words."""
-    runs = [path.parent for path in place.glob(f"*/{RUN_FILE}") if not path.parent.is_symlink()]
-    events = [event for run in runs for event in read_history(run / "history").select(writer="harness")]
-    last = max(events, key=lambda event: event.mono, default=None)
+    last = next(reversed(_events(place)), None)
     return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
+
+
+def lines_of_acts(place: Path) -> list[int]:
+    """After which of its lines, over all runs in ``place``, a fault was there, was being made, or was being ended."""
+    events = [event.event for event in _events(place)]
+    return [number for name in _OPEN_SINCE for number, event in enumerate(events, 1) if event == name]
+
+
+def kinds_of_undo(place: Path) -> list[str]:
+    """The undo actions of all steps in the ledgers of its runs."""
+    return _actions(place, lambda ledger: ledger.steps)
+
+
+def open_undo(place: Path) -> list[str]:
+    """The undo actions of the steps that are open now."""
+    return _actions(place, lambda ledger: ledger.open)
+
+
+def _actions(place: Path, of: Callable[[LedgerContent], Iterable[UndoStep]]) -> list[str]:
+    return sorted({step.action for run in _runs(place) for step in of(Ledger(run / LEDGER_FILE).read())})

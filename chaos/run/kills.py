@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,13 +21,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Whole:
-    """A run of the cell that was not killed: how long it took, and how many lines its harness has recorded."""
+    """A run of the cell that was not killed: how long it took, and how many lines its harness has recorded.
+
+    After the lines ``acts`` a fault was there, was being made or was being ended. ``undo`` are the kinds of undo steps
+    that it had.
+    """
 
     scenario: str
     cell: str
     code: str
     seconds: float
     lines: int
+    acts: list[int] = field(default_factory=list)
+    undo: list[str] = field(default_factory=list)
 
     @property
     def of(self) -> Cell:
@@ -56,7 +62,8 @@ class Moment:
 class Kill:
     """One run whose harness was killed. ``killed`` is False when the run had ended before the moment came.
 
-    ``reached`` is the last event of its history, ``done`` what heal did, ``left`` what was left afterwards.
+    ``reached`` is the last event of its history, ``done`` what heal did, ``left`` what was left afterwards. ``open``
+    are the kinds of undo steps that were open when it was killed.
     """
 
     scenario: str
@@ -70,6 +77,7 @@ class Kill:
     seconds: float
     done: list[str]
     left: list[str]
+    open: list[str] = field(default_factory=list)
 
     @property
     def of(self) -> Cell:
@@ -78,15 +86,19 @@ class Kill:
 
 
 def draw(seed: int, cell: Cell, number: int, whole: Whole) -> Moment:
-    """The moment of kill ``number``: half of them uniform in time, half close to something that was recorded.
+    """The moment of kill ``number``: half of them uniform in time, a quarter close to anything that was recorded.
 
-    In time alone the short acts, a mount or a signal, would hardly ever be hit. Every fourth heal is killed too.
+    In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is close to the acts
+    of the faults, one after another, so that each kind of undo has its turn. Every fourth heal is killed too.
     """
     source = random.Random(f"{seed} {cell} {number}")
     heal = source.uniform(0, _HEAL_SECONDS) if source.random() < 0.25 else None
-    if source.random() < 0.5 or not whole.lines:
+    if number % 2 == 0 or not whole.lines:
         return Moment(source.uniform(0, whole.seconds), None, heal)
-    return Moment(source.uniform(0, _LATE_SECONDS) ** 2 / _LATE_SECONDS, source.randint(1, whole.lines), heal)
+    line = source.randint(1, whole.lines)
+    if number % 4 == 1 and whole.acts:
+        line = whole.acts[number // 4 % len(whole.acts)]
+    return Moment(source.uniform(0, _LATE_SECONDS) ** 2 / _LATE_SECONDS, line, heal)
 
 
 class KillRecord:
@@ -124,20 +136,27 @@ def _made(kind: type[T], record: dict[str, Any]) -> T | None:
 
 @dataclass(frozen=True)
 class KillTally:
-    """What the kills of one cell came to. ``healed``: heal found something. ``left``: something was left after it."""
+    """What the kills of one cell came to. ``healed``: heal found something. ``left``: something was left after it.
+
+    ``hit`` are the kinds of undo steps that were open at a kill, ``missed`` those of a whole run that never were.
+    """
 
     scenario: str
     cell: str
     killed: int
     healed: int
     left: int
+    hit: list[str]
+    missed: list[str]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
 
 
-def tally(cell: Cell, kills: Iterable[Kill]) -> KillTally:
-    """Add up the kills of a cell; those that came too late do not count."""
+def tally(cell: Cell, kills: Iterable[Kill], undo: Collection[str] = ()) -> KillTally:
+    """Add up the kills of a cell; those that came too late do not count. ``undo`` has the kinds of a whole run."""
     own = [kill for kill in kills if kill.of == cell and kill.killed]
-    return KillTally(*cell, len(own), sum(bool(kill.done) for kill in own), sum(bool(kill.left) for kill in own))
+    hit = {kind for kill in own for kind in kill.open}
+    healed, left = (sum(bool(one) for one in ones) for ones in ([k.done for k in own], [k.left for k in own]))
+    return KillTally(*cell, len(own), healed, left, sorted(hit), sorted(set(undo) - hit))

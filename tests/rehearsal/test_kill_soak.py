@@ -1,31 +1,42 @@
-"""200 random kills of the harness, most of them with plain ranks: nothing is left, and every history can be read."""
+"""200 random kills of the harness, over every kind of undo: nothing is left, and every history can be read."""
 
 from __future__ import annotations
 
 import pytest
 
-from chaos.platforms.mounts import may_mount
+from chaos.run.machine import Machine, probe
+from chaos.run.prepare import needs_of_scenario
+from tests.killed_scenarios import ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 from tests.rehearsal.kit import Chaos
 
 pytestmark = pytest.mark.nightly
 
+_PART = 4
+"""Kills in one call of the command line: each call goes on where the one before has stopped."""
 
-def kills(chaos: Chaos, times: int, step: int, *scenarios: str) -> None:
-    """Kill in parts, each of which goes on where the one before has stopped."""
-    for upto in range(step, times + 1, step):
-        options = ("--kill", "--times", str(upto), "--jobs", "2", "--reports", chaos.reports, "--json")
-        done = chaos("soak", *scenarios, *options)
+
+@pytest.mark.parametrize("killed", [*KILLED, *IN_CONTAINERS], ids=lambda one: one.name)
+def test_nothing_is_left_after_kills_and_each_kind_of_undo_was_open_at_one(fresh: Chaos, killed: Killed) -> None:
+    """Which moments are drawn is chance: what none of them has hit is killed on for, at most as often again."""
+    needs = needs_of_scenario(killed.load().scenario)
+    lacking = [f"{one.need}: {one.seen}" for one in probe(needs, Machine()) if not one.ok]
+    if lacking:
+        pytest.skip(f"this machine lacks {', '.join(lacking)}")
+    chosen = (killed.path, *(("--cell", killed.cell) if killed.cell else ()))
+    hit: set[str] = set()
+    for upto in range(_PART, 2 * killed.times + 1, _PART):
+        options = ("--kill", "--times", str(upto), "--jobs", "2", "--reports", fresh.reports, "--json")
+        done = fresh("soak", *chosen, *options)
         assert done.code == 0, done.errors
         assert done.json["left"] == []
-        assert [one["killed"] for one in done.json["cells"]] == [upto] * len(scenarios)
+        (cell,) = done.json["cells"]
+        assert cell["killed"] == upto
+        hit = set(cell["hit"])
+        if upto >= killed.times and killed.undo <= hit:
+            return
+    assert killed.undo <= hit, f"{2 * killed.times} kills, and never with an open step of {killed.undo - hit}"
 
 
-def test_nothing_is_left_after_32_kills_with_mindspore(fresh: Chaos) -> None:
-    """Over the faults that change most: signals, suspensions, mounts."""
-    if not may_mount():
-        pytest.skip("mounting needs CAP_SYS_ADMIN, which this process has not")
-    kills(fresh, 8, 2, "kill-rank.yaml", "suspend-rank.yaml", "disk-full.yaml", "read-only.yaml")
-
-
-def test_nothing_is_left_after_168_kills_with_plain_ranks(fresh: Chaos) -> None:
-    kills(fresh, 168, 28, "plain-kill-rank.yaml")
+@pytest.mark.parametrize("action", ELSEWHERE)
+def test_an_undo_that_no_soak_kills_says_who_does(action: str) -> None:
+    pytest.skip(ELSEWHERE[action])

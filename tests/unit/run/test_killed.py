@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.run.directory import create_run, point_latest
-from chaos.run.killed import reached, recorded_lines
+from chaos.run.killed import kinds_of_undo, lines_of_acts, open_undo, reached, recorded_lines
 
 
 def test_lines_and_the_last_event_are_of_all_runs(tmp_path: Path) -> None:
@@ -22,3 +23,36 @@ def test_lines_and_the_last_event_are_of_all_runs(tmp_path: Path) -> None:
                 history.record(event, attempt="train" if event.startswith("fault") else None)
         run.lock.release()
     assert (recorded_lines(tmp_path), reached(tmp_path)) == (5, "train: fault.landed")
+
+
+def test_the_lines_of_acts_are_counted_over_all_runs_as_they_were_recorded(tmp_path: Path) -> None:
+    """The run begins, makes its baseline, and goes on: its own lines come before and after those of the baseline."""
+    run, baseline = create_run(tmp_path, "arf"), create_run(tmp_path, "baseline")
+    point_latest(tmp_path, run.run)
+    counted = []
+    path = run.path / "history" / "harness.jsonl"
+    with HistoryWriter(path, writer="harness", run=run.token, clock=SYSTEM_CLOCK) as history:
+        history.record("run.start")
+        inner = baseline.path / "history" / "harness.jsonl"
+        with HistoryWriter(inner, writer="harness", run=baseline.token, clock=SYSTEM_CLOCK) as other:
+            other.record("run.start")
+        for event in ("fault.armed", "fault.injecting", "fault.landed", "fault.ending", "fault.healed"):
+            history.record(event)
+            counted.append((event, recorded_lines(tmp_path)))
+    lines = dict(counted)
+    assert lines_of_acts(tmp_path) == [lines[f"fault.{one}"] for one in ("landed", "injecting", "ending")]
+    for made in (run, baseline):
+        made.lock.release()
+
+
+def test_kinds_of_undo_are_those_of_all_runs_and_the_open_ones_those_of_now(tmp_path: Path) -> None:
+    assert (kinds_of_undo(tmp_path), open_undo(tmp_path)) == ([], [])
+    for name, actions in (("baseline", ["end-job"]), ("kill-rank", ["end-job", "leave-group"])):
+        run = create_run(tmp_path, name)
+        for action in actions:
+            run.ledger.record(UndoStep(action, None, action))
+        run.ledger.close("end-job", "done")
+        point_latest(tmp_path, run.run)
+        run.lock.release()
+    assert kinds_of_undo(tmp_path) == ["end-job", "leave-group"]
+    assert open_undo(tmp_path) == ["leave-group"]

@@ -18,7 +18,7 @@ def test_a_seed_gives_its_moments_again_and_they_are_spread_over_time_and_histor
     assert moments == [draw(7, WHOLE.of, number, WHOLE) for number in range(200)]
     assert moments != [draw(8, WHOLE.of, number, WHOLE) for number in range(200)]
     in_time = [one.seconds for one in moments if one.line is None]
-    assert 60 < len(in_time) < 140 and min(in_time) < 1 and max(in_time) > 19
+    assert 60 < len(in_time) < 140 and min(in_time) < 1 and max(in_time) > 18
     assert {one.line for one in moments if one.line is not None} > set(range(5, 36, 10))
     assert all(one.seconds <= 0.2 for one in moments if one.line is not None)
     assert 25 < sum(one.heal is not None for one in moments) < 75
@@ -53,4 +53,35 @@ def test_only_runs_that_were_killed_count() -> None:
         "killed": 3,
         "healed": 2,
         "left": 1,
+        "hit": [],
+        "missed": [],
     }
+
+
+def test_the_moments_go_through_the_acts_of_the_faults_one_after_another() -> None:
+    whole = replace(WHOLE, acts=[17, 12, 21])
+    drawn = [draw(7, whole.of, number, whole) for number in range(1, 200, 4)]
+    assert [one.line for one in drawn[:7]] == [17, 12, 21, 17, 12, 21, 17]
+    others = [draw(7, whole.of, number, whole) for number in range(1, 200) if number % 4 != 1]
+    assert len({one.line for one in others}) > 20, "all other lines have their turn too"
+
+
+def test_a_kind_of_undo_that_was_open_at_no_kill_is_told() -> None:
+    kills = [
+        replace(KILL, open=["end-job", "leave-group"]),
+        replace(KILL, open=["end-job", "unmount-storage"], killed=False),
+        replace(KILL, open=["switch-off"], cell="a"),
+    ]
+    told = tally(WHOLE.of, kills, ["end-job", "leave-group", "switch-off", "unmount-storage"])
+    assert (told.hit, told.missed) == (["end-job", "leave-group"], ["switch-off", "unmount-storage"])
+
+
+def test_records_of_before_the_kinds_of_undo_were_told_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "kills.jsonl"
+    path.write_text(
+        '{"record": "whole", "scenario": "a", "cell": "", "code": "c", "seconds": 1.0, "lines": 2}\n'
+        '{"record": "kill", "scenario": "a", "cell": "", "code": "c", "number": 1, "seed": 1, "moment": "m", "killed": '
+        'true, "reached": "r", "seconds": 1.0, "done": [], "left": []}\n'
+    )
+    record = KillRecord(path)
+    assert [one.undo for one in record.wholes()] == [[]] and [one.open for one in record.kills()] == [[]]
