@@ -135,8 +135,9 @@ def test_the_stand_in_is_on_the_path_only_where_it_stands_in(make: Make) -> None
 def test_what_is_simulated_is_said_with_its_layer(make: Make) -> None:
     parts = {part.part: part.layer for part in KIND.simulated(make().scenario, "standin")}
     assert parts["mindio_ttp, timings fast"] == "SDK"
-    assert set(parts.values()) == {"device layer", "SDK"}
-    assert {part.layer for part in KIND.simulated(make().scenario, "vendor")} == {"device layer"}
+    assert parts["pictures made from a seed, in the format of MNIST"] == "job"
+    assert set(parts.values()) == {"device layer", "SDK", "job"}
+    assert {part.layer for part in KIND.simulated(make().scenario, "vendor")} == {"device layer", "job"}
 
 
 def test_a_python_without_msrun_is_refused_with_advice(make: Make, tmp_path: Path) -> None:

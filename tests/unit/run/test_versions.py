@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ Put = Callable[[str], None]
 @pytest.fixture
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
     """Puts a file into a ``mindio_ttp`` beside which ``python -m chaos`` is called."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mindio_ttp"]:
+        monkeypatch.delitem(sys.modules, name)  # the stand-in, which another test has imported
     if Machine().has_module("mindio_ttp"):
         pytest.skip("the vendor's package is installed here")
     monkeypatch.syspath_prepend(str(tmp_path))
