@@ -25,6 +25,7 @@ from chaos.plain_files import open_plain
 
 if TYPE_CHECKING:
     from chaos.checks.logged import Logged
+    from chaos.checks.whose import Whose
 
 _BLOCK = 1 << 20
 _TTP_LOG = "ttp_log.log*"
@@ -41,6 +42,7 @@ class Artifacts:
         self.run_dir = run_dir
         self.baseline = baseline
         self.logged: Logged | None = None
+        self.whose: tuple[History, Whose] | None = None
         self._scanner = LossScanner(others=tuple(SIGNS), times=False)
         self._signs: dict[tuple[str, int], list[LogEvent]] = {}
         self._states: dict[Path, SavedState] = {}
@@ -55,7 +57,7 @@ class Artifacts:
 
     @cached_property
     def checkpoints(self) -> list[FoundCheckpoint]:
-        """Every checkpoint file that the job left, by its layout."""
+        """Every checkpoint file that the job left, by its name. Whose they are says chaos.checks.whose."""
         return find_checkpoints(self.job_dir)
 
     @cached_property

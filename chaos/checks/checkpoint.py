@@ -13,16 +13,17 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.periodic import outside_text
 from chaos.checks.periodic_values import judge_periodic_values
 from chaos.checks.save_records import judge_records
-from chaos.checks.saved import end_of_life
+from chaos.checks.saved import end_of_life, outside, unowned
 from chaos.checks.saving_goes_on import judge_saving_goes_on
 from chaos.checks.twin import Twin
 from chaos.checks.unfinished import judge_left, judge_unfinished
 from chaos.checks.values import judge_values
+from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
-from chaos.observe.layout import FoundCheckpoint
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
@@ -42,11 +43,11 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_periodic_values(plan, history, artifacts, Twin(plan, history, artifacts), found)
     judge_saving_goes_on(plan, history, found)
     if plan.checkpoint is None:
-        _judge_absence(plan, artifacts, files, found)
+        _judge_absence(plan, history, artifacts, files, found)
         return found.findings()
     _judge_groups(plan, history, artifacts, files, found)
     _judge_temporary(history, artifacts, found)
-    states: dict[FoundCheckpoint, SavedState] = {}
+    states: dict[OwnedCheckpoint, SavedState] = {}
     for file in files:
         state = _load(artifacts, file, found)
         if state is not None:
@@ -71,26 +72,30 @@ def _line(plan: Plan, key: str) -> str:
     return f"scenario.yaml:{line}" if line else ""
 
 
-def _paths(artifacts: Artifacts, files: list[FoundCheckpoint]) -> tuple[str, ...]:
+def _paths(artifacts: Artifacts, files: list[OwnedCheckpoint]) -> tuple[str, ...]:
     return tuple(artifacts.relative(file.path) for file in files)
 
 
-def _judge_absence(plan: Plan, artifacts: Artifacts, files: list[FoundCheckpoint], found: Collector) -> None:
+def _judge_absence(
+    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], found: Collector
+) -> None:
     expected = "no end-of-life checkpoint is finished"
     for file in files:
         seen = f"rank {file.rank} has one: {file.path.name}"
         found.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
+    for seen, where in _unplaced(history, artifacts):
+        found.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where)
     if not artifacts.job_dir.is_dir():
         found.unknown(expected, "the job's directory was not kept, so nobody can look", "job")
     found.settle(expected, "there is none", _line(plan, "checkpoint"))
 
 
 def _judge_groups(
-    plan: Plan, history: History, artifacts: Artifacts, files: list[FoundCheckpoint], found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], found: Collector
 ) -> None:
     assert plan.checkpoint is not None
     line = _line(plan, "checkpoint.ranks")
-    by_saver: dict[int, list[FoundCheckpoint]] = defaultdict(list)
+    by_saver: dict[int, list[OwnedCheckpoint]] = defaultdict(list)
     for file in files:
         savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
         if not savers:
@@ -98,11 +103,17 @@ def _judge_groups(
             found.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
         for saver in savers:
             by_saver[saver].append(file)
+    unplaced = _unplaced(history, artifacts)
+    for seen, where in unplaced:
+        found.unknown("it is known whose each end-of-life checkpoint is", seen, where)
     for saver in plan.checkpoint.savers:
         group = _group(plan, saver)
         expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
         own = by_saver[saver]
-        if not own:
+        if not own and unplaced:
+            seen = f"no checkpoint is known to be of replica group {group}, and of {unplaced[0][0]}"
+            found.unknown(expected, seen, line, "job")
+        elif not own:
             found.fail(expected, f"no checkpoint of replica group {group}", line, "job")
         elif len(own) > 1:
             found.fail(expected, f"{len(own)} files", line, *_paths(artifacts, own))
@@ -111,11 +122,19 @@ def _judge_groups(
     found.settle("one checkpoint of every replica group, from an entitled rank", seen, line, *_paths(artifacts, files))
 
 
+def _unplaced(history: History, artifacts: Artifacts) -> list[tuple[str, str]]:
+    """The end-of-life checkpoints that cannot be held against the plan, each with why and where: nobody can say whose
+    they are, or they do not lie in the run's directory."""
+    strays = unowned(history, artifacts, "end-of-life")
+    found = [(f"{artifacts.relative(one.path)}: {one.reason}", artifacts.relative(one.path)) for one in strays]
+    return found + [(outside_text(one), one.source) for one in outside(history, artifacts, "end-of-life")]
+
+
 def _judge_witnesses(
     plan: Plan,
     history: History,
     artifacts: Artifacts,
-    files: list[FoundCheckpoint],
+    files: list[OwnedCheckpoint],
     found: Collector,
     line: str,
 ) -> None:
@@ -165,7 +184,7 @@ def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -
     found.settle(expected, "none is left")
 
 
-def _load(artifacts: Artifacts, file: FoundCheckpoint, found: Collector) -> SavedState | None:
+def _load(artifacts: Artifacts, file: OwnedCheckpoint, found: Collector) -> SavedState | None:
     where = artifacts.relative(file.path)
     try:
         return artifacts.read_checkpoint(file.path)
@@ -178,7 +197,7 @@ def _load(artifacts: Artifacts, file: FoundCheckpoint, found: Collector) -> Save
 
 
 def _judge_step(
-    plan: Plan, history: History, artifacts: Artifacts, file: FoundCheckpoint, state: SavedState, found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState, found: Collector
 ) -> None:
     assert plan.checkpoint is not None
     where = artifacts.relative(file.path)
@@ -223,7 +242,7 @@ def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
             found.fail(expected, f"rank {rank} trained step {step_of(last)}", last.source)
 
 
-def _judge_alike(artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState], found: Collector) -> None:
+def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector) -> None:
     """Facts about the moment of the save are the same in every file."""
     for name in ("step_num", "global_step", "epoch_num", "batch_num"):
         values = {state.numbers.get(name) for state in states.values()}
@@ -232,7 +251,7 @@ def _judge_alike(artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState]
             found.fail(f"{name} is the same in every file", told, *_paths(artifacts, list(states)))
 
 
-def _judge_names(plan: Plan, file: FoundCheckpoint, state: SavedState, step: int, found: Collector, where: str) -> None:
+def _judge_names(plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str) -> None:
     assert plan.checkpoint is not None
     if file.directory_step is not None and file.directory_step != step:
         found.fail(f"the directory's step is the stored one, {step}", f"it is {file.directory_step}", where)
@@ -243,13 +262,14 @@ def _judge_names(plan: Plan, file: FoundCheckpoint, state: SavedState, step: int
         found.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
     batches = {state.numbers.get("batch_num", plan.steps_per_epoch)}
     # At sink size 1 some versions count every step as an epoch of one batch: 5_1 is step 5.
-    named = {(file.epoch - 1) * size + file.step_in_epoch for size in batches | {1} if file.step_in_epoch <= size}
-    if step not in named:
-        said = f"{file.epoch}_{file.step_in_epoch}"
-        expected = f"the name's epoch and step are those of step {step} ({batches.pop()} steps an epoch)"
-        found.fail(expected, f"rank {file.rank}'s file is named {said}", where)
+    if file.epoch is not None and file.step_in_epoch is not None:
+        named = {(file.epoch - 1) * size + file.step_in_epoch for size in batches | {1} if file.step_in_epoch <= size}
+        if step not in named:
+            said = f"{file.epoch}_{file.step_in_epoch}"
+            expected = f"the name's epoch and step are those of step {step} ({batches.pop()} steps an epoch)"
+            found.fail(expected, f"rank {file.rank}'s file is named {said}", where)
     epoch = state.numbers.get("epoch_num")
-    if epoch is not None and epoch != file.epoch:
+    if file.epoch is not None and epoch not in (None, file.epoch):
         found.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
     planned = plan.checkpoint.files.get(file.rank)
     if (
@@ -265,7 +285,7 @@ def _of_today(path: str) -> str:
     return path.replace("/tft_saved_checkpoints-step_", "/ttp_saved_checkpoints-step_")
 
 
-def _judge_save_events(history: History, file: FoundCheckpoint, step: int, found: Collector, where: str) -> None:
+def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, found: Collector, where: str) -> None:
     """The step that the rank said it saved."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
     told = [save for save in saves if save.data.get("step") not in (None, step)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -72,6 +73,18 @@ def processes(history: History, attempt: str) -> dict[int, list[int]]:
         if one.rank is not None and one.pid is not None and one.pid not in found[one.rank]:
             found[one.rank].append(one.pid)
     return dict(sorted(found.items()))
+
+
+def is_of_this_run(history: History, recorded: str) -> bool | None:
+    """Whether a path leads through the directory that the run had when it was made; None: its name is not recorded.
+
+    A path that is not absolute begins in the job's own directory.
+    """
+    if not recorded.startswith("/"):
+        return True
+    start = history.first("run.start")
+    run = start.data.get("run") if start else None
+    return run in PurePosixPath(recorded).parts if isinstance(run, str) and run else None
 
 
 def signal_number(value: object) -> int | None:

@@ -10,39 +10,41 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, loads_made
 from chaos.checks.facts import RESUME, exit_status, places, signal_number, text_list
-from chaos.checks.saved import end_of_life, saved_step, stored_step
+from chaos.checks.saved import SavedKind, end_of_life, outside, saved_step, stored_step, unowned
+from chaos.checks.whose import OwnedCheckpoint, whose
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import DIGESTED, FoundCheckpoint
-from chaos.observe.mindformers_layout import companion
+from chaos.observe.layout import DIGESTED
 from chaos.plan.model import Plan
 
-NOT_LAID_OUT = "is no file rank_R/PREFIX-EPOCH_STEP.ckpt or .safetensors, the layout in which checkpoints are found"
-"""Why a file that was loaded is not read (chaos.observe.layout)."""
+NOT_THERE = "which is not in the run's directory, so that nobody can look at it"
+
+NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
+"""Why a file that was loaded is no checkpoint of the run (chaos.checks.whose)."""
 
 REFUSAL = "has a file for every rank"
 """What the rehearsal's job says when it finds no step to go on from."""
 
 
-def periodic(history: History, artifacts: Artifacts) -> list[FoundCheckpoint]:
-    """Finished periodic files that the job left, by path.
+def periodic(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
+    """Finished periodic files that the job left and of which is known whose they are, by path.
 
     MindFormers gives end-of-life checkpoints the name of an ordinary one: what no rank recorded as such is periodic.
     """
     others = set(end_of_life(history, artifacts))
-    return [file for file in artifacts.checkpoints if not file.temporary and file not in others]
+    return [file for file in whose(history, artifacts).owned if file not in others]
 
 
-def by_path(files: Iterable[FoundCheckpoint]) -> dict[Path, FoundCheckpoint]:
+def by_path(files: Iterable[OwnedCheckpoint]) -> dict[Path, OwnedCheckpoint]:
     """The files by the paths that are loaded for them: in MindFormers' new layout also that of the optimizer's state,
     which is a file beside the model's."""
-    paths: dict[Path, FoundCheckpoint] = {}
-    for file in files:
-        paths[file.path] = file
-        if (beside := companion(file.saved_as)) is not None:
+    listed = list(files)
+    paths: dict[Path, OwnedCheckpoint] = {}
+    for file in listed:
+        if (beside := file.optimizer) is not None:
             paths[beside] = paths[beside.with_name(beside.name + DIGESTED)] = file
-    return paths
+    return {**paths, **{file.path: file for file in listed}}
 
 
 def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
@@ -66,14 +68,36 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     return steps.pop() if len(steps) == 1 else None
 
 
-def loads_elsewhere(history: History, artifacts: Artifacts) -> list[Event]:
-    """The loads after the resume of files that are not where this version looks for checkpoints."""
-    files = by_path(artifacts.checkpoints)
-    return [
-        load
-        for load in loads_made(history)
-        if artifacts.locate(as_saved(history, str(load.data.get("path")))) not in files
-    ]
+def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str, tuple[str, ...]]:
+    """Why nobody can say which step the job went on from, and where that is seen: the file that cannot be judged."""
+    kind: SavedKind = "end-of-life" if plan.restore is None else "periodic"
+    for one in unowned(history, artifacts, kind) if plan.restore is None else ():
+        return f"{artifacts.relative(one.path)}: {one.reason}", (artifacts.relative(one.path),)
+    for save in outside(history, artifacts, kind) if plan.restore is None else ():
+        return outside_text(save), (save.source,)
+    if plan.restore is None:
+        return "the end-of-life checkpoints do not hold one and the same step", ()
+    files = by_path(periodic(history, artifacts))
+    others = {one.path: one.reason for one in whose(history, artifacts).unowned}
+    others |= {one.path: "it is an end-of-life checkpoint" for one in end_of_life(history, artifacts)}
+    for load in loads_made(history):
+        recorded = str(load.data.get("path"))
+        path = artifacts.locate(as_saved(history, recorded))
+        seen = f"rank {load.rank} loaded {recorded}"
+        if path is None or path not in files:
+            why = NOT_THERE if path is None else others.get(path, NOT_SAVED)
+            return f"{seen}: {why}", (load.source,)
+        try:
+            if stored_step(artifacts, files[path]) is None:
+                return f"{seen}, which holds no step", (load.source, artifacts.relative(path))
+        except CheckpointError as error:
+            return f"{seen}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
+    return "the periodic checkpoints that were loaded do not hold one and the same step", ()
+
+
+def outside_text(save: Event) -> str:
+    """What is wrong with a file that nobody can look at."""
+    return f"rank {save.rank} has saved {save.data.get('path')}, {NOT_THERE}"
 
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -88,6 +112,10 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
+    for one in unowned(history, artifacts, "periodic"):
+        found.unknown(expected, f"{artifacts.relative(one.path)}: {one.reason}", artifacts.relative(one.path))
+    for save in outside(history, artifacts, "periodic")[:1]:
+        found.unknown(expected, outside_text(save), save.source)
     # What was damaged is as it was saved again: it was put back when the run was torn down.
     damaged = plan.restore.damaged if plan.restore is not None else {}
     for file in files:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, is_damaged, loads_made
-from chaos.checks.facts import RESUME, places, ranks_text, text_list
+from chaos.checks.facts import RESUME, is_of_this_run, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
-from chaos.checks.saved import end_of_life, stored_step
+from chaos.checks.saved import end_of_life, stored_step, unowned
 from chaos.checks.whole import lacking
+from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.mindformers_records import METADATA
 from chaos.plan.model import Plan
 
 LOADED = "each rank loads the file of its own replica group"
@@ -26,7 +28,8 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     """Judge what every rank loaded in attempt resume, and its state before the first step."""
     wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(history, artifacts)
     files = by_path(wanted)
-    chosen: dict[int, FoundCheckpoint] = {}
+    chosen: dict[int, OwnedCheckpoint] = {}
+    parts = {(file.rank, file.path.parent): file for file in wanted}
     for rank in range(plan.ranks):
         loads = loads_made(history, rank)
         if not loads:
@@ -34,7 +37,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, found)
             if file is not None:
-                chosen[rank] = file
+                chosen[rank] = parts.get((rank, file.path.parent), file) if _is_shared(file) else file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
             found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
@@ -49,19 +52,19 @@ def _judge_file(
     plan: Plan,
     history: History,
     artifacts: Artifacts,
-    files: dict[Path, FoundCheckpoint],
+    files: dict[Path, OwnedCheckpoint],
     rank: int,
     load: Event,
     saved: int,
     found: Collector,
-) -> FoundCheckpoint | None:
+) -> OwnedCheckpoint | None:
     recorded = str(load.data.get("path"))
     path = artifacts.locate(as_saved(history, recorded))
     if path is None:
         found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
         return None
     where = artifacts.relative(path)
-    own = _is_of_this_run(history, recorded)
+    own = is_of_this_run(history, recorded)
     if own is None:
         seen = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
         found.unknown(LOADED, seen, load.source)
@@ -72,13 +75,18 @@ def _judge_file(
     file = files.get(path)
     if file is None:
         kind = "an end-of-life" if plan.restore is None else "a periodic"
+        for one in unowned(history, artifacts, "end-of-life" if plan.restore is None else "periodic"):
+            if one.path == path:
+                found.unknown(LOADED, f"rank {rank} loaded {where}: {one.reason}", load.source, where)
+                return None
         found.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
         return None
     group = next((group for group in plan.replica_groups if rank in group), (rank,))
-    if file.rank not in group:
+    shared = _is_shared(file)
+    if file.rank not in group and not shared:
         found.fail(LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where)
         return None
-    if plan.restore is not None and file.rank not in plan.restore.holders.get(rank, ()):
+    if plan.restore is not None and file.rank not in plan.restore.holders.get(rank, ()) and not shared:
         who = ranks_text(plan.restore.holders.get(rank, ()))
         seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
         found.fail(LOADED, seen, load.source, where)
@@ -95,19 +103,13 @@ def _judge_file(
     return file
 
 
-def _is_of_this_run(history: History, recorded: str) -> bool | None:
-    """Whether a path leads through the directory that the run had when it was made; None: its name is not recorded.
-
-    A path that is not absolute begins in the job's own directory.
-    """
-    if not recorded.startswith("/"):
-        return True
-    start = history.first("run.start")
-    run = start.data.get("run") if start else None
-    return run in PurePosixPath(recorded).parts if isinstance(run, str) and run else None
+def _is_shared(file: OwnedCheckpoint) -> bool:
+    """Whether ranks read parts of each other's: in MindFormers' new layout ``metadata.json``, which several ranks have,
+    says which file holds which part of a parameter (MindFormers 2.1, checkpoint/reshard.py)."""
+    return ITERATION.fullmatch(file.path.parent.name) is not None and file.path.with_name(METADATA).exists()
 
 
-def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: FoundCheckpoint, found: Collector) -> None:
+def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, found: Collector) -> None:
     initial = history.first("initial", attempt=RESUME, rank=rank)
     if initial is None:
         found.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))

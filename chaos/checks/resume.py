@@ -6,10 +6,10 @@ from chaos.checks import by_log
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import judge_batches
 from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, ranks_text, step_of
+from chaos.checks.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
 from chaos.checks.finding import Finding
 from chaos.checks.logged import Logged, logged
-from chaos.checks.periodic import NOT_LAID_OUT, judge_hopeless, judge_refusal, loads_elsewhere, resumed_from
+from chaos.checks.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
 from chaos.checks.sequences import judge_sequences
@@ -49,12 +49,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_present(plan, history, found)
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
-        files = "end-of-life checkpoints" if plan.restore is None else "periodic checkpoints that were loaded"
-        seen = f"the {files} do not hold one and the same step"
-        others = [] if plan.restore is None else loads_elsewhere(history, artifacts)
-        if others:
-            seen = f"rank {others[0].rank} loaded {others[0].data.get('path')}, which {NOT_LAID_OUT}"
-        found.unknown("the step to resume from is known", seen, *places(others))
+        seen, where = why_unknown(plan, history, artifacts)
+        found.unknown("the step to resume from is known", seen, *where)
         found.close()
     else:
         _judge_first_steps(plan, history, saved, logs, found)

@@ -15,7 +15,7 @@ from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.layout import DIGESTED
 from chaos.observe.mindformers_layout import FoundIteration, find_iterations, find_trackers
-from chaos.observe.mindformers_records import META, read_common, read_meta, read_metadata_files, read_tracker
+from chaos.observe.mindformers_records import META, read_common, read_meta, read_metadata, read_tracker
 from chaos.observe.mindformers_state import is_kept
 
 EXPECTED = "what is written down about the saves is true of the files"
@@ -42,7 +42,9 @@ def judge_records(history: History, artifacts: Artifacts, found: Collector) -> N
 
 def _metas(artifacts: Artifacts) -> set[Path]:
     """``meta.json`` in the directories of ranks that hold files of MindFormers' names."""
-    directories = {file.path.parent for file in artifacts.checkpoints if file.kind == "either"}
+    directories = {
+        file.path.parent for file in artifacts.checkpoints if file.kind == "either" and file.in_rank_directory
+    }
     return {path for directory in directories if os.path.lexists(path := directory / META)}
 
 
@@ -107,7 +109,7 @@ def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, found: Col
         found.fail(EXPECTED, f"{where} says step {iteration.step}, its common.json {step}", where)
     if iteration.metadata is not None:
         try:
-            listed = read_metadata_files(iteration.metadata)
+            listed = read_metadata(iteration.metadata).files
         except CheckpointError as error:
             found.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
             return

@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN
+from chaos.checks.whose import OwnedCheckpoint, Unowned, whose
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
 
+SavedKind = Literal["end-of-life", "periodic"]
 
-def end_of_life(history: History, artifacts: Artifacts) -> list[FoundCheckpoint]:
-    """Finished end-of-life files, by path.
+
+def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
+    """Finished end-of-life files of which is known whose they are, by path.
 
     MindFormers gives them the name of an ordinary checkpoint; such a file counts when a rank recorded it as one.
     """
-    recorded = {
+    recorded = _recorded(history, artifacts)
+    return [
+        file
+        for file in whose(history, artifacts).owned
+        if file.kind == "end-of-life" or (file.kind == "either" and file.path in recorded)
+    ]
+
+
+def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Unowned]:
+    """The finished files of a kind of which nobody can say whose they are."""
+    recorded = _recorded(history, artifacts)
+    return [
+        file
+        for file in whose(history, artifacts).unowned
+        if (file.kind == "end-of-life" or file.path in recorded) == (kind == "end-of-life")
+    ]
+
+
+def outside(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Event]:
+    """The recorded saves of a kind of files that do not lie in the run's directory, so that nobody can look at them."""
+    saves = whose(history, artifacts).outside
+    return [one for one in saves if (one.data.get("kind") == "end-of-life") == (kind == "end-of-life")]
+
+
+def _recorded(history: History, artifacts: Artifacts) -> set[Path | None]:
+    return {
         artifacts.locate(str(one.data.get("path")))
         for one in history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
     }
-    return [
-        file
-        for file in artifacts.checkpoints
-        if not file.temporary and (file.kind == "end-of-life" or (file.kind == "either" and file.path in recorded))
-    ]
 
 
 def stored_step(artifacts: Artifacts, file: FoundCheckpoint) -> int | None:

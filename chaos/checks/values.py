@@ -11,9 +11,9 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, digests, text_list
 from chaos.checks.parameters import MAY_BE_ADDED, is_appended, is_flag, is_optimizer_state
 from chaos.checks.twin import Twin, at_baseline, origin
+from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.layout import FoundCheckpoint
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
@@ -23,7 +23,7 @@ EQUAL = "every value equals the fault-free run's at the saved step"
 
 
 def judge_values(
-    plan: Plan, history: History, artifacts: Artifacts, states: dict[FoundCheckpoint, SavedState], found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector
 ) -> None:
     """Judge the parameters of every file that loads."""
     twin = Twin(plan, history, artifacts)
@@ -52,7 +52,7 @@ def _step(state: SavedState) -> int:
 
 
 def _judge_against_twin(
-    plan: Plan, artifacts: Artifacts, twin: Twin, states: dict[FoundCheckpoint, SavedState], found: Collector
+    plan: Plan, artifacts: Artifacts, twin: Twin, states: dict[OwnedCheckpoint, SavedState], found: Collector
 ) -> None:
     if twin.objection is not None:
         reason, where = twin.objection
@@ -83,7 +83,7 @@ def _judge_whole(
     twin: Twin,
     own: dict[int, dict[int, Event]],
     artifacts: Artifacts,
-    file: FoundCheckpoint,
+    file: OwnedCheckpoint,
     state: SavedState,
     found: Collector,
 ) -> None:
@@ -120,7 +120,7 @@ def _judge_whole(
 def _judge_equal(
     expected: str,
     twin: Twin,
-    file: FoundCheckpoint,
+    file: OwnedCheckpoint,
     state: SavedState,
     event: Event,
     source: str,

@@ -74,7 +74,8 @@ def headline(one: Happened) -> str | None:
             named = who if one.rank is not None else f"PID {one.pid}"
             return f"{named}: ended with {data.get('how') or _how(data)}"
         case "checkpoint":
-            return f"{who}: checkpoint of step {data.get('step')}, {data.get('path')}"
+            whose = who if one.rank is not None else "no rank in its name"
+            return f"{whose}: checkpoint of step {data.get('step')}, {data.get('path')}"
         case "checkpoints.not_searched":
             return (
                 f"more than {data.get('limit')} files below {data.get('directory')}: not searched for checkpoints; "

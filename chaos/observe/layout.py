@@ -1,4 +1,4 @@
-"""Find checkpoint files under a directory, by the layouts of MindSpore and MindFormers.
+"""Find checkpoint files under a directory, by the names that MindSpore and MindFormers give them.
 
 A name is a hint; the numbers stored inside the file are the truth. Nothing is opened here.
 """
@@ -27,25 +27,31 @@ _FILE = re.compile(
     r"(?P<prefix>.+)-(?P<epoch>\d{1,18})_(?P<step>\d{1,18})\.(?P<suffix>ckpt|safetensors|tmp)"
     rf"(?:{re.escape(DIGESTED)})?"
 )
-_RANK_IN_PREFIX = re.compile(r"(?:^|_)rank_(?P<rank>\d{1,18})(?:_\d+)?$")
+# MindFormers appends _rank_R to the prefix, and a number where the job was started again; network and trainable_params
+# are files of weights only (MindFormers 1.2 to 2.1, core/callback/callback.py).
+_RANK_IN_PREFIX = re.compile(r"(?:^|_)rank_(?P<rank>\d{1,18})(?:_\d+)?(?:-network|-trainable_params)?$")
+_FORMATS = (".ckpt", ".safetensors")
 
 
 @dataclass(frozen=True)
 class FoundCheckpoint:
     """One file whose name is that of a checkpoint.
 
-    ``rank`` comes from the directory ``rank_R``, ``name_rank`` from the file's own name when it has one.
+    ``rank`` comes from the directory ``rank_R``. A file that lies elsewhere has the one in its own name, or None: whose
+    it is then is found out by what is known of it (chaos.checks.whose). ``name_rank`` comes from the file's own name
+    when it has one. ``epoch`` and ``step_in_epoch`` are those of the name, None where it has another form.
     ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory is
     still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish.
     ``kind`` is ``end-of-life`` in such a directory, ``periodic`` for MindSpore's own names, and ``either`` for the
-    names of MindFormers, which uses the same for both. Of MindFormers' new layout, ``path`` is the model file, ``rank``
-    the number in its name, and the directory's iteration counts as the step of one long epoch.
+    names of MindFormers, which uses the same for both, and for what lies elsewhere. Of MindFormers' new layout,
+    ``path`` is the model file, ``rank`` the number in its name, and the directory's iteration counts as the step of one
+    long epoch.
     """
 
     path: Path
-    rank: int
-    epoch: int
-    step_in_epoch: int
+    rank: int | None
+    epoch: int | None
+    step_in_epoch: int | None
     directory_step: int | None
     temporary: bool
     kind: Kind
@@ -56,13 +62,19 @@ class FoundCheckpoint:
         """The path under which the job saved it: ``path``, unless only its digests were kept."""
         return self.path.with_name(self.path.name.removesuffix(DIGESTED))
 
+    @property
+    def in_rank_directory(self) -> bool:
+        """Whether it lies in a directory of its rank, ``rank_R``: nothing else can be meant by that."""
+        return _RANK_DIRECTORY.fullmatch(self.path.parent.name) is not None
+
 
 def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
     """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
     Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
     ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and ``iteration_N/{prefix}-model-R-ranks.safetensors``,
-    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``.
+    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and whatever
+    else of these formats is in a directory ``iteration_N``.
     A ``root`` that does not exist holds nothing.
     """
     found: list[FoundCheckpoint] = []
@@ -72,25 +84,27 @@ def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
         if iteration is not None:
             found.extend(_in_iteration(Path(directory), int(iteration["step"]), files))
             continue
-        rank = _RANK_DIRECTORY.fullmatch(Path(directory).name)
-        if rank is None:
-            continue
         for name in sorted(files):
             path = Path(directory, name)
             if (match := _FILE.fullmatch(name)) and path.is_file() and not path.is_symlink():
-                found.append(_describe(path, int(rank["rank"]), match))
+                found.append(_describe(path, match))
     return sorted(found, key=lambda checkpoint: checkpoint.path)
 
 
 def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
-    """The parts of the ranks in one save of MindFormers' new layout. What goes with them is no checkpoint by itself."""
+    """The parts of the ranks in one save of MindFormers' new layout, and files of other names.
+
+    The optimizer's part goes with that of the model, so it is no checkpoint by itself.
+    """
     for name in files:
         path = directory / name
         plain = name.removesuffix(DIGESTED).removesuffix(".tmp")
         unfinished = name.endswith(".tmp")
         match = PART.fullmatch(f"{plain}.safetensors" if unfinished else plain)
-        if match and match["part"] == "model" and path.is_file() and not path.is_symlink():
-            rank = int(match["rank"])
+        if match is None and not plain.endswith(_FORMATS):
+            continue
+        if (match is None or match["part"] == "model") and path.is_file() and not path.is_symlink():
+            rank = rank_in_name(Path(plain).stem) if match is None else int(match["rank"])
             yield FoundCheckpoint(path, rank, 1, step, None, unfinished, "either", rank)
 
 
@@ -105,17 +119,25 @@ def find_temporary_directories(root: Path) -> list[Path]:
     return sorted(found)
 
 
-def _describe(path: Path, rank: int, match: re.Match[str]) -> FoundCheckpoint:
-    in_prefix = _RANK_IN_PREFIX.search(match["prefix"])
-    step_directory = _STEP_DIRECTORY.fullmatch(path.parent.parent.name)
-    kind: Kind = "either" if in_prefix else "periodic"
+def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:
+    directory = _RANK_DIRECTORY.fullmatch(path.parent.name)
+    named = rank_in_name(match["prefix"])
+    above = path.parent.parent if directory else path.parent
+    step_directory = _STEP_DIRECTORY.fullmatch(above.name)
+    kind: Kind = "periodic" if directory and named is None else "either"
     return FoundCheckpoint(
         path=path,
-        rank=rank,
+        rank=int(directory["rank"]) if directory else named,
         epoch=int(match["epoch"]),
         step_in_epoch=int(match["step"]),
         directory_step=int(step_directory["step"]) if step_directory else None,
         temporary=match["suffix"] == "tmp" or bool(step_directory and step_directory["temporary"]),
         kind="end-of-life" if step_directory else kind,
-        name_rank=int(in_prefix["rank"]) if in_prefix else None,
+        name_rank=named,
     )
+
+
+def rank_in_name(prefix: str) -> int | None:
+    """The rank that a file's name ends with, or what is before epoch and step in it; None without one."""
+    match = _RANK_IN_PREFIX.search(prefix)
+    return int(match["rank"]) if match else None

@@ -51,6 +51,19 @@ class CommonInfo:
         return self.numbers.get("step_num", self.numbers.get("global_step"))
 
 
+@dataclass(frozen=True)
+class Storage:
+    """``metadata.json`` of one save. ``files`` maps the names of its files to how many parts they hold.
+
+    ``ranks`` says whose files they are: the number in a name is that only where every rank has saved everything.
+    ``divided`` are the ranks of whose state another rank has saved a part, and they have not (``remove_redundancy``).
+    """
+
+    files: dict[str, int]
+    ranks: dict[str, int]
+    divided: frozenset[int]
+
+
 def read_meta(path: Path) -> LastSaved:
     """Read ``meta.json``. Names of files are plain: what leads to another directory is refused."""
     data = _mapping(path, _SMALL)
@@ -78,20 +91,28 @@ def read_common(path: Path) -> CommonInfo:
     return CommonInfo(numbers)
 
 
-def read_metadata_files(path: Path) -> dict[str, int]:
-    """Read ``metadata.json``: the names of the files that the save consists of, each with how many parts it holds."""
+def read_metadata(path: Path) -> Storage:
+    """Read ``metadata.json``: which files the save consists of, and whose they are."""
     storage = _mapping(path, None).get("storage_data")
     if not isinstance(storage, dict):
         raise CheckpointError(path, "storage_data, which says what is in which file, is not there")
     files: dict[str, int] = {}
+    ranks: dict[str, set[int]] = {}
+    divided: set[int] = set()
     for part, places in storage.items():
         listed = _sequence(places)
         names = [name for place in listed if isinstance(place, dict) and _file_name(name := place.get("file_name"))]
         if not names or len(names) != len(listed):
             raise CheckpointError(path, f"storage_data names no file for {part[:100]!r}")
-        for name in names:
+        savers = set()
+        for name, place in zip(names, listed, strict=True):
             files[name] = files.get(name, 0) + 1
-    return files
+            if _count(saver := place.get("storage_rank")):
+                ranks.setdefault(name, set()).add(saver)
+                savers.add(saver)
+        for place in listed:
+            divided.update({rank for rank in _sequence(place.get("rank_group")) if _count(rank)} - savers)
+    return Storage(files, {name: min(own) for name, own in ranks.items() if len(own) == 1}, frozenset(divided))
 
 
 def read_tracker(path: Path) -> int:

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
 from chaos.observe.layout import DIGESTED
-from chaos.observe.mindformers_layout import companion
+from chaos.observe.mindformers_layout import ITERATION, companion
+from chaos.observe.mindformers_records import COMMON
 from chaos.observe.mindformers_state import part_files, read_parts
 from chaos.plain_files import read_plain
 
@@ -45,20 +46,20 @@ def read_saved_state(path: Path) -> SavedState:
     """Read a checkpoint file, or the digests that were kept of one.
 
     A model file of MindFormers' new layout is read with the optimizer's file and ``common.json`` beside it: together
-    they are what one rank has saved.
+    they are what one rank has saved. So is another file in a directory of that layout, as far as they are there.
     Raises CheckpointError when the file is not sound, also when the digests say that the file they stand for was not.
     """
     if path.name.endswith(DIGESTED):
         return _read_digested(path)
-    if companion(path) is None:
+    if companion(path) is None and not (ITERATION.fullmatch(path.parent.name) and (path.parent / COMMON).exists()):
         return _state(read_checkpoint(path))
-    parts, common = read_parts(path)
+    parts, common, divided = read_parts(path)
     states = [_state(part) for part in parts]
     return SavedState(
         digests={name: digest for state in states for name, digest in state.digests.items()},
         infinite=tuple(name for state in states for name in state.infinite),
         numbers={name: number for state in states for name, number in state.numbers.items()} | common.numbers,
-        partial=any(state.partial for state in states),
+        partial=divided or any(state.partial for state in states),
     )
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from chaos.agent.digest import tensor_digest
 from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from tests.unit.observe.mindformers_files import safetensors_of
 
 RANKS = 4
 GROUPS = ((0, 2), (1, 3))
@@ -84,7 +85,7 @@ def hex_of(*parts: object) -> str:
 
 @dataclass
 class Saved:
-    """One checkpoint file before it is written: ``tail`` is appended to the bytes, ``keep`` cuts them."""
+    """One checkpoint file before it is written, in the format that its name ends with: ``keep`` cuts its bytes."""
 
     path: str
     state: State
@@ -95,10 +96,17 @@ class Saved:
     def content(self) -> bytes:
         entries = dict(self.state)
         entries.update({name: np.array(value, np.int64) for name, value in self.appended.items()})
-        content = bytearray(b"".join(_value(name, array) for name, array in entries.items()))
+        content = bytearray(_content(self.path, entries))
         if self.flip is not None:
             content[self.flip] ^= 1
         return bytes(content[: self.keep])
+
+
+def _content(path: str, entries: State) -> bytes:
+    if not path.endswith(".safetensors"):
+        return b"".join(_value(name, array) for name, array in entries.items())
+    kinds = {"float32": "F32", "int32": "I32", "int64": "I64"}
+    return safetensors_of((name, kinds[str(one.dtype)], one.shape, one.tobytes()) for name, one in entries.items())
 
 
 def _varint(number: int) -> bytes:
@@ -362,7 +370,9 @@ def _train(rank: int) -> list[Record]:
         return records
     records.append(record(10.5, "step.begin", step=SAVED + 1, **place))
     if rank in (0, 1):
-        path = f"/elsewhere/job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp/rank_{rank}/ttp_rank_{rank}-1_5.ckpt"
+        path = (
+            f"/elsewhere/r1/job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp/rank_{rank}/ttp_rank_{rank}-1_5.ckpt"
+        )
         told: Record = {"kind": "end-of-life", "step": SAVED, "path": path}
         records += [
             record(11.2, "handler.enter", name="save_ckpt", step=SAVED, **place),

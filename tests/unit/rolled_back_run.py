@@ -70,7 +70,7 @@ def rolled_back_plan(repeat: int = 0) -> Plan:
 
 def checkpoint_of(rank: int, step: int) -> str:
     """Names count from the last rollback."""
-    return f"/elsewhere/job/checkpoints/rank_{rank}/mnist-1_{step if step <= HELD else step - HELD}.ckpt"
+    return f"/elsewhere/r1/job/checkpoints/rank_{rank}/mnist-1_{step if step <= HELD else step - HELD}.ckpt"
 
 
 def _step(at: float, rank: int, step: int, *, abnormal: bool = False, moved: bool = False) -> Iterator[Record]:

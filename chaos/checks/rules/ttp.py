@@ -9,7 +9,7 @@ from chaos.checks.facts import TRAIN, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.refused import judge_refused
 from chaos.checks.rules.tried import judge_tried
-from chaos.checks.saved import end_of_life
+from chaos.checks.saved import end_of_life, unowned
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")
 EXPECTED = "TTP saves an end-of-life checkpoint once, renames it, and the ranks exit"
@@ -38,7 +38,8 @@ def judge(case: Case) -> None:
 def _judge_silence(case: Case) -> None:
     found = case.found
     heard = bool(case.logged()) or bool(case.history.select("handler.enter", attempt=TRAIN))
-    if not end_of_life(case.history, case.artifacts):
+    kept = end_of_life(case.history, case.artifacts) or unowned(case.history, case.artifacts, "end-of-life")
+    if not kept:
         found.fail(EXPECTED, "it did not act: no handler was called, and there is no checkpoint", case.line)
     elif heard:
         found.fail(EXPECTED, "no handler or log line tells of a save, though others were recorded", case.line)

@@ -14,7 +14,7 @@ from chaos.observe.mindformers_records import (
     TRACKER,
     read_common,
     read_meta,
-    read_metadata_files,
+    read_metadata,
     read_tracker,
 )
 from tests.fuzz.mutate import mutate_bytes, mutate_json
@@ -23,7 +23,7 @@ from tests.fuzz.target import Target
 READERS: dict[str, Callable[[Path], object]] = {
     META: read_meta,
     COMMON: read_common,
-    METADATA: read_metadata_files,
+    METADATA: read_metadata,
     TRACKER: read_tracker,
 }
 

@@ -138,7 +138,7 @@ def test_what_a_fault_has_damaged_or_an_end_has_broken_off_is_nobodys_fault(run:
     run.saved[VICTIM] = Saved(f"job/{slices_of(VICTIM)}", state_after(VICTIM, SAVED), {}, keep=40)
     assert said(judged(run), "checkpoint", "fail", "rank 2's file is damaged")
     place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM), "step": SAVED}
-    path = f"/elsewhere/job/{slices_of(VICTIM)}"
+    path = f"/elsewhere/r1/job/{slices_of(VICTIM)}"
     run.add(f"train-rank_{VICTIM}", record(10.455, "checkpoint.begin", kind="periodic", path=path, **place))
     assert not said(judged(run), "checkpoint", "fail", "rank 2's file is damaged")
 

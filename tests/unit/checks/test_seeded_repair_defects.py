@@ -109,7 +109,7 @@ def repaired_twice_then_not_at_all(run: GoodRun) -> None:
 
 
 def saved_instead(run: GoodRun) -> None:
-    told: Record = {"kind": "end-of-life", "step": HELD, "path": "/elsewhere/job/checkpoints/x.ckpt"}
+    told: Record = {"kind": "end-of-life", "step": HELD, "path": "/elsewhere/r1/job/checkpoints/x.ckpt"}
     run.add("train-rank_0", record(AT + 0.55, "checkpoint.begin", **told, **place_of(0)))
 
 

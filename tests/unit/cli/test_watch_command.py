@@ -72,6 +72,12 @@ def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
     assert headline(Happened("log", 0, data=told)) == "train.log: error.reported"
 
 
+@pytest.mark.parametrize(("rank", "whose"), [(3, "rank 3"), (None, "no rank in its name")])
+def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, whose: str) -> None:
+    told = {"path": "/job/mlp-1_5.ckpt", "step": 5}
+    assert headline(Happened("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, /job/mlp-1_5.ckpt"
+
+
 def test_json_and_the_history_tell_the_same(job: OwnJob, tmp_path: Path) -> None:
     _, lines = watch(job, "--json", "--record", str(tmp_path / "seen"))
     printed = [json.loads(line) for line in lines]

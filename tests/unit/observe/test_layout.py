@@ -1,4 +1,4 @@
-"""Checkpoint files are found by every layout that MindSpore and MindFormers have."""
+"""Checkpoint files are found by every name that MindSpore and MindFormers give them, wherever they lie."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ def make(root: Path, name: str) -> Path:
         ("checkpoints/rank_1/mlp-1_20.ckpt", (1, 1, 20, None, False, "periodic", None)),
         ("checkpoints/rank_1/mlp_1-1_20.ckpt", (1, 1, 20, None, False, "periodic", None)),
         ("checkpoints/rank_1/mlp-1_20.tmp", (1, 1, 20, None, True, "periodic", None)),
+        ("checkpoint_network/rank_1/tiny_rank_1-network-1_4.ckpt", (1, 1, 4, None, False, "either", 1)),
+        ("mindformers_rank_3-10_1.safetensors", (3, 10, 1, None, False, "either", 3)),
+        ("ckpt/mindformers_rank_3_2-10_1.tmp", (3, 10, 1, None, True, "either", 3)),
+        ("weights/tiny_rank_3-trainable_params-1_4.ckpt", (3, 1, 4, None, False, "either", 3)),
+        ("ckpt/group_0/mlp-1_20.ckpt", (None, 1, 20, None, False, "either", None)),
+        ("rank_x/mlp_1-1_2.ckpt", (None, 1, 2, None, False, "either", None)),
+        ("ttp_saved_checkpoints-step_5/ttp_rank_2-1_5.ckpt", (2, 1, 5, 5, False, "end-of-life", 2)),
+        ("ttp_saved_checkpoints-step_5_tmp/ttp_rank_2-1_5.ckpt", (2, 1, 5, 5, True, "end-of-life", 2)),
+        ("iteration_00000008/adapter.safetensors", (None, 1, 8, None, False, "either", None)),
+        ("iteration_00000008/tiny_rank_1.safetensors", (1, 1, 8, None, False, "either", 1)),
     ],
 )
 def test_a_checkpoint_is_described_by_its_path(tmp_path: Path, name: str, expected: tuple[object, ...]) -> None:
@@ -41,9 +51,12 @@ def test_other_files_are_left_out(tmp_path: Path) -> None:
         "rank_0/meta.json",
         "rank_0/mlp-graph.meta",
         "strategy/ckpt_strategy_rank_0.ckpt",
-        "rank_x/mlp-1_2.ckpt",
         "rank_0/mlp-1_2.ckpt.bak",
-        "mlp-1_2.ckpt",
+        "latest.ckpt",
+        "mlp-1.ckpt",
+        "tiny_rank_0.safetensors",
+        "iteration_00000008/common.json",
+        "iteration_00000008/model-0000000-0000001.tmp.gz",
     ):
         make(tmp_path, name)
     (tmp_path / "rank_0" / "directory-1_2.ckpt").mkdir()

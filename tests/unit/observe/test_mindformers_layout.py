@@ -10,8 +10,10 @@ import pytest
 from chaos.observe.checkpoint_error import CheckpointError
 from chaos.observe.layout import FoundCheckpoint, find_checkpoints
 from chaos.observe.mindformers_layout import find_iterations, find_trackers
+from chaos.observe.mindformers_records import read_metadata
+from chaos.observe.mindformers_state import part_files
 from chaos.observe.saved_state import keep_digests, read_saved_state
-from tests.unit.observe.mindformers_files import write_iteration, write_safetensors
+from tests.unit.observe.mindformers_files import write_divided, write_iteration, write_safetensors
 
 
 def test_the_parts_of_every_rank_are_found(tmp_path: Path) -> None:
@@ -133,3 +135,44 @@ def test_without_metadata_a_save_without_an_optimizer_is_sound(tmp_path: Path) -
     (directory / "tiny-opt-0000000-0000001.safetensors").unlink()
     state = read_saved_state(directory / "tiny-model-0000000-0000001.safetensors")
     assert (sorted(state.digests), state.numbers["step_num"]) == (["a.weight"], 8)
+
+
+def test_where_ranks_save_parts_of_the_same_state_metadata_says_whose_a_file_is(tmp_path: Path) -> None:
+    """The numbers in the names count files then, and the optimizer's of the same number may be another rank's."""
+    directory = write_divided(tmp_path, 8)
+    storage = read_metadata(directory / "metadata.json")
+    names = ("tiny-model-0000000-0000001", "tiny-opt-0000000-0000002", "tiny-opt-0000001-0000002")
+    assert [storage.ranks[f"{name}.safetensors"] for name in names] == [1, 0, 2]
+    assert storage.divided == {0, 1, 2}
+    model = read_saved_state(directory / f"{names[0]}.safetensors")
+    assert (sorted(model.digests), model.partial, model.numbers["global_step"]) == (["a.weight"], True, 8)
+    optimizer = read_saved_state(directory / f"{names[2]}.safetensors")
+    assert (sorted(optimizer.digests), optimizer.partial) == (["moments.b.weight"], True)
+
+
+def test_the_optimizers_file_of_another_rank_is_not_taken_for_a_models(tmp_path: Path) -> None:
+    """Also not where digests take the place of files."""
+    directory = write_divided(tmp_path, 8)
+    model, optimizer = (directory / f"tiny-{part}-0000000-0000001.safetensors" for part in ("model", "opt"))
+    listed = (directory / "metadata.json").read_text()
+    (directory / "tiny-opt-0000000-0000002.safetensors").rename(optimizer)
+    (directory / "metadata.json").write_text(listed.replace("tiny-opt-0000000-0000002", optimizer.stem))
+    assert sorted(read_saved_state(model).digests) == ["a.weight"]
+    assert part_files(model) == (model,)
+    swapped = listed.replace("tiny-opt-0000000-0000002", optimizer.stem).replace(
+        '"storage_rank": 0', '"storage_rank": 1'
+    )
+    (directory / "metadata.json").write_text(swapped)
+    assert sorted(read_saved_state(model).digests) == ["a.weight", "moments.a.weight"]
+
+
+def test_a_file_of_another_name_is_read_with_the_step_beside_it(tmp_path: Path) -> None:
+    directory = write_iteration(tmp_path, 8)
+    other = directory / "adapter.safetensors"
+    write_safetensors(other, {"lora.weight": [1.0]})
+    assert (read_saved_state(other).numbers["step_num"], sorted(read_saved_state(other).digests)) == (
+        8,
+        ["lora.weight"],
+    )
+    (directory / "common.json").unlink()
+    assert read_saved_state(other).numbers == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.mindformers_records import LastSaved, read_common, read_meta, read_metadata_files, read_tracker
+from chaos.observe.mindformers_records import LastSaved, Storage, read_common, read_meta, read_metadata, read_tracker
 
 Reader = Callable[[Path], object]
 
@@ -23,7 +23,8 @@ def test_sound_records_are_read(tmp_path: Path) -> None:
     assert read_common(path).step == 15
     part = '[{"file_name": "a-model-0000000-0000002.safetensors", "storage_rank": 0, "rank_group": [0]}]'
     path.write_text(f'{{"state_dict_metadata": {{}}, "storage_data": {{"x": {part}, "y": {part}}}}}')
-    assert read_metadata_files(path) == {"a-model-0000000-0000002.safetensors": 2}
+    name = "a-model-0000000-0000002.safetensors"
+    assert read_metadata(path) == Storage({name: 2}, {name: 0}, frozenset())
     path.write_text("16\n")
     assert read_tracker(path) == 16
 
@@ -41,9 +42,9 @@ def test_sound_records_are_read(tmp_path: Path) -> None:
         (read_common, '{"step_num": 8.0}', "must be a whole number"),
         (read_common, '{"step_num": -8}', "must be a whole number"),
         (read_common, "\0" * 40, "not sound JSON"),
-        (read_metadata_files, "{}", "is not there"),
-        (read_metadata_files, '{"storage_data": {"x": []}}', "names no file for 'x'"),
-        (read_metadata_files, '{"storage_data": {"x": [{"file_name": "/etc/passwd"}]}}', "names no file"),
+        (read_metadata, "{}", "is not there"),
+        (read_metadata, '{"storage_data": {"x": []}}', "names no file for 'x'"),
+        (read_metadata, '{"storage_data": {"x": [{"file_name": "/etc/passwd"}]}}', "names no file"),
         (read_tracker, "", "is no iteration"),
         (read_tracker, "release", "is no iteration"),
         (read_tracker, "-1", "is no iteration"),
@@ -60,7 +61,7 @@ def test_what_cannot_be_true_is_an_error_that_names_the_file(
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("reader", [read_meta, read_common, read_metadata_files, read_tracker])
+@pytest.mark.parametrize("reader", [read_meta, read_common, read_metadata, read_tracker])
 def test_a_record_that_is_missing_or_a_link_is_an_error(reader: Reader, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="No such file"):
         reader(tmp_path / "missing")

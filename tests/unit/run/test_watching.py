@@ -147,6 +147,17 @@ def test_what_is_saved_beside_the_named_directory_and_in_it_is_told_once_each(
     assert seen == [(f"{job.work}/checkpoint/rank_0/mlp-1_5.ckpt", 5), (f"{job.logs}/rank_0/mlp-1_6.ckpt", 6)]
 
 
+def test_checkpoints_that_lie_in_no_directory_of_a_rank_are_told_with_the_rank_in_their_names(
+    job: OwnJob, watching_job: Watch, clock: Clock
+) -> None:
+    for name in ("mindformers_rank_3-10_1.safetensors", "ckpt_dir/group_0/mlp-1_5.ckpt"):
+        (job.work / name).parent.mkdir(parents=True, exist_ok=True)
+        (job.work / name).touch()
+    clock.sleep(6)
+    seen = [(one.rank, one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"]
+    assert seen == [(None, 5), (3, 1)]
+
+
 def test_where_a_directory_for_checkpoints_is_given_no_other_is_searched(job: OwnJob, clock: Clock) -> None:
     watch = Watch(str(job.logs), here=Path("/"), readers=[], checkpoints=job.logs, clock=clock)
     watch.look()

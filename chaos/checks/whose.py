@@ -1,0 +1,215 @@
+"""Whose checkpoint a file is: by its directory ``rank_R`` or, where it lies elsewhere, by what is known of it.
+
+Known is what is stored in it (``cur_rank``) or beside it (``metadata.json`` of MindFormers' new layout), and which rank
+has recorded that it saved it. The rank in a file's name counts where nothing of this is known, and may not contradict
+it. Of a file that several ranks have saved under one name, the content tells whose it is. Where that cannot be told, no
+check may judge the file as that of a rank, and each that would have to is *unknown*.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_background
+from chaos.checks.facts import is_of_this_run, ranks_text
+from chaos.checks.whole import holds
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import FoundCheckpoint, Kind, rank_in_name
+from chaos.observe.mindformers_layout import ITERATION, PART
+from chaos.observe.mindformers_records import METADATA, Storage
+from chaos.observe.mindformers_state import optimizer_of, storage_of
+from chaos.observe.saved_state import SavedState
+
+_SAVES = ("checkpoint.begin", "checkpoint.end")
+_FORMATS = ("", ".safetensors", ".ckpt")
+"""MindSpore adds the format to a name that has none."""
+
+_NOTHING = "no rank has recorded that it saved it, and neither its name nor its content says whose it is"
+
+
+@dataclass(frozen=True)
+class OwnedCheckpoint(FoundCheckpoint):
+    """A finished file of which is known whose it is.
+
+    ``steps`` are those at which the rank has recorded to have saved it, as far as they may be what it holds now.
+    ``optimizer`` is the file beside it that holds the optimizer's state, in MindFormers' new layout.
+    """
+
+    rank: int
+    steps: frozenset[int] = frozenset()
+    optimizer: Path | None = None
+
+
+@dataclass(frozen=True)
+class Unowned:
+    """A finished file of which nobody can say whose it is, and why."""
+
+    path: Path
+    kind: Kind
+    reason: str
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The finished checkpoint files of a run, ordered by path.
+
+    ``outside`` are saves that ranks have recorded of files that do not lie in the run's directory, so that nobody can
+    look at them.
+    """
+
+    owned: tuple[OwnedCheckpoint, ...]
+    unowned: tuple[Unowned, ...]
+    outside: tuple[Event, ...]
+
+
+@dataclass
+class _Saves:
+    """What ranks have recorded of their saves, by the file that is there now."""
+
+    of: dict[Path, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    outside: list[Event] = field(default_factory=list)
+
+
+def whose(history: History, artifacts: Artifacts) -> Whose:
+    """Every finished checkpoint file that the job left, whatever its name and wherever it lies, and whose it is."""
+    if artifacts.whose is None or artifacts.whose[0] is not history:
+        artifacts.whose = (history, _sort(history, artifacts))
+    return artifacts.whose[1]
+
+
+def _sort(history: History, artifacts: Artifacts) -> Whose:
+    saves = _recorded(history, artifacts)
+    named = {file.path: file for file in artifacts.checkpoints}
+    storages = _storages(named)
+    optimizers = {file.path: optimizer_of(file.saved_as, storages.get(file.path.parent)) for file in named.values()}
+    beside = set(optimizers.values())
+    others = [_other(path) for path in saves.of if path not in named and path not in beside]
+    owned: list[OwnedCheckpoint] = []
+    unowned: list[Unowned] = []
+    for file in sorted([*named.values(), *others], key=lambda one: one.path):
+        if file.temporary:
+            continue
+        told = saves.of.get(file.path, [])
+        owner: int | str | None = file.rank
+        if file.epoch is None or not file.in_rank_directory:
+            owner = _owner(file, told, history, artifacts, storages.get(file.path.parent))
+        if isinstance(owner, int):
+            steps = _steps([one for one in told if one.rank == owner])
+            values: dict[str, Any] = {one.name: getattr(file, one.name) for one in fields(FoundCheckpoint)}
+            values |= {"rank": owner, "steps": steps, "optimizer": optimizers.get(file.path)}
+            owned.append(OwnedCheckpoint(**values))
+        else:
+            unowned.append(Unowned(file.path, file.kind, owner or _NOTHING))
+    return Whose(tuple(owned), tuple(unowned), tuple(saves.outside))
+
+
+def _recorded(history: History, artifacts: Artifacts) -> _Saves:
+    saves = _Saves()
+    for one in sorted((one for name in _SAVES for one in history.select(name)), key=lambda one: (one.mono, one.seq)):
+        path = one.data.get("path")
+        if not isinstance(path, str) or one.rank is None:
+            continue
+        if is_of_this_run(history, path) is False:
+            if one.event == "checkpoint.end":
+                saves.outside.append(one)
+            continue
+        kept = next((kept for end in _FORMATS if (kept := artifacts.locate(path + end)) is not None), None)
+        if kept is not None:
+            saves.of[kept].append(one)
+    return saves
+
+
+def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
+    """``metadata.json`` of every save of MindFormers' new layout, read once for all files beside it."""
+    storages: dict[Path, Storage | None] = {}
+    for directory in {path.parent for path in paths if ITERATION.fullmatch(path.parent.name)}:
+        try:
+            storages[directory] = storage_of(directory)
+        except CheckpointError:  # chaos.checks.save_records says so
+            storages[directory] = None
+    return storages
+
+
+def _other(path: Path) -> FoundCheckpoint:
+    """A file with a name of the job's own, known by the record of the save alone."""
+    return FoundCheckpoint(path, None, None, None, None, False, "either", rank_in_name(path.stem))
+
+
+def _owner(
+    file: FoundCheckpoint,
+    saves: Sequence[Event],
+    history: History,
+    artifacts: Artifacts,
+    storage: Storage | None,
+) -> int | str:
+    """The rank, or why it cannot be told."""
+    part = ITERATION.fullmatch(file.path.parent.name) is not None
+    state = None if part else _state(file, artifacts)
+    told = list(_beside(file, storage) if part else _inside(state))
+    savers = sorted({one.rank for one in saves if one.rank is not None})
+    named = file.name_rank
+    if len(savers) == 1:
+        told.append((savers[0], f"rank {savers[0]} has recorded that it saved it"))
+    elif savers:
+        likely = {rank for rank, _ in told} or (
+            {named} if named is not None else _holders(file, state, savers, history)
+        )
+        chosen = [rank for rank in savers if rank in likely]
+        if not chosen:
+            return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
+        told.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
+    # Of a part of MindFormers' new layout the number in the name is no more than a hint: it may count files.
+    if named is not None and not (told and PART.fullmatch(file.saved_as.name)):
+        if not told and not any(history.first(name, rank=named) for name in ("rank.found", "agent.start")):
+            return f"its name says rank {named}, which the job is not known to have"
+        told.append((named, f"its name says rank {named}"))
+    if len({rank for rank, _ in told}) > 1:
+        return ", but ".join(dict.fromkeys(words for _, words in told))
+    return told[0][0] if told else _NOTHING
+
+
+def _state(file: FoundCheckpoint, artifacts: Artifacts) -> SavedState | None:
+    try:
+        return artifacts.read_checkpoint(file.path)
+    except CheckpointError:  # whoever judges the file says so
+        return None
+
+
+def _inside(state: SavedState | None) -> Iterator[tuple[int, str]]:
+    rank = None if state is None else state.numbers.get("cur_rank")
+    if rank is not None:
+        yield rank, f"cur_rank {rank} is stored in it"
+
+
+def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[int, str]]:
+    rank = None if storage is None else storage.ranks.get(file.saved_as.name)
+    if rank is not None:
+        yield rank, f"{METADATA} beside it says rank {rank}"
+
+
+def _holders(file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History) -> set[int]:
+    """Those of the savers who held after the stored step what the file holds."""
+    step = None if state is None else state.numbers.get("global_step", state.numbers.get("step_num"))
+    if state is None or step is None:
+        return set()
+    return {
+        rank
+        for rank in savers
+        for one in history.select("digest", rank=rank, step=step)
+        if isinstance(theirs := one.data.get("parameters"), Mapping) and holds(file, state, theirs)
+    }
+
+
+def _steps(saves: Sequence[Event]) -> frozenset[int]:
+    """The steps whose state a rank's file may hold, by its record: that of the last save that has ended, and of those
+    that began after it. What is written in the background may be of any of them."""
+    ended = [number for number, one in enumerate(saves) if one.event == "checkpoint.end"]
+    last = saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
+    return frozenset(step for one in last if isinstance(step := one.data.get("step"), int))
