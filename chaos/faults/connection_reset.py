@@ -8,6 +8,7 @@ reset, at another node its own. A communicator that loses its links is made by t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
@@ -15,12 +16,11 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.named_port import port_of
-from chaos.faults.on_network import FROM_START, MEANS, missed, own_and_others, router_of
+from chaos.faults.on_network import FROM_START, MEANS, between, missed, own_and_others
 from chaos.history.ledger import UndoStep
 from chaos.plan.ports import RESET_PORT
 from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.network.connections import Connection, established, reset
-from chaos.platforms.network.router import address_of
+from chaos.platforms.network.connections import Connection
 from chaos.strict_json import parse
 
 _DIRECTORY = "connections"
@@ -48,16 +48,17 @@ class ConnectionReset:
         record = _record(victim, node)
         if record.exists():
             return
-        port, addresses = port_of(victim), {address_of(other) for other in there}
+        port, network = port_of(victim), between(job)
         try:
-            own = router_of(job).namespace(node)
-            found = [one for one in established(own) if one.target in addresses and _is_at(one, port)]
-            ends = [one for other in there for one in established(router_of(job).namespace(other))]
+            addresses = {network.address(other) for other in there}
+            own = network.established(node, of_run=True)
+            found = [one for one in own if one.target in addresses and _is_at(one, port)]
+            ends = [one for other in there for one in network.established(other, of_run=False)]
             told = [
                 {
                     **asdict(one),
                     "other cookie": next((end.cookie for end in ends if end.is_other_end(one)), None),
-                    "confirmed": reset(own, one),
+                    "confirmed": network.reset(node, one),
                 }
                 for one in found
             ]
@@ -74,12 +75,20 @@ class ConnectionReset:
         node, there = own_and_others(job, victim)
         try:
             told = parse(_record(victim, node).read_text("utf-8"))
-            open_ones = {one.cookie for which in (node, *there) for one in established(router_of(job).namespace(which))}
+            network = between(job)
+            # The cookie is that of one kernel, and nodes may have one each: so the end that has it belongs to it.
+            open_ones = {
+                (one.source, one.cookie) for which in (node, *there) for one in network.established(which, of_run=False)
+            }
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         assert isinstance(told, list)
-        left = sum(bool({one["cookie"], one["other cookie"]} & open_ones) for one in told)
+        left = sum(bool(_ends(one) & open_ones) for one in told)
         return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
+
+
+def _ends(one: Mapping[str, Any]) -> set[tuple[str, int]]:
+    return {(one["source"], one["cookie"]), (one["target"], one["other cookie"])}
 
 
 def _is_at(connection: Connection, port: int) -> bool:

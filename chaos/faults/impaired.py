@@ -1,4 +1,7 @@
-"""What faults have in common that make the way to a node worse: by netem where the kernel has it, else by a relay."""
+"""What faults have in common that make the way to a node worse: by netem where the kernel has it, else by a relay.
+
+On hosts packets are lost by the packet filter, and wait in netem.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """``network-delay``: what is sent to the nodes of the ranks that are hit comes later.
 
 Each packet waits ``milliseconds``, more or less by up to ``jitter``. By the kernel's netem where it has it
-(tc-netem(8)), else by a relay of the run's own; the plan says which. With a jitter netem lets packets overtake each
-other, the relay does not. What the nodes send themselves is not held up.
+(tc-netem(8)), else by a relay of the run's own; the plan says which. On hosts it is netem: without it they are refused
+before the start. With a jitter netem lets packets overtake each other, the relay does not. What the nodes send
+themselves is not held up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """``network-loss``: of what is sent to the nodes of the ranks that are hit a part is lost.
 
 So many packets in a hundred vanish, each by chance; TCP sends them again. By the kernel's netem where it has it
-(tc-netem(8)), else by a relay of the run's own, whose chance has the fault's name as its seed; the plan says which.
+(tc-netem(8)), else by a relay of the run's own, whose chance has the fault's name as its seed; on hosts by their packet
+filter. The plan says which.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Between
-from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import NodesJob
 
 MEND = "mend-network"
@@ -71,14 +70,6 @@ def between(job: Job) -> Between:
     if not found or not isinstance(found[0], Between):
         raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
     return found[0]
-
-
-def router_of(job: Job) -> Router:
-    """The run's own router between the nodes. Raises FaultMissed where there is none."""
-    found = between(job)
-    if not isinstance(found, Router):
-        raise FaultMissed("there is no router of the run's own between the nodes of the platform that the job lives on")
-    return found
 
 
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:

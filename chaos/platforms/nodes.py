@@ -39,8 +39,8 @@ class Site:
     ``token`` is the run's identity; ``nodes`` counts them. ``run_dir`` and ``private`` are the run's directories, which
     nodes that share a file system with the harness see at the same paths, and can write, as they can ``writable``;
     ``readable`` are those that its job reads, the scenario's own first. ``settings`` is what the scenario gives in
-    ``cluster.<platform>``. ``job`` is what it says of the job, ``ranks`` how many that has. ``visitors`` hears the
-    agents. ``tell`` records an event of a node, with its fields.
+    ``cluster.<platform>``. ``job`` is what it says of the job, ``ranks`` how many that has, ``kinds`` which kinds of
+    faults are to be made. ``visitors`` hears the agents. ``tell`` records an event of a node, with its fields.
     """
 
     token: str
@@ -57,6 +57,7 @@ class Site:
     job: JobModel | None = None
     tell: Callable[..., object] = lambda event, **fields: None
     ranks: int = 0
+    kinds: tuple[str, ...] = ()
 
 
 class Node(Protocol):

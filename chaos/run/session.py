@@ -158,6 +158,7 @@ def _nodes_of(
         job=scenario.job,
         tell=history.record,
         ranks=scenario.cluster.ranks,
+        kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
     )
     try:
         nodes = platform.open(site)

@@ -18,12 +18,18 @@ import pytest
 
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.hand.bundle import BUNDLE
+from chaos.run.machine import Machine, probe
 from chaos.run.wait import wait_for
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
 from tests.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 
 PLAIN = "plain-kill-rank.yaml"
-TABLES = "from chaos.platforms.hand.netfilter import tables; print(*tables('chaos_'))"
+TABLES = """
+from chaos.platforms.hand.netfilter import DEVICE, tables
+print(*tables("chaos_"), *tables("chaos_", DEVICE))
+"""
+(IMPAIRMENT,) = probe(("impairment",), Machine())
+WITH_NETEM = pytest.mark.skipif("relay" in IMPAIRMENT.seen, reason=f"hosts need netem: {IMPAIRMENT.seen}")
 STALLED = SCENARIOS / "plain-stalled.yaml"
 REBOOT = SCENARIOS / "plain-node-reboot.yaml"
 
@@ -111,6 +117,10 @@ def test_an_unchanged_partition_passes_between_two_hosts(on_hosts: Chaos, hosts:
         ("partition.yaml", ("--cell", "direction=in")),
         ("plain-network-loss.yaml", ()),
         ("plain-network-rate.yaml", ()),
+        pytest.param("plain-network-delay.yaml", (), marks=WITH_NETEM),
+        ("port-blocked.yaml", ("--cell", "port=controller,direction=in")),
+        ("port-blocked.yaml", ("--cell", "port=communicator,direction=both")),
+        ("connection-reset.yaml", ()),
     ],
 )
 def test_faults_of_the_network_pass_unchanged_between_two_hosts(
@@ -123,6 +133,38 @@ def test_faults_of_the_network_pass_unchanged_between_two_hosts(
     assert [rules_on(host) for host in hosts.hosts] == [[], []]
     assert left_on(hosts) == []
     assert done.run.left() == []
+
+
+def test_an_unchanged_port_is_blocked_between_two_hosts_and_another_one_answers(
+    on_hosts: Chaos, hosts: TestHosts
+) -> None:
+    done = on_hosts.run("port-blocked.yaml", *arguments(hosts), "--cell", "port=controller,direction=both")
+    assert done.code == 0, done.errors + done.output
+    (landed,) = done.run.history.select("fault.landed")
+    for shown in landed.data["evidence"]:
+        assert (sorted(shown["lost"]), sorted(shown["passing"])) == ([[0, 1], [1, 0]], [[0, 1], [1, 0]])
+        assert (shown["attempts"], shown["attempts elsewhere"]) == (
+            {"made": 1, "answered": 0},
+            {"made": 1, "answered": 1},
+        )
+    assert done.run.history.select("fault.healed")
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
+    assert done.run.left() == []
+
+
+@pytest.mark.skipif("relay" not in IMPAIRMENT.seen, reason="the hosts' kernel has netem")
+def test_a_delay_is_refused_by_name_before_the_start_where_a_hosts_kernel_has_no_netem(
+    on_hosts: Chaos, hosts: TestHosts
+) -> None:
+    done = on_hosts.run("plain-network-delay.yaml", *arguments(hosts), "--baseline", "none")
+    assert done.code == 3, done.errors + done.output
+    told = "faults cannot change its network: node 0: network-delay cannot be made there"
+    assert told in done.errors + done.output
+    assert "the kernel has no netem (sch_netem)" in done.errors + done.output
+    assert not any(run.history.select("agent.start") for run in on_hosts.runs())
+    assert [rules_on(host) for host in hosts.hosts] == [[], []]
+    assert left_on(hosts) == []
 
 
 def test_a_host_is_not_changed_without_the_inventorys_word(on_hosts: Chaos, hosts: TestHosts, tmp_path: Path) -> None:
@@ -138,33 +180,46 @@ def test_a_host_is_not_changed_without_the_inventorys_word(on_hosts: Chaos, host
     assert left_on(hosts) == []
 
 
-UNTIL_KILLED = "import chaos.faults.partition as fault; fault.Partition.lasts = lambda self, victim: 600.0"
-"""Python that makes the harness wait for its end in the partition."""
+UNTIL_KILLED = """
+from chaos.faults import network_delay, partition, port_blocked
+for kind in (network_delay.NetworkDelay, partition.Partition, port_blocked.PortBlocked):
+    kind.lasts = lambda self, victim: 600.0
+"""
+"""Python that makes the harness wait for its end in the fault."""
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("hands", ["live", "killed"])
-def test_heal_mends_the_hosts_after_the_harness_was_killed_in_the_partition(
-    on_hosts: Chaos, hosts: TestHosts, hands: str
+@pytest.mark.parametrize(
+    ("kind", "scenario", "options", "tables"),
+    [
+        ("partition", "partition", ("--cell", "direction=both"), [1, 1]),
+        ("port-blocked", "port-blocked", ("--cell", "port=controller,direction=both"), [1, 1]),
+        pytest.param("network-delay", "plain-network-delay", (), [0, 1], marks=WITH_NETEM),
+    ],
+)
+def test_heal_mends_the_hosts_after_the_harness_was_killed_in_the_fault(
+    on_hosts: Chaos, hosts: TestHosts, kind: str, scenario: str, options: tuple[str, ...], tables: list[int], hands: str
 ) -> None:
-    cell = ("--cell", "direction=both", "--baseline", "none")
-    harness = on_hosts.start_run("partition.yaml", *arguments(hosts), *cell, patch=UNTIL_KILLED)
-    run = harness.run("partition")
-    harness.event(run, "fault.landed", kind="partition")
+    harness = on_hosts.start_run(
+        f"{scenario}.yaml", *arguments(hosts), *options, "--baseline", "none", patch=UNTIL_KILLED
+    )
+    run = harness.run(scenario)
+    harness.event(run, "fault.landed", kind=kind)
     harness.signal(signal.SIGSTOP)
-    assert [len(rules_on(host)) for host in hosts.hosts] == [1, 1]
+    assert [len(rules_on(host)) for host in hosts.hosts] == tables
     if hands == "killed":
         for pid in hands_of(run):
             os.kill(pid, signal.SIGKILL)
     harness.signal(signal.SIGKILL)
     harness.end()
     if hands == "killed":
-        assert [len(rules_on(host)) for host in hosts.hosts] == [1, 1]
+        assert [len(rules_on(host)) for host in hosts.hosts] == tables
     else:  # a hand ends with its harness, and what it has laid with it
         wait_for("end", lambda: not any(map(rules_on, hosts.hosts)), seconds=60, clock=SYSTEM_CLOCK)
     healed = on_hosts.heal()
     assert healed.code == 0, healed.errors + healed.output
-    assert f"removed {2 if hands == 'killed' else 0} rules from the hosts" in healed.output
+    assert f"removed {sum(tables) if hands == 'killed' else 0} rules from the hosts" in healed.output
     assert [rules_on(host) for host in hosts.hosts] == [[], []]
     assert left_on(hosts) == []
     assert run.left() == []

@@ -13,7 +13,8 @@ from chaos.platforms.docker.processes import first_process
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.network.holder import HeldRouter, own_namespace
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.router import Router, address_of
+from chaos.platforms.network.numbers import address_of
+from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Site
 from chaos.scenario.docker import Docker
 from chaos.scenario.model import Scenario

@@ -10,6 +10,8 @@ from typing import Any
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.netfilter import Counted, Rule
+from chaos.platforms.hand.network import rule_of
+from chaos.platforms.network.connections import Connection
 from chaos.platforms.network.echo import Echoes
 
 
@@ -28,12 +30,13 @@ class Looked:
 class NetworkCalls(ABC):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
-    def check_network(self, own: str, others: Sequence[str]) -> None:
-        """Raises PlatformError where rules about these addresses cannot be laid there, or may not."""
-        self._call("network_check", own=own, others=list(others))
+    def check_network(self, own: str, others: Sequence[str], kinds: Sequence[str] = ()) -> None:
+        """Raises PlatformError where rules about these addresses cannot be laid there, or may not, or where faults of
+        these kinds cannot be made."""
+        self._call("network_check", own=own, others=list(others), kinds=list(kinds))
 
     def lay(self, fault: str, rules: Sequence[Rule]) -> None:
-        """Lay the rules of a fault there, all at once."""
+        """Lay rules of a fault there, all at once; those that it has laid there already stay."""
         self._call("lay", fault=fault, rules=[asdict(one) for one in rules])
 
     def laid(self, fault: str | None = None) -> list[Counted]:
@@ -57,6 +60,32 @@ class NetworkCalls(ABC):
         with self._understood("what came of its echoes"):
             return _echoes(self._call("echo", addresses=list(addresses), count=count, interval=interval, wait=wait))
 
+    def devices(self) -> list[str]:
+        """The devices there in which packets of the run are to wait."""
+        return [str(one) for one in self._call("devices")]
+
+    def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
+        """How many connections others have with a TCP port there."""
+        return int(self._call("look_at_port", own=own, port=port, others=list(others)))
+
+    def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
+        """Whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
+        return self._call("attempt", own=own, address=address, port=port, wait=wait) is True
+
+    def send_from(self, own: str, port: int, addresses: Sequence[str]) -> None:
+        """Let one packet go from a port there to each address, which nobody answers."""
+        self._call("send_from", own=own, port=port, addresses=list(addresses))
+
+    def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
+        """The connections there with others; with ``of_run`` those that processes of the run have."""
+        told = self._call("connected", own=own, others=list(others), of_run=of_run)
+        with self._understood("which connections there are"):
+            return [Connection(**one) for one in told]
+
+    def reset(self, connection: Connection) -> bool:
+        """Let the kernel there reset a connection of the run. Whether it has; False for one that is gone."""
+        return self._call("reset", connection=asdict(connection)) is True
+
     @contextmanager
     def _understood(self, what: str) -> Iterator[None]:
         try:
@@ -69,7 +98,9 @@ class NetworkCalls(ABC):
 
 
 def _rules(told: Sequence[Mapping[str, Any]]) -> list[Counted]:
-    return [Counted(Rule(**one["rule"]), _pair(one["came"]), _pair(one["vanished"])) for one in told]
+    return [
+        Counted(rule_of(one["rule"]), _pair(one["came"]), _pair(one["vanished"]), int(one["passed"])) for one in told
+    ]
 
 
 def _echoes(told: Mapping[str, Any]) -> Echoes:

@@ -243,7 +243,7 @@ def _mounts() -> set[str]:
 
 
 REQUESTS = frozenset(name for name in dir(Hand) if not name.startswith("_")) - {"close"}
-_SLOW = frozenset({"stop", "end_run", "look", "echo"})
+_SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt"})
 """They may take many seconds, and others are answered meanwhile."""
 
 

@@ -10,15 +10,18 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.echo import OpensSockets
 
 _ANSWERS = (0, errno.ECONNREFUSED)
 
 
-def answered(namespace: Namespace, ends: Sequence[tuple[str, int]], *, wait: float) -> list[tuple[str, int]]:
+def answered(
+    namespace: OpensSockets, ends: Sequence[tuple[str, int]], *, wait: float, source: str = ""
+) -> list[tuple[str, int]]:
     """Those of the ends, each an address and a port, that answer within ``wait`` seconds. Nothing is said to any.
 
-    Raises PlatformError where the namespace has gone, OSError.
+    ``source`` is the address that they are asked from, where the namespace has several. Raises PlatformError where it
+    has gone, OSError.
     """
     found = []
     with ExitStack() as open_ones:
@@ -26,6 +29,8 @@ def answered(namespace: Namespace, ends: Sequence[tuple[str, int]], *, wait: flo
         for end in ends:
             caller = open_ones.enter_context(namespace.socket(socket.AF_INET, socket.SOCK_STREAM))
             caller.setblocking(False)
+            if source:
+                caller.bind((source, 0))
             begun = caller.connect_ex(end)
             if begun not in (*_ANSWERS, errno.EINPROGRESS):
                 raise OSError(begun, f"{end[0]}:{end[1]}: {os.strerror(begun)}")

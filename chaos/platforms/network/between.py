@@ -6,12 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from chaos.platforms.network.connections import Connection
 from chaos.platforms.network.echo import Echoes
 from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.ports import Ports
 
 Way = tuple[int, int]
 """From a node to another, by their numbers."""
 
+DISCARD, ECHO = 9, 7
+"""Ports that nobody of a job listens on (RFC 863, RFC 862): one of them is asked whether other ports answer."""
+SILENCE_SECONDS, ANSWER_SECONDS = 0.05, 1.0
+"""How long a blocked port may take to answer, and one that is not: between nodes it is well below a millisecond."""
 
 ECHOES, ECHO_SECONDS = 2, 0.05
 """Requests to each node, and how long their answers may take: between nodes it is well below a millisecond."""
@@ -30,12 +36,36 @@ class Parted:
     echoes: Echoes
 
 
+@dataclass(frozen=True)
+class Blocked:
+    """What the kernels of nodes show of a port that is cut off.
+
+    ``connections`` go to the port. ``lost`` are the ways on which the kernel lets packets of it vanish by the fault's
+    own rules, ``passing`` those on which other packets pass. Of the others so many have tried to get an answer from the
+    port (``attempts``) and from another one (``elsewhere``), and so many have got it.
+    """
+
+    connections: int
+    lost: list[Way]
+    passing: list[Way]
+    attempts: tuple[int, int]
+    elsewhere: tuple[int, int]
+
+
+def another_port(port: int) -> int:
+    """One that nobody of a job listens on, and is not this one."""
+    return ECHO if port == DISCARD else DISCARD
+
+
 @runtime_checkable
 class Between(Protocol):
     """The network between the nodes of one run: a router of the run's own, or the hosts themselves.
 
     Each fault has rules of its own, by which they are found and removed. All methods raise PlatformError, and OSError.
     """
+
+    def address(self, node: int) -> str:
+        """The number of a node on the job's network."""
 
     def cut(self, fault: str, ways: Iterable[Way]) -> None:
         """Let what is sent on these ways vanish. What a fault cuts already stays so."""
@@ -45,6 +75,21 @@ class Between(Protocol):
 
     def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
         """What shows of a cut of these ways between some nodes and the others. It takes no longer than it must."""
+
+    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
+        """Let TCP between these ports vanish on these ways, and all else pass."""
+
+    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
+        """Those of the ways on which it does, by the fault's own rules. One look: each makes a short fault longer."""
+
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+        """What shows of it at the port of that node."""
+
+    def established(self, node: int, *, of_run: bool) -> list[Connection]:
+        """The TCP connections of a node with others of the run; with ``of_run`` those that its processes have."""
+
+    def reset(self, node: int, connection: Connection) -> bool:
+        """Let the kernel of a node reset one, which both ends are told. Whether it has: False where there is none."""
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
         """Let what is sent to a node wait or be lost."""

@@ -9,15 +9,20 @@ from chaos.platforms.procfs import PROC, read_text
 _ESTABLISHED = "01"
 
 
-def connections(pid: int | str, addresses: Collection[str], port: int | None = None) -> int:
-    """How many there are between the namespace of a process (``self`` for this one), or one TCP port of it, and these
-    IPv4 addresses.
+def connections(pid: int | str, addresses: Collection[str], port: int | None = None, *, own: str | None = None) -> int:
+    """How many there are between the namespace of a process (``self`` for this one) and these IPv4 addresses.
+
+    With ``port`` only those of that TCP port of it count, with ``own`` those of that address of it.
     """
     found = 0
     for line in (read_text(pid, "net/tcp", PROC) or "").splitlines()[1:]:
         fields = line.split()
-        raw, state = fields[2].split(":")[0], fields[3]
-        remote = ".".join(str(one) for one in reversed(bytes.fromhex(raw)))
-        at_port = port is None or int(fields[1].split(":")[1], 16) == port
-        found += state == _ESTABLISHED and remote in addresses and at_port
+        (here, at), (there, _) = (_end(one) for one in fields[1:3])
+        meant = port in (None, at) and own in (None, here)
+        found += fields[3] == _ESTABLISHED and there in addresses and meant
     return found
+
+
+def _end(shown: str) -> tuple[str, int]:
+    address, port = shown.split(":")
+    return ".".join(str(one) for one in reversed(bytes.fromhex(address))), int(port, 16)

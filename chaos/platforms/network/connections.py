@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from chaos.platforms.base import PlatformError
-from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.echo import OpensSockets
 from chaos.platforms.network.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
 
 _SOCK_DIAG = 4
@@ -45,7 +45,7 @@ class Connection:
         return f"{self.source}:{self.source_port} to {self.target}:{self.target_port}"
 
 
-def established(namespace: Namespace) -> list[Connection]:
+def established(namespace: OpensSockets) -> list[Connection]:
     """All over IPv4 that the namespace has. Raises PlatformError."""
     with _channel(namespace) as channel:
         wanted = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
@@ -54,7 +54,7 @@ def established(namespace: Namespace) -> list[Connection]:
         return [_read(body) for kind, body in answers(channel) if kind == _BY_FAMILY]
 
 
-def reset(namespace: Namespace, connection: Connection) -> bool:
+def reset(namespace: OpensSockets, connection: Connection) -> bool:
     """Let the kernel reset a connection of the namespace: both ends get an error. Whether it has; False for one that is
     not there any more. Raises PlatformError where it refuses."""
     with _channel(namespace) as channel:
@@ -75,7 +75,7 @@ def refusal() -> str | None:
     return None if refused == errno.ENOENT else os.strerror(refused)
 
 
-def _channel(namespace: Namespace) -> socket.socket:
+def _channel(namespace: OpensSockets) -> socket.socket:
     try:
         return namespace.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
     except OSError as error:

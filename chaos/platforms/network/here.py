@@ -9,10 +9,11 @@ import ipaddress
 import re
 import socket
 
-from chaos.platforms.hand.netfilter import tables
-from chaos.platforms.hand.network import tables_of
+from chaos.platforms.hand.holding import devices
+from chaos.platforms.hand.netfilter import DEVICE, IPV4, tables
+from chaos.platforms.hand.network import devices_of, tables_of
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.router import NETWORK
+from chaos.platforms.network.numbers import NETWORK
 from chaos.platforms.network.rules import Rule, Rules
 from chaos.strict_json import parse
 
@@ -32,7 +33,9 @@ def found_here(token: str) -> list[str]:
     """What this process's own network has of a run's, in words. Raises PlatformError or OSError when it cannot look."""
     found = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
     found += [f"rule: {_told(rule)}" for rule in Rules(_Here()).listed() if _between_nodes(rule)]
-    return found + [f"table {name} of the packet filter" for name in tables(tables_of(token))]
+    laid = [name for family in (IPV4, DEVICE) for name in tables(tables_of(token), family)]
+    found += [f"table {name} of the packet filter" for name in laid]
+    return found + [f"link {name}, in which packets were to wait" for name in devices(devices_of(token))]
 
 
 def shown_in(namespace: Namespace) -> list[str]:

@@ -7,52 +7,47 @@ them is gone; of this host's network nothing is used or changed.
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from chaos.plain_files import read_plain
 from chaos.platforms.base import PlatformError
-from chaos.platforms.network.between import ECHO_SECONDS, ECHOES, Parted, Way
+from chaos.platforms.network.attempts import answered
+from chaos.platforms.network.between import (
+    ANSWER_SECONDS,
+    ECHO_SECONDS,
+    ECHOES,
+    SILENCE_SECONDS,
+    Blocked,
+    Parted,
+    Way,
+    another_port,
+)
 from chaos.platforms.network.connected import connections
+from chaos.platforms.network.connections import Connection, established, reset
 from chaos.platforms.network.echo import Echoes, added, ask
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.numbers import (
+    MOST_NODES,
+    address_of,
+    gateway_of,
+    handle_of,
+    link_of,
+    node_at,
+    preference_of,
+    protocol_of,
+)
+from chaos.platforms.network.ports import ANY, Ports
 from chaos.platforms.network.relays import Relays, netem
-from chaos.platforms.network.rules import ANY, Ports, Rule, Rules
+from chaos.platforms.network.rules import Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.strict_json import parse
 
 RECORD = "network.json"
 """File of the run's directory that says which process holds the router's namespace."""
-
-NETWORK = ipaddress.IPv4Network("10.77.0.0/16")
-"""Where all addresses of a run's nodes are."""
-_BETWEEN_ROUTER_AND_NODE = 4
-MOST_NODES = 1 << 14
-
-
-def address_of(node: int) -> str:
-    """The address of a node, the same in every run: nobody outside the run's namespaces sees it."""
-    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 2])
-
-
-def preference_of(fault: str) -> int:
-    """The preference of a fault's rules; with their protocol they are found and removed by it (ip-rule(8))."""
-    return 1000 + zlib.crc32(fault.encode()) % 30000
-
-
-def protocol_of(fault: str) -> int:
-    """The number that tells a fault's rules from those of one with the same preference; nobody has given it a name."""
-    return 200 + zlib.adler32(fault.encode()) % 50
-
-
-def handle_of(fault: str) -> str:
-    """The handle of a fault's queueing disciplines, by which they are told from those of others (tc(8))."""
-    return f"{1 + zlib.crc32(fault.encode()) % 0xFFFE:x}:"
 
 
 class Router:
@@ -95,9 +90,9 @@ class Router:
         """Connect the namespace of a node, and return its address there."""
         if node >= MOST_NODES:
             raise PlatformError(f"a run on this host has at most {MOST_NODES} nodes")
-        own, link = address_of(node), _link(node)
+        own, link = address_of(node), link_of(node)
         self._joined[node] = namespace
-        gateway = str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
+        gateway = gateway_of(node)
         if self.is_joined(node):  # one before this
             self._run.do("ip", "link", "del", link)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace.holder.pid))
@@ -112,20 +107,20 @@ class Router:
 
     def is_joined(self, node: int) -> bool:
         """Whether a namespace that lives is connected as this node."""
-        return self._run("ip", "link", "show", _link(node)).code == 0
+        return self._run("ip", "link", "show", link_of(node)).code == 0
 
     def is_connected(self, node: int) -> bool:
         """Whether its link is up."""
-        listed = parse(self._run.do("ip", "-j", "link", "show", _link(node)))
+        listed = parse(self._run.do("ip", "-j", "link", "show", link_of(node)))
         return isinstance(listed, list) and any(isinstance(one, dict) and "UP" in one["flags"] for one in listed)
 
     def disconnect(self, node: int) -> None:
         """Take a node off the network."""
-        self._run.do("ip", "link", "set", _link(node), "down")
+        self._run.do("ip", "link", "set", link_of(node), "down")
 
     def connect(self, node: int) -> None:
         """Put it on the network again."""
-        self._run.do("ip", "link", "set", _link(node), "up")
+        self._run.do("ip", "link", "set", link_of(node), "up")
 
     def cut(self, fault: str, ways: Iterable[Way], ports: Ports = ANY) -> None:
         """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own.
@@ -137,11 +132,11 @@ class Router:
     def cuts(self, fault: str, ports: Ports | None = None) -> set[Way]:
         """The ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
         found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
-        return {(_node_at(rule.source), _node_at(rule.target)) for rule in found}
+        return {(node_at(rule.source), node_at(rule.target)) for rule in found}
 
     def is_cut(self, source: int, target: int, ports: Ports = ANY) -> bool:
         """What the kernel does with a packet from one node to another: whether it lets it vanish, for any fault."""
-        return not self._rules.lets_through(address_of(source), address_of(target), _link(source), ports)
+        return not self._rules.lets_through(address_of(source), address_of(target), link_of(source), ports)
 
     def mend(self, fault: str) -> int:
         """Remove the rules of a fault, and nobody else's; how many they were."""
@@ -157,7 +152,7 @@ class Router:
         there = self._discipline(node)
         if there is not None and there.get("handle") != handle_of(fault):
             raise PlatformError(f"what is sent to node {node} is limited by another fault already")
-        self._run.do("tc", "qdisc", "replace", "dev", _link(node), "root", "handle", handle_of(fault), *discipline)
+        self._run.do("tc", "qdisc", "replace", "dev", link_of(node), "root", "handle", handle_of(fault), *discipline)
 
     def limited(self, fault: str, node: int) -> dict[str, object] | None:
         """The discipline of this fault with which the kernel sends to a node, with its counters; None without one.
@@ -186,12 +181,12 @@ class Router:
             return True
         if self.limited(fault, node) is None:
             return False
-        self._run.do("tc", "qdisc", "del", "dev", _link(node), "root")
+        self._run.do("tc", "qdisc", "del", "dev", link_of(node), "root")
         return True
 
     def left(self, node: int) -> list[str]:
         """What of faults is still there on the ways of a node, in words."""
-        rules = [rule for rule in self._rules.listed() if _node_at(rule.source) == node]
+        rules = [rule for rule in self._rules.listed() if node_at(rule.source) == node]
         found = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
         if not self.is_joined(node):
             return found
@@ -210,7 +205,7 @@ class Router:
             return
         links = parse(self._run.do("ip", "-j", "link", "show", "type", "veth"))
         names = [str(one["ifname"]) for one in links if isinstance(one, dict)] if isinstance(links, list) else []
-        sources = [name for name in names if name != _link(node)]
+        sources = [name for name in names if name != link_of(node)]
         self.relays.start(fault, node, address_of(node), sources, what)
 
     def impaired(self, fault: str, node: int) -> dict[str, object] | None:
@@ -228,6 +223,40 @@ class Router:
         lost = [way for way in ways if way in own and self.is_cut(*way)]
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
         return Parted(found, lost, added(echoes))
+
+    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
+        """Let TCP between these ports vanish on these ways, by rules of the fault's own."""
+        self._rules.add([_rule(fault, *way, ports) for way, ports in meant])
+
+    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
+        """On which of the ways the kernel has this fault's rule, and lets such a packet vanish."""
+        own = self._own_rules(fault)
+        return [way for way, ports in meant if _rule(fault, *way, ports) in own and self.is_cut(*way, ports)]
+
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+        """The connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
+        others = sorted({one for way, _ in meant for one in way} - {node})
+        found = connections(self.namespace(node).holder.pid, {address_of(one) for one in others}, port)
+        lost = self.lost(fault, meant)
+        passing = [way for way, _ in meant if not self.is_cut(*way)]
+        heard = [
+            sum(len(answered(self.namespace(one), [(address_of(node), at)], wait=seconds)) for one in others)
+            for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))
+        ]
+        return Blocked(found, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
+
+    def established(self, node: int, *, of_run: bool) -> list[Connection]:
+        """All that the node's namespace has with others: nobody else is in it."""
+        del of_run
+        return established(self.namespace(node))
+
+    def reset(self, node: int, connection: Connection) -> bool:
+        """Let the kernel reset a connection of the node's namespace."""
+        return reset(self.namespace(node), connection)
+
+    def address(self, node: int) -> str:
+        """The number of a node on the run's network."""
+        return address_of(node)
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """What comes of echo requests from a node to each of the others."""
@@ -251,7 +280,7 @@ class Router:
         return [rule for rule in self._rules.listed() if (rule.preference, rule.protocol) == mark]
 
     def _discipline(self, node: int) -> dict[str, object] | None:
-        shown = parse(self._run.do("tc", "-s", "-j", "qdisc", "show", "dev", _link(node)))
+        shown = parse(self._run.do("tc", "-s", "-j", "qdisc", "show", "dev", link_of(node)))
         for one in shown if isinstance(shown, list) else []:
             if isinstance(one, dict) and one.get("root") and one.get("kind") in ("tbf", "netem"):
                 return one
@@ -264,15 +293,7 @@ def _rule(fault: str, source: int, target: int, ports: Ports) -> Rule:
 
 def _end(rule: Rule) -> str:
     """What a rule cuts its source from, in words."""
-    node = f"node {_node_at(rule.target)}"
+    node = f"node {node_at(rule.target)}"
     if rule.ports.source:
         return f"{node} where it sends from port {rule.ports.source}"
     return f"port {rule.ports.target} of {node}" if rule.ports.target else node
-
-
-def _node_at(address: str) -> int:
-    return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
-
-
-def _link(node: int) -> str:
-    return f"node{node}"

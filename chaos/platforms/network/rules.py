@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.echo import OpensSockets
 from chaos.platforms.network.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
+from chaos.platforms.network.ports import ANY, Ports
 
 _ROUTE = 0
 _GET_ROUTE, _NEW_RULE, _DELETE_RULE, _GET_RULE = 26, 32, 33, 34
@@ -33,17 +34,6 @@ _ATTRIBUTE = struct.Struct("=HH")
 _RANGE = struct.Struct("=HH")
 _INDEX_OF = 0x8933
 _TCP = bytes([socket.IPPROTO_TCP])
-
-
-@dataclass(frozen=True)
-class Ports:
-    """The ports of a TCP packet that are meant, 0 for whichever. With both 0 it is any packet, not one of TCP alone."""
-
-    source: int = 0
-    target: int = 0
-
-
-ANY = Ports()
 
 
 @dataclass(frozen=True)

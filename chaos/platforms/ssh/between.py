@@ -1,24 +1,36 @@
 """The network between hosts: each host itself drops what it is not to hear, by rules of its packet filter.
 
-What goes from one host to another vanishes where it arrives, so that nobody is told, as by a router between them. Rules
-are about data addresses of the run's hosts only.
+What goes from one host to another vanishes where it arrives, so that nobody is told, as by a router between them; or it
+waits there, in a device of the fault's own. Rules are about data addresses of the run's hosts only.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.netfilter import Counted, Rule
 from chaos.platforms.hand.network_calls import Looked
-from chaos.platforms.network.between import ECHO_SECONDS, ECHOES, Parted, Way
+from chaos.platforms.network.between import (
+    ANSWER_SECONDS,
+    ECHO_SECONDS,
+    ECHOES,
+    SILENCE_SECONDS,
+    Blocked,
+    Parted,
+    Way,
+    another_port,
+)
+from chaos.platforms.network.connections import Connection
 from chaos.platforms.network.echo import Echoes, added
 from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.ports import ANY, Ports
+
+T = TypeVar("T")
 
 _BYTES_PER_KBIT = 125
 
@@ -41,17 +53,59 @@ class BetweenHosts:
     def __init__(self, hosts: Mapping[int, HasHand]) -> None:
         self._hosts = hosts
 
+    def address(self, node: int) -> str:
+        """The data address of a host."""
+        return self._hosts[node].address
+
     def cut(self, fault: str, ways: Iterable[Way]) -> None:
         """Let each host that something is sent to drop it. All of them at once, or as nearly as they can."""
-        rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        for source, target in ways:
-            rules[target].append(Rule(self._address(source), self._address(target)))
-        with ThreadPoolExecutor(max(1, len(rules))) as pool:
-            list(pool.map(lambda node: self._hosts[node].hand.lay(fault, rules[node]), rules))
+        self.block(fault, [(way, ANY) for way in ways])
 
     def cuts(self, fault: str) -> set[Way]:
-        """The ways that a fault's own rules cut."""
-        return {way for way, one in self._laid(fault) if one.rule.loss is None and one.rule.rate is None}
+        """The ways that a fault's own rules cut, altogether or for some ports."""
+        return {way for way, one in self._laid(fault) if _cuts(one.rule)}
+
+    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
+        """The same, of TCP between these ports only."""
+        rules: defaultdict[int, list[Rule]] = defaultdict(list)
+        for way, ports in meant:
+            rules[way[1]].append(self._rule(way, ports))
+        self._at_once(rules, lambda node: self._hosts[node].hand.lay(fault, rules[node]))
+
+    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
+        """On which of the ways packets have vanished by the fault's own rule, which is still there."""
+        vanished = {one.rule for _, one in self._laid(fault) if one.vanished[0]}
+        return [way for way, ports in meant if self._rule(way, ports) in vanished]
+
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+        """What the hosts show. Something is sent every way first: by the others to the port, and from the port to those
+        that are to hear nothing of it. Which other packets pass is told by answers from another port.
+        """
+        others = sorted({one for way, _ in meant for one in way} - {node})
+        own, hand = self.address(node), self._hosts[node].hand
+        addresses = [self.address(one) for one in others]
+        found = hand.connections_at(own, port, addresses)
+        if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
+            hand.send_from(own, port, deaf)
+
+        def hear(other: int) -> tuple[bool, bool]:
+            asked, here = self._hosts[other].hand, self.address(other)
+            answer = asked.attempt(here, own, port, SILENCE_SECONDS)
+            return answer, asked.attempt(here, own, another_port(port), ANSWER_SECONDS)
+
+        heard = dict(zip(others, self._at_once(others, hear), strict=True))
+        passing = [way for way, _ in meant if heard[way[0] if way[0] != node else way[1]][1]]
+        attempts, elsewhere = (sum(one) for one in zip(*heard.values(), strict=True))
+        return Blocked(found, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
+
+    def established(self, node: int, *, of_run: bool) -> list[Connection]:
+        """The connections of a host's data address with those of the others."""
+        others = [one.address for number, one in self._hosts.items() if number != node]
+        return self._hosts[node].hand.connected(self.address(node), others, of_run=of_run)
+
+    def reset(self, node: int, connection: Connection) -> bool:
+        """Let the kernel of a host reset a connection, which one of the run's processes there has."""
+        return self._hosts[node].hand.reset(connection)
 
     def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
         """What each host shows. All send echoes at once, so that packets go every way; a rule that is there and by
@@ -60,14 +114,13 @@ class BetweenHosts:
         opposite = {**dict.fromkeys(here, there), **dict.fromkeys(there, here)}
 
         def look(node: int) -> Looked:
-            addresses = [self._address(one) for one in opposite[node]]
+            addresses = [self.address(one) for one in opposite[node]]
             return self._hosts[node].hand.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
 
-        with ThreadPoolExecutor(len(opposite)) as pool:
-            seen = dict(zip(opposite, pool.map(look, opposite), strict=True))
+        seen = dict(zip(opposite, self._at_once(opposite, look), strict=True))
         lost = []
         for source, target in ways:
-            rule = Rule(self._address(source), self._address(target))
+            rule = self._rule((source, target))
             vanished = any(one.rule == rule and one.vanished[0] for one in seen[target].all)
             if vanished and any(one.rule == rule for one in seen[target].own):
                 lost.append((source, target))
@@ -75,14 +128,19 @@ class BetweenHosts:
         return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
-        """Let a part of what comes from the others vanish by chance. Raises PlatformError where it is to wait."""
+        """Let a part of what comes from the others vanish by chance, or all of it wait."""
         if what.delay or what.jitter:
-            raise PlatformError(NO_DELAY)
-        self._lay_on(fault, node, partial(Rule, loss=what.loss))
+            self._lay_on(fault, node, partial(Rule, delay=what.delay, jitter=what.jitter))
+        if what.loss:
+            self._lay_on(fault, node, partial(Rule, loss=what.loss))
 
     def impaired(self, fault: str, node: int) -> dict[str, Any] | None:
-        """How many packets have passed the rules of loss, and how many have not; None without one."""
-        found = [one for one in self._hosts[node].hand.laid(fault) if one.rule.loss is not None]
+        """How many packets have waited and gone on, or have passed the rules of loss, and how many have not; None
+        without one."""
+        laid = self._hosts[node].hand.laid(fault)
+        if waits := [one for one in laid if one.rule.delay is not None]:
+            return {"by": "netem", "passed": waits[0].passed, "came": sum(one.came[0] for one in waits)}
+        found = [one for one in laid if one.rule.loss is not None]
         came, vanished = (sum(getattr(one, which)[0] for one in found) for which in ("came", "vanished"))
         return {"by": "packet filter", "passed": came - vanished, "vanished": vanished} if found else None
 
@@ -101,34 +159,50 @@ class BetweenHosts:
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """What comes of echo requests from a host to each of the others."""
-        addresses = [self._address(one) for one in others]
+        addresses = [self.address(one) for one in others]
         return self._hosts[node].hand.echo(addresses, count=count, interval=interval, wait=wait)
 
     def left(self, node: int) -> list[str]:
         """What of the run's rules is still there on a host, in words."""
-        return [described(one) for one in self._hosts[node].hand.laid()]
+        return left_on(self._hosts[node].hand)
 
-    def _lay_on(self, fault: str, node: int, rule: Any) -> None:
-        own = self._address(node)
-        self._hosts[node].hand.lay(
-            fault, [rule(one.address, own) for one in self._hosts.values() if one.address != own]
-        )
+    def _lay_on(self, fault: str, node: int, rule: Callable[..., Rule]) -> None:
+        others = [one for one in self._hosts if one != node]
+        self._hosts[node].hand.lay(fault, [rule(self.address(one), self.address(node)) for one in others])
 
     def _laid(self, fault: str) -> list[tuple[Way, Counted]]:
         numbers = {host.address: number for number, host in self._hosts.items()}
-        with ThreadPoolExecutor(len(self._hosts)) as pool:
-            laid = list(pool.map(lambda host: host.hand.laid(fault), self._hosts.values()))
+        laid = self._at_once(self._hosts, lambda node: self._hosts[node].hand.laid(fault))
         return [((numbers[one.rule.source], numbers[one.rule.target]), one) for each in laid for one in each]
 
-    def _address(self, node: int) -> str:
-        return self._hosts[node].address
+    def _rule(self, way: Way, ports: Ports = ANY) -> Rule:
+        return Rule(self.address(way[0]), self.address(way[1]), ports=ports)
+
+    @staticmethod
+    def _at_once(nodes: Collection[int], ask: Callable[[int], T]) -> list[T]:
+        with ThreadPoolExecutor(max(1, len(nodes))) as pool:
+            return list(pool.map(ask, nodes))
 
 
-NO_DELAY = "the packet filter of a host lets packets through or vanish, it cannot hold them up"
+def left_on(hand: HandClient) -> list[str]:
+    """What of the run's rules is still there where a hand is, in words."""
+    devices = [f"a device in which packets were to wait ({one})" for one in hand.devices()]
+    return [*map(_described, hand.laid()), *devices]
 
 
-def described(one: Counted) -> str:
+def _cuts(rule: Rule) -> bool:
+    return rule.loss is None and rule.rate is None and rule.delay is None
+
+
+def _described(one: Counted) -> str:
     """A rule that is still there, in words."""
-    rule = one.rule
-    what = "cuts" if rule.loss is None and rule.rate is None else "limits" if rule.loss is None else "loses some of"
-    return f"a rule that {what} what comes from {rule.source} for {rule.target}"
+    rule, ports = one.rule, one.rule.ports
+    if rule.delay is not None:
+        what = "holds up"
+    elif rule.loss is not None:
+        what = "loses some of"
+    else:
+        what = "cuts" if rule.rate is None else "limits"
+    source = f"port {ports.source} of {rule.source}" if ports.source else rule.source
+    target = f"port {ports.target} of {rule.target}" if ports.target else rule.target
+    return f"a rule that {what} what comes from {source} for {target}"

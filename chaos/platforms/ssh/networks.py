@@ -1,7 +1,8 @@
 """Hosts whose network faults may change: the inventory must allow it (``network: true``), and the user there be root.
 
 What is changed is a host's own packet filter, for what comes from the data addresses of the run's other hosts for its
-own. The harness's own connection is never cut: where the two cannot be told apart, the run is refused.
+own; what is to wait does so in a device of the fault's own. The harness's own connection is never cut: where the two
+cannot be told apart, the run is refused.
 """
 
 from __future__ import annotations
@@ -16,18 +17,15 @@ from typing import Any
 from chaos.history.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import HandClient
+from chaos.platforms.network.between import DISCARD
 from chaos.platforms.nodes import Site
-from chaos.platforms.ssh.between import NO_DELAY, BetweenHosts, described
+from chaos.platforms.ssh.between import BetweenHosts, left_on
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, hosts_in, known_hosts
 from chaos.scenario.model import Scenario
 
-REFUSED: Mapping[str, str] = {
-    "network-delay": NO_DELAY,
-    "port-blocked": "the rules of hosts are about all that two addresses send each other, not about single ports",
-    "connection-reset": "it is made in namespaces of the run's own",
-}
-"""Kinds that a router of the run's own can make, and hosts cannot: why not."""
+ANSWERED_SECONDS = 2.0
+"""How long a host may take, before the launch, to answer another one at a port that nobody listens on."""
 
 
 class SshNetworksPlatform(SshPlatform):
@@ -35,16 +33,18 @@ class SshNetworksPlatform(SshPlatform):
 
     name = "ssh-networks"
     carries = SshPlatform.carries | {"network"}
-    meets: Mapping[str, str] = dict.fromkeys(("tbf", "impairment"), "the packet filter of the hosts (nftables)")
+    meets: Mapping[str, str] = {
+        "tbf": "the packet filter of the hosts (nftables)",
+        "impairment": "the kernels of the hosts: loss by their packet filter (nftables), delay by their netem, and a "
+        "host whose kernel has none is refused before the job is started",
+        "connection-reset": "the kernels of the hosts (sock_diag)",
+    }
     """What faults need and the hosts have, with no need of this machine's; the plan says so in these words."""
 
     def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """What of the scenario's hosts does not do, and which of them may not be changed."""
         found = list(super().problems(scenario, directory))
         yield from found
-        for number, fault in enumerate(scenario.faults):
-            if fault.kind in REFUSED:
-                yield f"faults.{number}.kind", f"{fault.kind} cannot be made on hosts: {REFUSED[fault.kind]}", _OTHERS
         if not any(key.startswith("cluster.") for key, *_ in found):
             yield from _host_problems(hosts_in(scenario, directory)[: scenario.cluster.nodes])
 
@@ -71,7 +71,7 @@ class SshNetworksPlatform(SshPlatform):
         rules = []
         for number, host in enumerate(known_hosts(arguments)):
             with closing(self.reach(arguments, token, number)) as hand:
-                rules += [f"{host.name}: {described(one)}" for one in hand.laid()]
+                rules += [f"{host.name}: {one}" for one in left_on(hand)]
         return [*super().left(arguments, token), *rules]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient:
@@ -116,20 +116,28 @@ class HostsOnNetwork(SshNodes):
         """All hosts, each with a hand that may lay rules, and would not cut off its own harness."""
         ready = super().ready()
         addresses = [node.address for node in ready]
-
-        def check(node: SshNode) -> None:
-            try:
-                node.hand.check_network(node.address, [one for one in addresses if one != node.address])
-            except PlatformError as error:
-                raise PlatformError(f"{node.host}: faults cannot change its network: {error}") from error
-
         with ThreadPoolExecutor(len(ready)) as pool:
-            list(pool.map(check, ready))
+            list(pool.map(lambda node: check_host(node, addresses, self._site.kinds), ready))
         return ready
 
 
+def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) -> None:
+    """See that faults of these kinds can be made and shown between a host and the others. Raises PlatformError."""
+    others = [one for one in addresses if one != node.address]
+    try:
+        node.hand.check_network(node.address, others, kinds)
+        for other in others if "port-blocked" in kinds else ():
+            # By that a port that is blocked is told from a host that is deaf.
+            if not node.hand.attempt(node.address, other, DISCARD, ANSWERED_SECONDS):
+                raise PlatformError(
+                    f"port-blocked could not be shown there: {other} does not answer it at TCP port {DISCARD}, not "
+                    "even by a refusal; let the firewall between them refuse connections instead of dropping them"
+                )
+    except PlatformError as error:
+        raise PlatformError(f"{node.host}: faults cannot change its network: {error}") from error
+
+
 _INVENTORY = "cluster.ssh.inventory"
-_OTHERS = "on hosts there are partition, network-loss and network-rate"
 
 
 def _host_problems(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:

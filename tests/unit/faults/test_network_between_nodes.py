@@ -6,11 +6,12 @@ import signal
 
 import pytest
 
-from chaos.faults import network_loss, network_rate, partition
+from chaos.faults import network_delay, network_loss, network_rate, partition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory
+from chaos.run.machine import Machine, probe
 from chaos.run.wait import wait_for
 from tests.unit.faults.two_nodes import (
     MISSING,
@@ -24,7 +25,8 @@ from tests.unit.faults.two_nodes import (
     victim_of,
 )
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=REASON)
+(IMPAIRMENT,) = probe(("impairment",), Machine())
+pytestmark = pytest.mark.skipif(bool(MISSING) or not IMPAIRMENT.ok, reason=f"{REASON} {IMPAIRMENT.seen}")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,33 @@ def test_a_loss_is_shown_by_echoes_that_do_not_come_back(run: RunDirectory, betw
     undo_all(run, between_job)
     assert rules_left(between_job) == []
     assert network_loss.KIND.ended(between_job, victim)
+
+
+def test_a_delay_is_shown_by_how_long_echoes_take(run: RunDirectory, between_job: NodesJob) -> None:
+    goes_on(run)
+    victim = victim_of(run, between_job, milliseconds=30, jitter=5)
+    if on_hosts(between_job) and "relay" in IMPAIRMENT.seen:
+        with pytest.raises(FaultMissed, match="the kernel has no netem"):
+            network_delay.KIND.inject(between_job, victim)
+        goes_on(run)
+        return
+    for step in network_delay.KIND.undo_steps("first", [victim]):
+        run.ledger.record(step)
+    network_delay.KIND.inject(between_job, victim)
+    network_delay.KIND.inject(between_job, victim)  # for another rank of the node
+    shown = wait_for(
+        "evidence", lambda: network_delay.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
+    )
+    assert (shown["round_trip"] >= 25, shown["passed"] > 0, shown["by"] in ("relay", "netem")) == (True, True, True)
+    goes_on(run)
+    still = network_delay.KIND.still(between_job, victim)
+    assert still is not None
+    assert (still["by"], still["passed"] > shown["passed"]) == (shown["by"], True)
+    assert not network_delay.KIND.ended(between_job, victim)
+    undo_all(run, between_job)
+    assert rules_left(between_job) == []
+    assert network_delay.KIND.ended(between_job, victim)
+    goes_on(run)
 
 
 def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, between_job: NodesJob) -> None:

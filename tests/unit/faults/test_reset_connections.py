@@ -1,4 +1,4 @@
-"""``connection-reset`` between nodes with networks of their own: both ends are told, and nothing else is touched."""
+"""``connection-reset`` between nodes: both ends are told, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 from chaos.faults import connection_reset
 from chaos.faults.kind import FaultMissed
+from chaos.faults.on_network import between
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.network import connections
-from chaos.platforms.network.connections import established, reset
-from chaos.platforms.network.router import address_of
+from chaos.platforms.network.connections import Connection, established, reset
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
@@ -32,16 +32,17 @@ def _tells(log: Path, number: int) -> bool:
 
 @pytest.mark.parametrize("node", [0, 1], ids=["listens", "has called"])
 def test_the_connection_is_gone_at_both_ends_and_each_is_told(
-    node: int, run: RunDirectory, network_job: NodesJob
+    node: int, run: RunDirectory, between_job: NodesJob
 ) -> None:
     goes_on(run)
-    victim = victim_of(run, network_job, rank=node, port=PORT)
-    connection_reset.KIND.inject(network_job, victim)
+    victim = victim_of(run, between_job, rank=node, port=PORT)
+    connection_reset.KIND.inject(between_job, victim)
     shown = wait_for(
-        "evidence", lambda: connection_reset.KIND.evidence(network_job, victim), seconds=60, clock=SYSTEM_CLOCK
+        "evidence", lambda: connection_reset.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
     )
     (one,) = shown["reset"]
-    assert (one["source"], one["target"]) == (address_of(node), address_of(1 - node))
+    network = between(between_job)
+    assert (one["source"], one["target"]) == (network.address(node), network.address(1 - node))
     assert (one["source_port"] if node == 0 else one["target_port"]) == PORT
     assert one["confirmed"] is True and one["inode"] and one["cookie"] != one["other cookie"]
     assert (shown["port"], shown["left"]) == (PORT, 0)
@@ -53,34 +54,57 @@ def test_the_connection_is_gone_at_both_ends_and_each_is_told(
     assert undo_all(run) == []
 
 
-def test_a_second_rank_of_the_node_resets_nothing_again(run: RunDirectory, network_job: NodesJob) -> None:
+def test_a_second_rank_of_the_node_resets_nothing_again(run: RunDirectory, between_job: NodesJob) -> None:
     goes_on(run)
-    victim = victim_of(run, network_job, port=PORT)
-    connection_reset.KIND.inject(network_job, victim)
-    connection_reset.KIND.inject(network_job, victim)  # there is none left: it would be missed
+    victim = victim_of(run, between_job, port=PORT)
+    connection_reset.KIND.inject(between_job, victim)
+    connection_reset.KIND.inject(between_job, victim)  # there is none left: it would be missed
     shown = wait_for(
-        "evidence", lambda: connection_reset.KIND.evidence(network_job, victim), seconds=60, clock=SYSTEM_CLOCK
+        "evidence", lambda: connection_reset.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
     )
     assert len(shown["reset"]) == 1
 
 
-def test_a_connection_of_another_port_is_not_touched(run: RunDirectory, network_job: NodesJob) -> None:
+def test_a_connection_of_another_port_is_not_touched(run: RunDirectory, between_job: NodesJob) -> None:
     goes_on(run)
-    victim = victim_of(run, network_job, port=PORT + 1)
+    victim = victim_of(run, between_job, port=PORT + 1)
     with pytest.raises(FaultMissed, match=f"node 1 has no connection of port {PORT + 1} with nodes"):
-        connection_reset.KIND.inject(network_job, victim)
+        connection_reset.KIND.inject(between_job, victim)
     goes_on(run)
 
 
 def test_one_that_the_kernel_has_confirmed_and_still_has_is_no_evidence(
-    run: RunDirectory, network_job: NodesJob, monkeypatch: pytest.MonkeyPatch
+    run: RunDirectory, between_job: NodesJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on(run)
-    victim = victim_of(run, network_job, port=PORT)
-    monkeypatch.setattr(connection_reset, "reset", lambda namespace, one: True)
-    connection_reset.KIND.inject(network_job, victim)
-    assert connection_reset.KIND.evidence(network_job, victim) is None
+    victim = victim_of(run, between_job, port=PORT)
+    monkeypatch.setattr(between(between_job), "reset", lambda node, one: True)
+    connection_reset.KIND.inject(between_job, victim)
+    assert connection_reset.KIND.evidence(between_job, victim) is None
     goes_on(run)
+
+
+def test_a_cookie_is_that_of_one_kernel_only(
+    run: RunDirectory, between_job: NodesJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on(run)
+    victim, network = victim_of(run, between_job, port=PORT), between(between_job)
+    connection_reset.KIND.inject(between_job, victim)
+    shown = wait_for(
+        "evidence", lambda: connection_reset.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
+    )
+    (one,) = shown["reset"]
+
+    def open_now(source: str, cookie: int) -> None:
+        still = [Connection(source, 1, "192.0.2.1", 2, 0, cookie, 3)]
+        monkeypatch.setattr(network, "established", lambda node, *, of_run: still)
+
+    for own, other in (("source", "target"), ("target", "source")):
+        cookie = one["cookie" if own == "source" else "other cookie"]
+        open_now(one[other], cookie)
+        assert connection_reset.KIND.evidence(between_job, victim) == shown, "it is another kernel's"
+        open_now(one[own], cookie)
+        assert connection_reset.KIND.evidence(between_job, victim) is None
 
 
 def test_a_kernel_that_refuses_is_a_fault_that_was_missed(

@@ -15,7 +15,8 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
-from chaos.platforms.network.router import Router, address_of
+from chaos.platforms.network.numbers import address_of
+from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.heal import heal_run

@@ -18,8 +18,9 @@ from chaos.platforms.network.attempts import answered
 from chaos.platforms.network.echo import ask
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.router import RECORD, Router, address_of, handle_of, preference_of
-from chaos.platforms.network.rules import Ports
+from chaos.platforms.network.numbers import address_of, handle_of, preference_of
+from chaos.platforms.network.ports import Ports
+from chaos.platforms.network.router import RECORD, Router
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe

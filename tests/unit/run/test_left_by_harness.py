@@ -15,8 +15,9 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.network.here import LINK
 from chaos.platforms.network.namespace import Namespace
+from chaos.platforms.network.numbers import link_of
 from chaos.platforms.network.relays import _device
-from chaos.platforms.network.router import Router, _link
+from chaos.platforms.network.router import Router
 from chaos.platforms.process import identify, state
 from chaos.run import left_by_harness as module
 from chaos.run.left_by_harness import left_by_harness, networks_of
@@ -77,7 +78,7 @@ def test_a_network_that_is_held_is_told_with_all_that_is_in_it(reports: Path, mo
         held = Path(f"/proc/{child}/ns/net")
         wait_for("namespace", lambda: str(held.readlink()) != own, seconds=60, clock=SYSTEM_CLOCK)
         namespace = Namespace(identify(child))
-        namespace.do("ip", "link", "add", _link(0), "type", "veth", "peer", "name", "other")
+        namespace.do("ip", "link", "add", link_of(0), "type", "veth", "peer", "name", "other")
         router = Router(namespace)
         router.cut("cut", [(0, 1)])
         router.slow("slow", 0, 1000)
@@ -92,5 +93,5 @@ def test_a_network_that_is_held_is_told_with_all_that_is_in_it(reports: Path, mo
 
 
 def test_the_names_of_a_routers_links_are_those_that_are_looked_for() -> None:
-    assert all(LINK.fullmatch(name) for node in (0, 12) for name in (_link(node), _device(node)))
+    assert all(LINK.fullmatch(name) for node in (0, 12) for name in (link_of(node), _device(node)))
     assert not LINK.fullmatch("eth0") and not LINK.fullmatch("node0.1")

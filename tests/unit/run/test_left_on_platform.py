@@ -129,11 +129,11 @@ def test_a_network_that_cannot_be_looked_at_is_told(dead: RunDirectory, monkeypa
 
 
 IN_A_NETWORK_OF_ITS_OWN = """
-import json, os, subprocess, sys
-from chaos.platforms.hand.netfilter import Rule as Filter, make
-from chaos.platforms.hand.network import tables_of
+import json, os, socket, subprocess, sys
+from chaos.platforms.hand.netfilter import Rule as Filter, make, turn_over
+from chaos.platforms.hand.network import devices_of, tables_of
 from chaos.platforms.network.here import _Here, found_here
-from chaos.platforms.network.router import address_of
+from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.rules import Rule, Rules
 token = sys.argv[1]
 before = found_here(token)
@@ -143,6 +143,10 @@ nodes = Rule(address_of(0), address_of(3), 1001, 201)
 Rules(_Here()).add([nodes, Rule("192.0.2.1", "192.0.2.2", 1002, 201), Rule("192.0.2.1", address_of(1), 1003, 201)])
 make(tables_of(token) + "0f", [Filter("192.0.2.1", "192.0.2.2")])
 make(tables_of("another-run-of-someone") + "0f", [Filter("192.0.2.1", "192.0.2.2")])
+for run in (token, "another-run-of-someone"):
+    held = devices_of(run) + "0f"
+    subprocess.run(["ip", "link", "add", held, "type", "ifb"], check=True)
+    turn_over(tables_of(run) + "1f", "node0", socket.if_nametoindex(held), [Filter("192.0.2.1", "192.0.2.2")])
 print(json.dumps([before, found_here(token)]))
 """
 
@@ -158,5 +162,6 @@ def test_links_rules_and_tables_in_the_hosts_own_network_are_found(dead: RunDire
     assert sorted(found[:2]) == ["link node0", "link relay1"]
     assert found[2:] == [
         "rule: what comes from 10.77.0.2 for 10.77.0.14 vanishes",
-        f"table chaos_{dead.token[-16:]}_0f of the packet filter",
+        *(f"table chaos_{dead.token[-16:]}_{one} of the packet filter" for one in ("0f", "1f")),
+        f"link ch{dead.token[-8:]}0f, in which packets were to wait",
     ]

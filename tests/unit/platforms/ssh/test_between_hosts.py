@@ -1,20 +1,30 @@
-"""What goes between hosts is cut by the hosts themselves: silently, only between them, and each fault by itself."""
+"""What goes between hosts is cut by the hosts themselves: silently, only between them, and each fault by itself.
+
+The same is true of what waits there, and of connections that are reset.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import PlatformError
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.hand.holding import too_old
 from chaos.platforms.hand.netfilter import Rule
-from chaos.platforms.network.between import Between, Parted
+from chaos.platforms.network.between import DISCARD, Between, Parted
 from chaos.platforms.network.echo import ask
 from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.ports import Ports
 from chaos.platforms.ssh.between import BetweenHosts
 from chaos.run.machine import Machine, probe
 from chaos.run.wait import wait_for
@@ -23,7 +33,10 @@ from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
+(NETEM,) = probe(("impairment",), Machine())
+
 OUT, BACK = (0, 1), (1, 0)
+PORT = 4444
 
 
 @pytest.fixture
@@ -136,9 +149,216 @@ def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], betwee
     assert between.echo(1, [0], count=100, interval=0.001, wait=5).answered == 100
 
 
-def test_what_would_have_to_wait_is_refused(between: BetweenHosts) -> None:
-    with pytest.raises(PlatformError, match="cannot hold them up"):
+def test_a_blocked_port_lets_all_else_pass(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+    first, second = hosts
+    to_port, from_port = (OUT, Ports(target=PORT)), (BACK, Ports(source=PORT))
+    between.block("fault", [to_port])
+    between.block("fault", [to_port, from_port])
+    assert [host.rules_left() for host in hosts] == [
+        [f"a rule that cuts what comes from port {PORT} of {second.address} for {first.address}"],
+        [f"a rule that cuts what comes from {first.address} for port {PORT} of {second.address}"],
+    ]
+    assert between.lost("fault", [to_port, from_port]) == [], "nothing has vanished by them yet"
+    seen = between.blocked("fault", PORT, [to_port, from_port], 1)
+    assert (seen.attempts, seen.elsewhere) == ((1, 0), (1, 1))
+    assert (seen.lost, seen.passing) == ([OUT, BACK], [OUT, BACK])
+    assert between.cuts("fault") == {OUT, BACK}
+    other = (OUT, Ports(target=PORT + 1))
+    between.block("fault", [other])  # for another rank, which has a port of its own
+    assert between.blocked("fault", PORT + 1, [other], 1).lost == [OUT]
+    assert between.lost("fault", [to_port]) == [OUT]
+    assert receives(first, second) and receives(second, first) and answered(first, second.address)
+    assert [host.hand.lift("fault") for host in hosts] == [1, 2]
+    seen = between.blocked("fault", PORT, [to_port, from_port], 1)
+    assert (seen.attempts, seen.lost) == ((1, 1), [])
+
+
+def test_where_a_firewall_swallows_all_that_is_asked_a_blocked_port_is_not_shown(
+    hosts: list[HostInNamespace], between: BetweenHosts
+) -> None:
+    meant = [(OUT, Ports(target=PORT))]
+    between.block("firewall", [(OUT, Ports(target=DISCARD))])
+    between.block("fault", meant)
+    seen = between.blocked("fault", PORT, meant, 1)
+    assert (seen.lost, seen.passing, seen.elsewhere) == ([OUT], [], (1, 0))
+    assert not hosts[0].hand.attempt(hosts[0].address, hosts[1].address, DISCARD, 0.3)
+
+
+LISTENS = """
+server = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("listens", flush=True)
+connection = server.accept()[0]
+"""
+CALLS = """
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])), 30)
+print("calls", flush=True)
+"""
+HEARS = """
+try:
+    connection.recv(1)
+except OSError as error:
+    print(type(error).__name__, flush=True)
+"""
+
+
+@contextmanager
+def connected(hosts: list[HostInNamespace], port: int, run: str) -> Iterator[list[subprocess.Popen[str]]]:
+    """Two processes of this run, with a connection from the first host to that port of the second: who has called, and
+    who has listened."""
+    first, second = hosts
+    with ExitStack() as held:
+        ends: list[subprocess.Popen[str]] = []
+        for host, begins, says in ((second, LISTENS, "listens"), (first, CALLS, "calls")):
+            inside = ("nsenter", f"--net=/proc/{host.namespace.holder.pid}/ns/net", sys.executable, "-c")
+            argv = (*inside, f"import socket, sys{begins}{HEARS}", second.address, str(port))
+            end = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={**os.environ, RUN_VARIABLE: run})
+            held.callback(end.communicate)
+            held.callback(end.kill)
+            assert end.stdout is not None
+            assert end.stdout.readline() == f"{says}\n"
+            ends.insert(0, end)
+        yield ends
+
+
+def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_is_left_alone(
+    hosts: list[HostInNamespace], between: BetweenHosts, token: str
+) -> None:
+    with connected(hosts, PORT, token) as ends, connected(hosts, PORT + 1, "f" * 32) as strangers:
+        (own,) = between.established(0, of_run=True)
+        assert own.target_port == PORT
+        assert {one.target_port for one in between.established(0, of_run=False)} == {PORT, PORT + 1}
+        (foreign,) = (one for one in between.established(0, of_run=False) if one != own)
+        with pytest.raises(PlatformError, match="no process of the run has the connection"):
+            between.reset(0, foreign)
+        assert (between.reset(0, own), between.reset(0, own)) == (True, False)
+        told = [end.stdout.readline() for end in ends if end.stdout is not None]
+        assert told == ["ConnectionAbortedError\n", "ConnectionResetError\n"]
+        assert [one.target_port for one in between.established(0, of_run=False)] == [PORT + 1]
+        assert all(stranger.poll() is None for stranger in strangers)
+        assert hosts[1].hand.connections_at(hosts[1].address, PORT + 1, [hosts[0].address]) == 1
+        assert hosts[1].hand.connections_at(f"{NETWORK}.7", PORT + 1, [hosts[0].address]) == 0
+
+
+IN_A_NAMESPACE = """
+import socket
+from chaos.platforms.hand.netfilter import DEVICE, Rule, listed, remove, turn_over
+turn_over("chaos_test", "eth0", socket.if_nametoindex("held"), [Rule({source!r}, {target!r})])
+print("laid", flush=True)
+input()
+(one,) = listed("chaos_test", DEVICE)
+print(one.came[0], remove("chaos_test"), remove("chaos_test", DEVICE))
+"""
+
+
+def test_what_is_turned_over_to_a_device_comes_back_as_if_it_had_just_come_in(hosts: list[HostInNamespace]) -> None:
+    first, second = hosts
+    second.namespace.do("ip", "link", "add", "held", "type", "ifb")
+    second.namespace.do("ip", "link", "set", "held", "up")
+    inside = ("nsenter", f"--net=/proc/{second.namespace.holder.pid}/ns/net", "--")
+    program = IN_A_NAMESPACE.format(source=first.address, target=second.address)
+    with subprocess.Popen(
+        (*inside, sys.executable, "-c", program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as laid:
+        assert laid.stdin is not None and laid.stdout is not None
+        assert laid.stdout.readline() == "laid\n"
+        before = passed(second)
+        assert ask(second.namespace, [first.address], count=20, wait=1).answered == 20
+        assert passed(second) == before + 20
+        told, _ = laid.communicate("\n")
+        assert told.split() == ["20", "False", "True"], "the rule's count, and of which family it was"
+        through = passed(second)
+        assert answered(second, first.address)
+        assert passed(second) == through
+
+
+def passed(host: HostInNamespace) -> int:
+    """How many packets of IPv4 the device has had."""
+    (shown,) = json.loads(host.namespace.do("ip", "-s", "-j", "link", "show", "held"))
+    return int(shown["stats64"]["tx"]["packets"])
+
+
+@pytest.mark.skipif(NETEM.ok and "relay" not in NETEM.seen, reason="the kernel has netem")
+def test_a_kernel_that_cannot_let_packets_wait_is_named_before_the_start(
+    hosts: list[HostInNamespace], between: BetweenHosts
+) -> None:
+    first, second = hosts
+    first.hand.check_network(first.address, [second.address], ["network-loss", "port-blocked", "connection-reset"])
+    told = r"network-delay cannot be made there.*: the kernel has no netem \(sch_netem\)"
+    with pytest.raises(PlatformError, match=told):
+        first.hand.check_network(first.address, [second.address], ["network-delay"])
+    with pytest.raises(PlatformError, match="the kernel has no netem"):
         between.impair("fault", 1, Impairment(delay=1))
+    assert [host.rules_left() for host in hosts] == [[], []]
+    assert receives(first, second)
+
+
+@pytest.mark.parametrize(("release", "does"), [("5.6.19-300.fc32.x86_64", False), ("5.7.0", True), ("6.1.0-56", True)])
+def test_a_kernel_is_too_old_by_its_release(release: str, does: bool) -> None:
+    assert (too_old(release) is None) == does
+
+
+WITH_NETEM = pytest.mark.skipif(not NETEM.ok or "relay" in NETEM.seen, reason=f"netem: {NETEM.seen}")
+
+
+@WITH_NETEM
+def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+    first, second = hosts
+    second.hand.check_network(second.address, [first.address], ["network-delay"])
+    assert second.rules_left() == []
+    links = second.namespace.do("ip", "-o", "link", "show", "dev", "eth0")
+    between.impair("fault", 1, Impairment(delay=60, jitter=20))
+    between.impair("fault", 1, Impairment(delay=60, jitter=20))  # for another rank
+    slow = between.echo(1, [0], count=20, interval=0.01, wait=5)
+    assert slow.answered == 20 and 40 <= min(slow.milliseconds) < 80, slow
+    assert max(slow.milliseconds) - min(slow.milliseconds) > 2, "more or less"
+    shown = between.impaired("fault", 1)
+    assert shown is not None
+    assert (shown["by"], shown["passed"] >= 20, shown["came"] >= shown["passed"]) == ("netem", True, True)
+    assert between.impaired("fault", 0) is None and between.impaired("other", 1) is None
+    assert between.cuts("fault") == set()
+    assert [one.rule for one in second.hand.laid("fault")] == [
+        Rule(first.address, second.address, delay=60.0, jitter=20.0)
+    ]
+    assert any("holds up what comes from" in one for one in second.rules_left())
+    assert second.namespace.do("ip", "-o", "link", "show", "dev", "eth0") == links, "its own device is as it was"
+    with pytest.raises(PlatformError, match="held up by another fault already"):
+        between.impair("other", 1, Impairment(delay=5))
+    with pytest.raises(PlatformError, match="has laid other rules here"):
+        between.impair("fault", 1, Impairment(delay=5))
+    assert (second.hand.lift("fault"), second.hand.lift("fault")) == (1, 0)
+    assert second.rules_left() == []
+    assert min(between.echo(1, [0], count=4, wait=5).milliseconds) < 40
+
+
+@WITH_NETEM
+def test_only_what_comes_from_the_others_waits(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+    first, second = hosts
+    other = f"{NETWORK}.7"
+    first.namespace.do("ip", "address", "add", f"{other}/24", "dev", "eth0")
+    between.impair("fault", 1, Impairment(delay=300))
+    assert min(ask(second.namespace, [first.address], count=2, wait=5).milliseconds) >= 300
+    assert min(ask(second.namespace, [other], count=2, wait=5).milliseconds) < 300
+
+
+@WITH_NETEM
+def test_what_a_killed_hand_has_left_waiting_another_one_lifts(
+    hosts: list[HostInNamespace], between: BetweenHosts, token: str
+) -> None:
+    second = hosts[1]
+    between.impair("fault", 1, Impairment(delay=100))
+    os.kill(second.hand.introduction.pid, signal.SIGKILL)
+    wait_for("end", lambda: second.hand.lost, seconds=30, clock=SYSTEM_CLOCK)
+    assert min(ask(second.namespace, [hosts[0].address], count=2, wait=5).milliseconds) >= 100
+    stranger = second.another_hand("f" * 32)
+    assert (stranger.lift(), stranger.devices()) == (0, [])
+    stranger.close()
+    again = second.another_hand(token)
+    (device,) = again.devices()
+    assert (again.lift(), again.lift(), again.devices()) == (1, 0, [])
+    second.namespace.do("ip", "link", "add", device, "type", "ifb")  # as one that was killed between the two leaves it
+    assert (again.devices(), again.lift("fault"), again.devices()) == ([device], 0, [])
+    again.close()
+    assert min(ask(second.namespace, [hosts[0].address], count=2, wait=5).milliseconds) < 100
 
 
 def test_no_more_comes_than_the_rate(hosts: list[HostInNamespace], between: BetweenHosts) -> None:

@@ -1,0 +1,46 @@
+"""Numbers and names in the network of a run on this host: of its nodes, and of what a fault makes there."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+
+NETWORK = ipaddress.IPv4Network("10.77.0.0/16")
+"""Where all addresses of a run's nodes are."""
+_BETWEEN_ROUTER_AND_NODE = 4
+MOST_NODES = 1 << 14
+
+
+def address_of(node: int) -> str:
+    """The address of a node, the same in every run: nobody outside the run's namespaces sees it."""
+    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 2])
+
+
+def gateway_of(node: int) -> str:
+    """The router's own address on the way to a node."""
+    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
+
+
+def node_at(address: str) -> int:
+    """The node that has an address."""
+    return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
+
+
+def link_of(node: int) -> str:
+    """The name of the router's interface to a node."""
+    return f"node{node}"
+
+
+def preference_of(fault: str) -> int:
+    """The preference of a fault's rules; with their protocol they are found and removed by it (ip-rule(8))."""
+    return 1000 + zlib.crc32(fault.encode()) % 30000
+
+
+def protocol_of(fault: str) -> int:
+    """The number that tells a fault's rules from those of one with the same preference; nobody has given it a name."""
+    return 200 + zlib.adler32(fault.encode()) % 50
+
+
+def handle_of(fault: str) -> str:
+    """The handle of a fault's queueing disciplines, by which they are told from those of others (tc(8))."""
+    return f"{1 + zlib.crc32(fault.encode()) % 0xFFFE:x}:"
