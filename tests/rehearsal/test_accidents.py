@@ -13,17 +13,19 @@ from typing import Any
 
 import pytest
 
+from chaos.checks.run import STOPPED
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.event import Event
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, unmount
 from chaos.run.leftovers import leftovers
 from chaos.run.mishaps import STOPPED_SECONDS
 from chaos.run.wait import wait_for
-from tests.rehearsal.kit import Chaos, Done, Harness, Run, checks_of, said
+from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 
 pytestmark = pytest.mark.nightly
 
 PLAIN = "plain-kill-rank.yaml"
+SLOW = SCENARIOS / "plain-slow-resume.yaml"
 MOMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a rank is held": ("barrier.reached", {}),
     "a fault is made": ("fault.landed", {}),
@@ -60,6 +62,47 @@ def test_a_harness_that_is_stopped_blames_nobody_and_says_why(fresh: Chaos, mome
     assert "(SIGSTOP, or the machine was frozen)" in said(checks_of(done.run.result, "unknown"))
     blames_nobody(done)
     nothing_is_left(fresh, harness)
+
+
+MINUTE = 61.0
+"""Longer than anything that the harness, an agent or the stand-in for the SDK waits a minute for."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "steps", "becomes"),
+    [
+        (("agent.start", {"attempt": "resume"}), 24, "waits"),
+        (MOMENTS["the resume trains"], 24, "ends"),
+        (MOMENTS["the resume trains"], 184, "trains on"),
+    ],
+    ids=["the resume starts and waits", "the resume trains and ends", "the resume trains and outlasts it"],
+)
+def test_a_resumed_job_is_not_blamed_for_a_minute_in_which_the_harness_was_stopped(
+    fresh: Chaos, moment: tuple[str, dict[str, Any]], steps: int, becomes: str
+) -> None:
+    harness = fresh.start_run(SLOW, "--set", f"steps={steps}")
+    run = harness.run(SLOW.stem)
+    name, match = moment
+    harness.event(run, name, **match)
+    harness.signal(signal.SIGSTOP)
+    SYSTEM_CLOCK.sleep(MINUTE)  # the time is what is tested
+    if becomes == "ends":
+        harness.until(
+            "the end of the resumed job",
+            lambda: len(run.history.select("step.end", attempt="resume", step=steps)) == 2,
+        )
+    harness.signal(signal.SIGCONT)
+    done = harness.end()
+    assert done.code == 2, done.errors
+    blames_nobody(done)
+    nothing_is_left(fresh, harness)
+    stops = run.history.select(STOPPED, attempt="resume")
+    assert max(one.data["seconds"] for one in stops) >= MINUTE
+    for one in stops:
+        told = f"stopped for {one.data['seconds']} s (SIGSTOP, or the machine was frozen)"
+        assert told in said(checks_of(done.run.result, "unknown"))
+    trained = [one.mono for one in run.history.select("step.end", attempt="resume")]
+    assert any(at > stops[0].data["until"] for at in trained) == (becomes != "ends")
 
 
 def test_heal_leaves_a_stopped_harness_alone_and_says_how_to_go_on(fresh: Chaos) -> None:
