@@ -51,7 +51,8 @@ def networks_of(pids: Iterable[int]) -> list[str]:
 
 
 def _in_sessions(harnesses: Sequence[int]) -> list[int]:
-    led = {pid for pid in harnesses if (leader := read_stat(pid)) is None or leader.ended}  # else it is used again
+    # A leader that lives is another's: the number was used again. Session 0 is led from outside of this PID namespace.
+    led = {pid for pid in harnesses if pid > 0 and ((leader := read_stat(pid)) is None or leader.ended)}
     stats = (read_stat(pid) for pid in all_pids())
     return sorted(
         one.pid for one in stats if one is not None and one.session in led and not one.ended and one.pid != os.getpid()

@@ -104,7 +104,7 @@ class Dialogue:
             return 0
         self._remember(faults)
         self._offered = offered_after(code, self._offered)
-        self._follow()
+        self._follow(asked=self._strategy != "dump")
         return 0
 
     def _say_who_is_faulty(self, faults: dict[int, int]) -> None:
@@ -114,10 +114,12 @@ class Dialogue:
         self._remember(dict.fromkeys(self._moved_along(), PROCESS_FAULT))
         controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
 
-    def _follow(self) -> None:
-        """Choose, and tell the controller. Lost ranks are started again only now.
+    def _follow(self, *, asked: bool = True) -> None:
+        """Choose, and tell the controller if it asked. Lost ranks are started again only now.
 
-        A rank that registered before its predecessor's death has been dealt with would pass for that one.
+        A rank that registered before its predecessor's death has been dealt with would pass for that one. After a dump
+        that has failed the controller is about to end the ranks by itself, and does not when it is told to (MindIO TFT
+        26.1, observed: it then leaves that to the cluster for good).
         """
         from mindio_ttp import controller_ttp
 
@@ -128,7 +130,8 @@ class Dialogue:
         self._say(f"strategies offered: {', '.join(self._offered)}; strategy {strategy} is chosen")
         if strategy in RESTARTS:
             self.orders.put(tuple(sorted(self._faults)))
-        controller_ttp.tft_notify_controller_change_strategy("recover" if strategy in RESTARTS else strategy)
+        if asked:
+            controller_ttp.tft_notify_controller_change_strategy("recover" if strategy in RESTARTS else strategy)
 
     def _moved_along(self) -> list[int]:
         """Healthy ranks that are started again too: with recover, the cluster moves a node's container as a whole."""

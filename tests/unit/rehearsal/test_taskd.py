@@ -343,8 +343,9 @@ def test_a_retry_that_fails_is_followed_by_a_restart_in_place_and_then_by_a_dump
     assert dialogue.orders.get_nowait() == (1,)
     report["report_result"](406, "recover failed", {1: 0, 3: 1}, "recover")
     report["report_result"](499, "dump failed", {1: 0, 3: 1}, "dump")
-    assert [what for name, what in controller.told if name == "change_strategy"] == ["recover", "dump", "exit"]
+    assert [what for name, what in controller.told if name == "change_strategy"] == ["recover", "dump"]
     assert dialogue.orders.empty()
+    assert dialogue.gives_up([1, 3]), "after a dump that failed the controller ends the ranks unless it is told to"
 
 
 def test_faults_of_several_nodes_are_not_repaired_in_place(monkeypatch: pytest.MonkeyPatch) -> None:

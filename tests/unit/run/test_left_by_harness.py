@@ -61,7 +61,16 @@ def test_what_outlives_its_harness_is_found(reports: Path, monkeypatch: pytest.M
         told = f"process {child}: sleep 1000, which has to end with its harness"
         assert leftovers(reports, harness) == [told]
         assert leftovers(reports, NOBODY, harness) == [told]
-        assert left_by_harness([os.getsid(0)]) == [], "whoever leads that session lives: it is another's"
+
+
+def test_a_session_of_somebody_else_is_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_END_SECONDS", 0.1)
+    with subprocess.Popen(("sleep", "1000"), start_new_session=True) as leader:
+        try:
+            assert left_by_harness([leader.pid]) == [], "who leads that session lives: the number was used again"
+        finally:
+            leader.kill()
+    assert left_by_harness([0]) == [], "whoever leads that session is outside of this PID namespace"
 
 
 def test_what_ends_a_moment_later_is_not_blamed() -> None:
