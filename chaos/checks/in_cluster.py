@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from chaos.checks.pods import ends_of, placed_at
 from chaos.checks.raised import Doubt
+from chaos.checks.struck import first_act, nodes_of
 from chaos.history.event import Event
+from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
 
 TAKE_PODS = frozenset({"pod-delete", "pod-evict", "node-drain"})
@@ -21,13 +24,17 @@ PROOFS: Mapping[str, str] = {
 """What the evidence of a kind is, in words."""
 
 
-def cluster_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, object]) -> Iterator[Doubt]:
+def cluster_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
+) -> Iterator[Doubt]:
     """What speaks against a fault of a cluster at one rank. Nothing for faults of another kind."""
     rank = evidence.get("rank")
     if fault.kind in TAKE_PODS:
         pod = evidence.get("pod")
         if not isinstance(pod, dict) or not pod.get("uid"):
             yield f"which pod rank {rank} was in is not in the evidence", (landing.source,)
+        else:
+            yield from _not_that_pod(history, fault, landing, str(pod["uid"]), injection)
         if not evidence.get("told_by") or not evidence.get("by"):
             yield f"nobody says how the pod of rank {rank} went, or by whose act", (landing.source,)
     if fault.kind == "node-drain" and evidence.get("unschedulable") is not True:
@@ -35,3 +42,25 @@ def cluster_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, obje
     taints = evidence.get("taints")
     if fault.kind == NOT_READY and not (isinstance(taints, list) and _TAINT in taints):
         yield f"the cluster is not known to have taken the node of rank {rank} for not ready", (landing.source,)
+
+
+def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: str, injection: Event) -> Iterator[Doubt]:
+    """The pod of the evidence is held against the cluster's own record: the rank was in it, and it went after the act.
+
+    The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
+    """
+    own = [one for node in nodes_of(history, injection) for one in history.select(writer="kubernetes", node=node)]
+    act, rank = first_act(history, fault, injection), injection.rank
+    placed = placed_at(own, act.mono)
+    if placed is None:
+        yield f"the cluster's record does not tell which pod rank {rank} was in", (landing.source,)
+        return
+    if placed.data.get("uid") != uid:
+        seen = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
+        yield seen, (placed.source, landing.source)
+        return
+    ends = list(ends_of(one for one in own if one.data.get("uid") == uid))
+    if not ends:
+        yield f"the cluster's record does not tell that the pod of rank {rank} went", (placed.source, landing.source)
+    elif ends[0].mono < act.mono:
+        yield f"the pod of rank {rank} was going before this run had it deleted", (ends[0].source, act.source)

@@ -193,7 +193,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
         *on_node.node_doubts(case.fault, landing, evidence, injection),
         *silence_doubts(case.history, case.fault, landing, evidence, injection),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
-        *in_cluster.cluster_doubts(case.fault, landing, evidence),
+        *in_cluster.cluster_doubts(case.history, case.fault, landing, evidence, injection),
         *damage_doubts(case.plan, case.history, case.fault, landing, evidence),
         *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
     ):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from chaos.checks.facts import exit_status
 from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
+from chaos.checks.struck import first_act, nodes_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -53,10 +54,28 @@ def device_doubts(
                 yield f"rank {rank} had ended before the reset{told}", (one.source, injection.source)
     else:
         boot = evidence.get("boot")
-        known = isinstance(boot, dict) and boot.get("before") and boot.get("after")
-        if not known or (isinstance(boot, dict) and boot["before"] == boot["after"]):
+        if not isinstance(boot, dict) or not boot.get("before") or boot.get("after") in (None, "", boot["before"]):
             yield f"the node of rank {rank} is not known to have booted again", (landing.source,)
+        else:
+            yield from _in_another_boot(history, boot, landing, injection)
         yield from _not_ordered(history, fault, landing, injection)
+
+
+def _in_another_boot(history: History, boot: dict[str, object], landing: Event, injection: Event) -> Iterator[Doubt]:
+    """The boots that were asked for are held against those in which the processes of the job say that they ran."""
+    starts = history.select("writer.start", writer="agent")
+    victim = (injection.attempt, injection.rank, injection.pid)
+    own = [one for one in starts if (one.attempt, one.rank, one.pid) == victim]
+    before = boot["before"]
+    if not any(one.data.get("boot") == before for one in own):
+        seen = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
+        yield seen, (*(one.source for one in own), landing.source)
+    # Held against the landing and not the order: a process may begin while its host goes down.
+    later = [one for one in starts if one.data.get("boot") == before and landing.surely_before(one)]
+    if later:
+        whose = f"rank {later[0].rank} of attempt {later[0].attempt}"
+        seen = f"{whose} began in the boot {before}, which is said to have ended"
+        yield seen, (*(one.source for one in later), landing.source)
 
 
 def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
@@ -64,10 +83,7 @@ def _not_ordered(history: History, fault: PlannedFault, landing: Event, injectio
 
     All are the harness's own events. For several ranks of a node it is ordered once, at the first of them.
     """
-    found = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
-    nodes = {one.data.get("node") for one in found if one.pid == injection.pid} - {None}
-    begun = history.select("fault.injecting", fault=fault.id, attempt=injection.attempt) or [injection]
-    first = min(begun, key=lambda one: one.mono)
+    nodes, first = nodes_of(history, injection), first_act(history, fault, injection)
     orders = [one for one in history.select("host.reboot") if one.data.get("node") in nodes]
     if not any(first.mono <= one.mono <= landing.mono for one in orders):
         seen = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"

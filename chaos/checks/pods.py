@@ -6,7 +6,7 @@ Facts only: ``rules/kept_pods.py`` judges them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,10 +78,8 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
         return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(one.source for one in where))
 
     own = history.select(writer="kubernetes", node=node)
-    came = [one for one in own if one.event == "pod.rescheduled"]
-    placed = next((one for one in reversed(came) if one.mono < span.begin), None)
-    placed = placed or next((one for one in own if one.event == "pod.state" and one.mono < span.begin), None)
-    replaced = span.of(came)
+    placed = placed_at(own, span.begin)
+    replaced = span.of(one for one in own if one.event == "pod.rescheduled")
     if replaced:
         first = replaced[0].data.get("before")
         before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
@@ -94,7 +92,7 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     if restarted:
         times = f"{restarted[0].data.get('before')} → {restarted[-1].data.get('restarts')} restarts"
         return fate("restarted", f"{pod}: {times}", *restarted, before=pod, after=pod)
-    ends = list(_ends(changes))
+    ends = list(ends_of(changes))
     if ends:
         return fate("ended", f"{pod}, and no other came", ends[-1], before=pod)
     lost = history.first("kubernetes.unfollowed", what="pods")
@@ -105,7 +103,18 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     return fate("untouched", str(pod), placed, before=pod, after=pod)
 
 
-def _ends(changes: list[Event]) -> Iterator[Event]:
+def placed_at(own: list[Event], mono: int) -> Event | None:
+    """What was told last before that time of the pod that a node is, of ``own``, the node's events.
+
+    None where nothing tells.
+    """
+    before = [one for one in own if one.mono < mono]
+    came = [one for one in before if one.event == "pod.rescheduled"]
+    return came[-1] if came else next((one for one in before if one.event == "pod.state"), None)
+
+
+def ends_of(changes: Iterable[Event]) -> Iterator[Event]:
+    """Those of the changes of one pod by which it has ended, or is being deleted."""
     for one in changes:
         if one.event == "pod.gone" or one.data.get("deleting") is True or one.data.get("phase") in _ENDED:
             yield one

@@ -1,4 +1,7 @@
-"""Good runs to be spoilt: each is really made once, and kept for as long as the code that made it is the same."""
+"""Good runs to be spoilt: each is really made once, and kept for as long as the code that made it is the same.
+
+Those that need hosts or a cluster were recorded where these are (``recorded.py``).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from chaos.run.ownership import FileLock
 from chaos.run.soak import code_key
 from chaos.run.wait import wait_for
 from chaos.selftest.launcher import Launcher, RunFailed
+from chaos.selftest.recorded import archive_of, unpack
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -53,9 +57,14 @@ class BaseRuns:
     def take(self, name: str, target: Path, *, cores: int, note: Callable[[str], None]) -> Path:
         """Copy the run of scenario ``name`` to ``target`` and return that, making the run first if need be.
 
-        An entry that is not, byte for byte, what was once kept is not served: it is thrown away and made again.
-        Raises BaseUnusable when the run cannot be made, or is not green.
+        A run that was recorded is taken as it is. An entry that is not, byte for byte, what was once kept is not
+        served: it is thrown away and made again. Raises BaseUnusable when the run cannot be made, or is not green.
         """
+        archive = archive_of(name)
+        if archive.exists():
+            unpack(archive, target)
+            _refuse_bad(name, target, "; record it anew (docs/selftest.md)")
+            return target
         scenario = SCENARIOS / f"{name}.yaml"
         key = code_key(scenario.read_text("utf-8") + json.dumps(self._versions), _PACKAGE, without=_JUDGING)
         entry = self._cache / f"{name}-{key}"
@@ -66,13 +75,11 @@ class BaseRuns:
                 self._make(scenario, entry, cores)
                 self._forget_older(name, entry)
             shutil.copytree(entry / _RUN, target, symlinks=True)
-        judgement = judge(target)
-        if judgement.verdict != "pass":
-            worst = next(one for one in judgement.findings if one.verdict == judgement.verdict)
-            # Kept for nobody: the next call makes it again.
-            shutil.rmtree(entry, ignore_errors=True)
-            said = f"{worst.check}: {worst.expected} | {worst.seen}"
-            raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {said}")
+        try:
+            _refuse_bad(name, target)
+        except BaseUnusable:
+            shutil.rmtree(entry, ignore_errors=True)  # kept for nobody: the next call makes it again
+            raise
         return target
 
     def _make(self, scenario: Path, entry: Path, cores: int) -> None:
@@ -98,6 +105,15 @@ class BaseRuns:
             if lock is not None:  # nobody copies it
                 with lock:
                     shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_bad(name: str, run: Path, advice: str = "") -> None:
+    """Raises BaseUnusable, with ``advice`` behind the reason, unless the run is green."""
+    judgement = judge(run)
+    if judgement.verdict != "pass":
+        worst = next(one for one in judgement.findings if one.verdict == judgement.verdict)
+        said = f"{worst.check}: {worst.expected} | {worst.seen}"
+        raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {said}{advice}")
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:

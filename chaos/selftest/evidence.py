@@ -7,10 +7,10 @@ must not be green. Files are removed from a copy: then no check that rests on th
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from chaos.checks.artifacts import Artifacts
@@ -18,52 +18,13 @@ from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.judge import judge
 from chaos.checks.registry import BUILT_IN
 from chaos.history.event import Event
+from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History, read_history
 from chaos.plan.io import loads
 from chaos.plan.model import Plan
-
-EXCUSED: Mapping[tuple[str, str | None], str] = MappingProxyType(
-    {
-        (
-            "checkpoint.begin",
-            None,
-        ): "of a save its end is what counts; a beginning alone is what a broken-off save leaves",
-        ("checkpoint.end", None): "what was saved is in the file, and what was loaded is compared with it",
-        (
-            "handler.enter",
-            None,
-        ): "of a pause the handler's return is the proof; of a save the file and the save's own end",
-        ("initial", None): "the states after every step before the fault are compared, too",
-        (
-            "child.exit",
-            None,
-        ): "how a rank ended the harness tells, too; only a restart of all ranks rests on the launcher",
-        ("launcher.exit", "train"): "of a launch that must fail the ranks' own exits count",
-        ("launcher.found", None): "a rank is known by its identification and its agent; this adds suspicion only",
-        ("train.begin", "train"): "of the first launch: its steps begin with 1",
-        (
-            "train.end",
-            None,
-        ): "that a rank trained to its end its last step tells; this adds that a last save was due behind it",
-        ("writer.start", None): "the first line of a file: a file without it is refused as a whole",
-    }
-)
-"""Kinds of events, of one launch or of any (None), without which a run may still be green, and why."""
-
-EXCUSED_OF_BASELINE: Mapping[tuple[str, str | None], str] = MappingProxyType(
-    {("step.begin", None): "that a step was trained its end and its digest tell"}
-)
-"""The same for events of the fault-free run."""
-
-
-EXCUSED_OF_END: Mapping[tuple[str, str | None], str] = MappingProxyType(
-    dict.fromkeys(
-        (("step.begin", None), ("step.end", None)),
-        "nobody goes on from a launch that just ends: its steps count by the digests after them",
-    )
-)
-"""The same for events of a run in which no mechanism can act, and that is not started again."""
-
+from chaos.selftest.defect import Spoil
+from chaos.selftest.excuses import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
+from chaos.selftest.records import Records, recorded
 
 Group = tuple[str, str | None, int | None]
 """Events of one kind: their name, and the launch and the rank that they are of."""
@@ -74,12 +35,14 @@ class Removal:
     """Evidence that was taken away from a good run.
 
     ``green`` names what passed all the same, ``excuse`` why it may: the evidence is not the only one of its matter.
+    ``kind`` is the evidence as an excuse names it, whatever its rank; empty for files, which nothing excuses.
     """
 
     base: str
     evidence: str
     green: tuple[str, ...]
     excuse: str = ""
+    kind: str = ""
 
     @property
     def held(self) -> bool:
@@ -103,28 +66,41 @@ class _Watched(History):
         return super().select(event, **match)
 
 
-def sweep(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
-    """Take away everything that the checks look at in the good run ``run_dir``. Copies are made in ``place``."""
-    yield from _without_events(base, run_dir)
+def sweep(base: str, run_dir: Path, place: Path, excuses: Excuses = EXCUSED) -> Iterator[Removal]:
+    """Take away everything that the checks look at in the good run ``run_dir``. Copies are made in ``place``.
+
+    ``base`` is the kind of the run: only what ``excuses`` has for it holds.
+    """
+    yield from _without_events(base, run_dir, excuses)
     yield from _without_files(base, run_dir, place)
 
 
-def _without_events(base: str, run_dir: Path) -> Iterator[Removal]:
+def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[str, ...]:
+    """The excuses, in words, that none of these removals has needed, of the bases that they are from."""
+    taken = {(one.base, name) for one in removals for name in (one.kind, one.evidence)}
+    needed = {(one.base, name) for one in removals if one.green for name in (one.kind, one.evidence)}
+    return stale_excuses(taken, needed, excuses)
+
+
+def _without_events(base: str, run_dir: Path, excuses: Excuses) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     own, twin = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
-    watched, watched_twin = (_Watched(one.events, one.problems) for one in (own, twin))
+    watched, watched_twin = (_Watched(one.events, one.problems, one.clocks) for one in (own, twin))
     artifacts = Artifacts(run_dir, watched_twin)
     _verdict(plan, watched, artifacts)
     artifacts.baseline = twin
-    excused = EXCUSED if _goes_on(plan) else {**EXCUSED, **EXCUSED_OF_END}
     for group, left in _groups(own, watched.asked):
-        green = _green(_verdict(plan, left, artifacts))
-        yield Removal(base, _in_words(group), green, _excuse(group, excused))
+        yield _removal(base, group, _verdict(plan, left, artifacts), excuses)
     for group, left in _groups(twin, watched_twin.asked):
         artifacts.baseline = left
-        green = _green(_verdict(plan, own, artifacts))
-        excuse = _excuse(group, {**EXCUSED, **EXCUSED_OF_BASELINE})
-        yield Removal(base, f"the baseline's {_in_words(group)}", green, excuse)
+        yield _removal(base, group, _verdict(plan, own, artifacts), excuses, baseline=True)
+
+
+def _removal(base: str, group: Group, verdict: Verdict, excuses: Excuses, *, baseline: bool = False) -> Removal:
+    event, attempt, rank = group
+    kind, named = (kind_of(event, attempt, who, baseline=baseline) for who in (None, rank))
+    green = ("the run",) if verdict == "pass" else ()
+    return Removal(base, named, green, excuse_for(base, (kind, named), excuses), kind)
 
 
 def _goes_on(plan: Plan) -> bool:
@@ -133,21 +109,14 @@ def _goes_on(plan: Plan) -> bool:
 
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
-    """Every kind of event of a rank and launch that was asked for, and the history without it."""
-    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked}
+    """Every kind of event of a rank and launch that was asked for, and the history without it.
+
+    All times have been placed by the measurements of clocks already; those are taken from the files.
+    """
+    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked - {CLOCK}}
     for group in sorted(groups, key=str):
         left = tuple(one for one in history.events if (one.event, one.attempt, one.rank) != group)
-        yield group, History(left, history.problems)
-
-
-def _in_words(group: Group) -> str:
-    event, attempt, rank = group
-    return event + ("" if rank is None else f" of rank {rank}") + ("" if attempt is None else f" in attempt {attempt}")
-
-
-def _excuse(group: Group, excused: Mapping[tuple[str, str | None], str]) -> str:
-    event, attempt, _ = group
-    return excused.get((event, None)) or excused.get((event, attempt), "")
+        yield group, replace(history, events=left)
 
 
 def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
@@ -161,10 +130,6 @@ def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
         if found and worst([one.verdict for one in found]) != "pass":
             return "unknown"
     return "pass"
-
-
-def _green(verdict: Verdict) -> tuple[str, ...]:
-    return ("the run",) if verdict == "pass" else ()
 
 
 @dataclass(frozen=True)
@@ -211,21 +176,34 @@ def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     for source in _SOURCES:
         if source.where(plan) and any(run_dir.glob(source.patterns[0])):
-            findings = _judged_without(run_dir, place, source.patterns)
+            findings = _judged(run_dir, place, partial(_remove, source.patterns))
             yield Removal(base, source.name, _passing(findings, source.checks))
     for path in sorted(run_dir.glob("history/*-rank_*.jsonl")):
         name = path.relative_to(run_dir).as_posix()
-        yield Removal(base, name, _passing(_judged_without(run_dir, place, [name]), ("history",)))
+        yield Removal(base, name, _passing(_judged(run_dir, place, partial(_remove, [name])), ("history",)))
+    for (host, boot), clock in sorted(read_history(run_dir / "history").clocks.items()):
+        if not clock.same:
+            unmeasured = recorded(partial(_forget_clock, host, boot))
+            found = _passing(_judged(run_dir, place, unmeasured), ("history",))
+            yield Removal(base, f"the clock of {host} in boot {boot}", found)
 
 
-def _judged_without(run_dir: Path, place: Path, patterns: Sequence[str]) -> Sequence[Finding]:
+def _judged(run_dir: Path, place: Path, spoil: Spoil) -> Sequence[Finding]:
     copy = shutil.copytree(run_dir, place / run_dir.name, symlinks=True)
     try:
-        for path in [path for pattern in patterns for path in sorted(copy.glob(pattern))]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        spoil(copy)
         return judge(copy).findings
     finally:
         shutil.rmtree(copy)
+
+
+def _remove(patterns: Sequence[str], copy: Path) -> None:
+    for path in [path for pattern in patterns for path in sorted(copy.glob(pattern))]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _forget_clock(host: str, boot: str, records: Records) -> None:
+    records.drop(records.all(CLOCK, host=host, boot=boot))
 
 
 def _passing(findings: Sequence[Finding], checks: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from chaos.run.versions import versions
 from chaos.selftest.base import BaseRuns, cache_directory
 from chaos.selftest.defect import Defect, Row
 from chaos.selftest.engine import Engine, Watcher
-from chaos.selftest.evidence import Removal, sweep
+from chaos.selftest.evidence import Removal, stale, sweep
 from chaos.selftest.launcher import Launcher
 from chaos.selftest.live_run import LiveRuns
 from chaos.selftest.making import place_to_make
@@ -38,14 +38,19 @@ class Result:
         return tuple(one for one in self.removals if not one.held)
 
     @property
+    def stale(self) -> tuple[str, ...]:
+        """Excuses that a good run needed no more, in words."""
+        return stale(self.removals)
+
+    @property
     def not_run(self) -> bool:
         """Whether a defect could not be put into a run."""
         return any(row.outcome == "not run" for row in self.rows)
 
     @property
     def good(self) -> bool:
-        """Whether every defect was caught, and nothing passed without its evidence."""
-        return self.caught == len(self.rows) and not self.passed
+        """Whether every defect was caught, nothing passed without its evidence, and no excuse was given for nothing."""
+        return self.caught == len(self.rows) and not self.passed and not self.stale
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -60,6 +65,7 @@ class Result:
             },
             "rows": [row.to_json() for row in self.rows],
             "passed_without": [one.to_json() for one in self.passed],
+            "stale_excuses": list(self.stale),
         }
 
 

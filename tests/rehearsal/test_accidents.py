@@ -97,12 +97,13 @@ def test_a_resumed_job_is_not_blamed_for_a_minute_in_which_the_harness_was_stopp
     blames_nobody(done)
     nothing_is_left(fresh, harness)
     stops = run.history.select(STOPPED, attempt="resume")
-    assert max(one.data["seconds"] for one in stops) >= MINUTE
+    longest = max(stops, key=lambda one: float(one.data["seconds"]))  # a starved machine adds short ones
+    assert longest.data["seconds"] >= MINUTE
     for one in stops:
         told = f"stopped for {one.data['seconds']} s (SIGSTOP, or the machine was frozen)"
         assert told in said(checks_of(done.run.result, "unknown"))
     trained = [one.mono for one in run.history.select("step.end", attempt="resume")]
-    assert any(at > stops[0].data["until"] for at in trained) == (becomes != "ends")
+    assert any(at > longest.data["until"] for at in trained) == (becomes != "ends")
 
 
 def test_heal_leaves_a_stopped_harness_alone_and_says_how_to_go_on(fresh: Chaos) -> None:

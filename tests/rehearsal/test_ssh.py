@@ -20,6 +20,8 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.hand.bundle import BUNDLE
 from chaos.run.machine import Machine, probe
 from chaos.run.wait import wait_for
+from tests.recorded_bases import SCENARIOS as RECORDED
+from tests.recorded_bases import hold_against
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
 from tests.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 
@@ -323,6 +325,16 @@ def test_a_rebooted_host_is_told_by_its_boot(on_hosts: Chaos, hosts: TestHosts) 
     assert all(one["before"] != one["after"] for one in boots)
     assert run.history.first("host.reboot", node=1) is not None
     assert done.code == 0, done.errors + done.output
+    assert left_on(hosts) == []
+
+
+@pytest.mark.nightly
+def test_the_recorded_run_of_a_rebooted_host_is_as_one_that_is_made_today(
+    on_hosts: Chaos, hosts: TestHosts, tmp_path: Path
+) -> None:
+    done = on_hosts.run(RECORDED / "host-reboot.yaml", *arguments(hosts))
+    assert done.code == 0, done.errors + done.output
+    hold_against("host-reboot", done.run.path, tmp_path)
     assert left_on(hosts) == []
 
 

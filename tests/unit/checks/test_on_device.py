@@ -21,7 +21,8 @@ HEALTH = {"before": "Success", "after": "Fault"}
 
 def event(name: str, mono: int = 10, **data: Any) -> Event:
     frame: dict[str, Any] = {"attempt": "train", "rank": 1, "pid": 101}
-    return Event(event=name, mono=mono, wall=mono, seq=mono, writer="harness", data=data, **frame)
+    writer = "agent" if name == "writer.start" else "harness"
+    return Event(event=name, mono=mono, wall=mono, seq=mono, writer=writer, data=data, **frame)
 
 
 def history(*events: Event) -> History:
@@ -53,13 +54,21 @@ def test_a_reset_is_proven_by_the_end_of_the_process() -> None:
         assert doubts("device-reset", {"device": DEVICE}, *exits)
 
 
-def reboot_doubts(boot: object, *orders: Event) -> list[str]:
+STARTED = event("writer.start", 1, boot="a")
+"""The process of rank 1 begins its history in boot a."""
+
+
+def reboot_doubts(boot: object, *orders: Event, starts: tuple[Event, ...] = (STARTED,)) -> list[str]:
     """Doubts about the reboot of node 3, on which rank 1 is, landed at 20."""
     found, injecting = event("rank.found", 1, node=3), event("fault.injecting", 12, fault="down")
     fault = PlannedFault("down", "node-reboot", (1,), {"step": 5}, {}, None, 1)
     landed = event("fault.landed", 20)
     told = device_doubts(
-        history(found, injecting, *orders), fault, landed, {"rank": 1, "boot": boot}, event("fault.injecting", 16)
+        history(found, injecting, *orders, *starts),
+        fault,
+        landed,
+        {"rank": 1, "boot": boot},
+        event("fault.injecting", 16),
     )
     return [text for text, _ in told]
 
@@ -69,6 +78,25 @@ def test_a_reboot_is_proven_by_its_order_and_another_boot() -> None:
     assert reboot_doubts({"before": "a", "after": "b"}, order) == []
     for boot in (None, {"before": "a", "after": "a"}, {"before": "a"}):
         assert reboot_doubts(boot, order)
+
+
+@pytest.mark.parametrize(
+    "starts", [(), (replace(STARTED, pid=102),), (replace(STARTED, data={**STARTED.data, "boot": "z"}),)]
+)
+def test_the_boot_that_ended_is_that_in_which_the_rank_has_recorded(starts: tuple[Event, ...]) -> None:
+    order = event("host.reboot", 14, node=3)
+    (doubt,) = reboot_doubts({"before": "a", "after": "b"}, order, starts=starts)
+    assert doubt == "nothing shows that rank 1 was in the boot a, which is said to have ended"
+
+
+def test_nobody_begins_in_a_boot_that_has_ended() -> None:
+    order, boot = event("host.reboot", 14, node=3), {"before": "a", "after": "b"}
+    later = replace(STARTED, mono=30, attempt="resume", pid=201)
+    (doubt,) = reboot_doubts(boot, order, starts=(STARTED, later))
+    assert doubt == "rank 1 of attempt resume began in the boot a, which is said to have ended"
+    assert reboot_doubts(boot, order, starts=(STARTED, replace(later, data={**later.data, "boot": "b"}))) == []
+    # The clock of another host is known with an error: it may have begun before the landing.
+    assert reboot_doubts(boot, order, starts=(STARTED, replace(later, clock="h/a", error=15))) == []
 
 
 @pytest.mark.parametrize(

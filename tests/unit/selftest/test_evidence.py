@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.selftest import evidence
-from chaos.selftest.evidence import EXCUSED, EXCUSED_OF_BASELINE, Removal, sweep
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.defect import FILES
+from chaos.selftest.evidence import Removal, stale, sweep
+from chaos.selftest.excuses import EXCUSED, OF_BASELINE, excuse_for
+from chaos.selftest.session import Result
+from chaos.selftest.table import print_selftest
 from tests.unit.good_run import good_run
+from tests.unit.two_hosts import Host, on_hosts
+
+BASE = "made"
+"""The good run of the unit tests: a kind of its own."""
+
+EXCUSES = {
+    "another event tells it": {
+        "checkpoint.begin in attempt train": BASE,
+        "checkpoint.end in attempt train": BASE,
+        "handler.enter of rank 3 in attempt train": BASE,
+        "initial in attempt train": BASE,
+        "launcher.exit in attempt train": BASE,
+        "launcher.found in attempt train": BASE,
+        "launcher.found in attempt resume": BASE,
+        "train.begin in attempt train": BASE,
+        "writer.start": BASE,
+        "writer.start in attempt train": BASE,
+        "writer.start in attempt resume": BASE,
+    },
+    "the run itself tells it": {
+        f"{OF_BASELINE}initial in attempt train": BASE,
+        f"{OF_BASELINE}step.begin in attempt train": BASE,
+        f"{OF_BASELINE}writer.start": BASE,
+        f"{OF_BASELINE}writer.start in attempt train": BASE,
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def removals(tmp_path_factory: pytest.TempPathFactory) -> list[Removal]:
     place = tmp_path_factory.mktemp("evidence")
-    return list(sweep("good", good_run().write(place / "run"), place / "copies"))
+    return list(sweep(BASE, good_run().write(place / "run"), place / "copies", EXCUSES))
 
 
-def test_nothing_passes_without_its_evidence(removals: list[Removal]) -> None:
+def test_nothing_passes_without_its_evidence_but_what_is_excused(removals: list[Removal]) -> None:
     assert [one.to_json() for one in removals if not one.held] == []
+    assert stale(removals, EXCUSES) == ()
 
 
 @pytest.mark.parametrize(
@@ -46,11 +80,56 @@ def test_what_the_checks_rest_on_is_taken_away(removals: list[Removal], name: st
     assert (found.green, found.excuse) == ((), "")
 
 
-def test_what_another_piece_of_evidence_tells_too_is_excused_by_name(removals: list[Removal]) -> None:
-    excused = [one for one in removals if one.green and one.excuse]
-    names = {name for name, _ in (*EXCUSED, *EXCUSED_OF_BASELINE)}
-    assert {one.evidence.removeprefix("the baseline's ").split()[0] for one in excused} <= names
-    assert any(one.evidence.startswith("launcher.found") for one in excused)
+def test_an_excuse_of_one_kind_of_run_hides_nothing_in_another(tmp_path: Path) -> None:
+    kind = "launcher.exit in attempt train"
+    run = good_run().write(tmp_path / "run")
+    (found,) = (
+        one for one in sweep(BASE, run, tmp_path / "copies", {"told by another": {kind: "uce"}}) if one.kind == kind
+    )
+    assert found.green and not found.held
+    assert excuse_for("uce", [kind], {"told by another": {kind: "uce"}}) == "told by another"
+
+
+def test_an_excuse_that_its_run_does_not_need_is_stale(removals: list[Removal]) -> None:
+    excuses = {
+        "needed": {"launcher.found in attempt train": BASE, "handler.enter of rank 3 in attempt train": BASE},
+        "not needed": {"fault.landed": BASE, "handler.enter of rank 0 in attempt train": BASE},
+        "not there": {"fault.armed in attempt resume": BASE},
+        "perhaps in another": {"launcher.found in attempt other": f"{BASE} uce"},
+        "not swept": {f"{OF_BASELINE}rank.exit in attempt train": "uce"},
+    }
+    assert stale(removals, excuses) == (
+        f"base {BASE}: fault.landed (not needed)",
+        f"base {BASE}: handler.enter of rank 0 in attempt train (not needed)",
+        f"base {BASE}: fault.armed in attempt resume (not there)",
+    )
+
+
+def test_a_stale_excuse_is_a_failure_of_the_selftest_and_is_printed() -> None:
+    kind = "handler.enter in attempt train"
+    assert excuse_for("tsp", [kind])
+    removal = Removal("tsp", "handler.enter of rank 1 in attempt train", (), kind=kind)
+    result = Result((), (removal,), 1.0)
+    assert not result.good and result.passed == ()
+    (told,) = result.to_json()["stale_excuses"]
+    shown = io.StringIO()
+    print_selftest(result, Console(file=shown, width=200))
+    assert told.startswith("base tsp: ") and f"stale: nothing passed without {told}" in shown.getvalue()
+
+
+def test_every_excuse_is_of_bases_that_are_swept() -> None:
+    swept = {one.base for one in catalogue() if one.layer == FILES}
+    named = [base for kinds in EXCUSED.values() for bases in kinds.values() for base in bases.split()]
+    assert set(named) <= swept
+    pairs = [(kind, base) for kinds in EXCUSED.values() for kind, bases in kinds.items() for base in bases.split()]
+    assert len(pairs) == len(set(pairs))
+    assert all(excuse_for(base, [kind]) for kind, base in pairs)
+
+
+def test_from_a_run_on_several_hosts_the_evidence_is_taken_away_and_not_their_clocks_with_it(tmp_path: Path) -> None:
+    run = on_hosts(good_run(), Host("second", (2, 3))).write(tmp_path / "run")
+    green = {one.kind for one in sweep(BASE, run, tmp_path / "copies") if one.green}
+    assert "launcher.found in attempt train" in green
 
 
 def test_a_check_that_passes_with_nothing_to_look_at_is_found_out(
@@ -62,5 +141,5 @@ def test_a_check_that_passes_with_nothing_to_look_at_is_found_out(
 
     monkeypatch.setattr(evidence, "BUILT_IN", {"careless": careless})
     run = good_run().write(tmp_path / "run")
-    green = [one.evidence for one in sweep("good", run, tmp_path / "copies") if not one.held]
+    green = [one.evidence for one in sweep(BASE, run, tmp_path / "copies") if not one.held]
     assert "rank.exit of rank 2 in attempt resume" in green

@@ -1,0 +1,192 @@
+"""Defects of what is known of other hosts: who ordered a reboot, which boot it was, what came here, whose clock."""
+
+from __future__ import annotations
+
+from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.files import removed, rewritten
+from chaos.selftest.records import Record, Records, chain, recorded
+
+BASE = "host-reboot"
+REBOOTED, OTHER = 1, 0
+"""The node whose host is rebooted, and the one that goes on."""
+
+_NOT_ORDERED = "nothing shows that this run ordered the reboot of the node of rank"
+_NOT_REBOOTED = "is not known to have booted again"
+_FETCHED = "what every host has left was brought here"
+_CLOCKS = "all monotonic times are of one clock, or of clocks whose offset was measured"
+
+
+def _defect(
+    name: str, what: str, spoil: Spoil, *reason: str, check: str = "injection", verdict: Wanted = "unknown"
+) -> Defect:
+    return Defect(name, what, "files", BASE, check, reason, verdict, spoil)
+
+
+def _booted(key: str, value: str) -> Spoil:
+    """One boot of the node, as the landing tells of it for every rank there."""
+
+    def change(records: Records) -> None:
+        for one in records.first("fault.landed")["evidence"]:
+            one["boot"][key] = one["boot"].get(value)
+
+    return recorded(change)
+
+
+def _host_of(records: Records, node: int) -> object:
+    return records.first("clock", node=node)["host"]
+
+
+def _ordered_elsewhere(records: Records) -> None:
+    records.first("host.reboot").update(node=OTHER, host=_host_of(records, OTHER))
+
+
+def _ordered_afterwards(records: Records) -> None:
+    """The host had booted again by itself; the order came when that was seen."""
+    order, landed = records.first("host.reboot"), records.first("fault.landed")
+    late = records.insert(landed, **{key: value for key, value in order.items() if key not in ("mono", "wall")})
+    for key in set(late) - set(order):
+        del late[key]
+    records.drop([order])
+
+
+def _told_of_host(event: str, node: int, **what: object) -> Spoil:
+    """The platform tells something of a host when the first launch has ended."""
+
+    def change(records: Records) -> None:
+        after = records.last("attempt.end", attempt="train")
+        records.insert(after, event=event, node=node, host=_host_of(records, node), **what)
+
+    return recorded(change)
+
+
+def _unmeasured(records: Records) -> None:
+    records.drop(records.all("clock", node=REBOOTED))
+
+
+def _hardly_known(records: Records) -> None:
+    for one in records.all("clock", node=OTHER):
+        one["error"] = 2_000_000_000
+
+
+def _half_a_line(content: bytes) -> bytes:
+    return content.rstrip(b"\0")[:-20]
+
+
+def _never_away(records: Records) -> None:
+    """The ranks of the resumed job are in the boot that is said to have ended."""
+    boots = {one["boot"]["before"] for one in records.first("fault.landed")["evidence"]}
+    for one in _starts_on(records, REBOOTED):
+        (one["boot"],) = boots
+
+
+def _starts_on(records: Records, node: int) -> list[Record]:
+    ranks = {one["rank"] for one in records.all("rank.found", attempt="resume", node=node)}
+    return [one for one in records.all("writer.start", attempt="resume") if one["rank"] in ranks]
+
+
+def _another_boot_ended(records: Records) -> None:
+    for one in records.first("fault.landed")["evidence"]:
+        one["boot"]["before"] = "00000000-0000-4000-8000-000000000000"
+
+
+DEFECTS = (
+    _defect(
+        "reboot-not-ordered",
+        "The host booted again, and nobody of this run had ordered it.",
+        recorded(lambda records: records.drop(records.all("host.reboot"))),
+        _NOT_ORDERED,
+    ),
+    _defect(
+        "reboot-ordered-of-the-other-host",
+        "The reboot was ordered of the host that went on.",
+        recorded(_ordered_elsewhere),
+        _NOT_ORDERED,
+    ),
+    _defect(
+        "reboot-ordered-afterwards",
+        "The reboot was ordered when the host had booted again.",
+        recorded(_ordered_afterwards),
+        _NOT_ORDERED,
+    ),
+    _defect(
+        "reboot-without-another-boot",
+        "The host that is said to have booted again is in the boot that it was in.",
+        _booted("after", "before"),
+        _NOT_REBOOTED,
+    ),
+    _defect(
+        "reboot-never-seen-again",
+        "In which boot the host came back nobody has seen.",
+        _booted("after", "nothing"),
+        _NOT_REBOOTED,
+    ),
+    _defect(
+        "reboot-from-an-unknown-boot",
+        "In which boot the host was nobody had seen.",
+        _booted("before", "nothing"),
+        _NOT_REBOOTED,
+    ),
+    _defect(
+        "resumed-in-the-boot-that-ended",
+        "The resumed ranks of the host that was rebooted are in the boot that had ended.",
+        recorded(_never_away),
+        "of attempt resume began in the boot",
+        "which is said to have ended",
+    ),
+    _defect(
+        "reboot-of-another-boot",
+        "The boot that ended is not the one that the ranks of the host were in.",
+        recorded(_another_boot_ended),
+        "nothing shows that rank 2 was in the boot 00000000-0000-4000-8000-000000000000",
+    ),
+    _defect(
+        "host-files-not-fetched",
+        "A history of the other host could not be brought here.",
+        chain(
+            removed("history/train-rank_0-*.jsonl"),
+            _told_of_host("host.unfetched", OTHER, files={"history/train-rank_0-1.jsonl": "Connection reset by peer"}),
+        ),
+        _FETCHED,
+        "history/train-rank_0-1.jsonl (Connection reset by peer)",
+        check="history",
+    ),
+    _defect(
+        "host-nothing-fetched",
+        "Nothing of the other host could be brought here in the end, and nobody says why.",
+        _told_of_host("host.unfetched", OTHER, files={}),
+        _FETCHED,
+        "all (nobody says why)",
+        check="history",
+    ),
+    _defect(
+        "host-lost-from-sight",
+        "The connection to the other host was lost, and it went on unseen.",
+        _told_of_host("host.lost", OTHER, why="the connection is silent"),
+        _FETCHED,
+        "it went on unseen",
+        check="history",
+    ),
+    _defect(
+        "host-clock-not-measured",
+        "How far the clock of the host that was rebooted is ahead was never measured.",
+        recorded(_unmeasured),
+        _CLOCKS,
+        "whose monotonic clocks cannot be compared",
+        check="history",
+    ),
+    _defect(
+        "host-clock-hardly-known",
+        "The clock of the other host was measured with an error of two seconds.",
+        recorded(_hardly_known),
+        "no time of another host may be wrong by more than 1 s",
+        check="history",
+    ),
+    _defect(
+        "half-a-line-on-the-host-that-went-on",
+        "The last line of a rank on the other host is torn, as if that had been rebooted.",
+        rewritten("history/train-rank_0-*.jsonl", _half_a_line),
+        "every line of the history is whole and in its place",
+        "the last line is torn",
+        check="history",
+    ),
+)

@@ -1,0 +1,213 @@
+"""Defects of a job's pods: one is not left as it was, nobody has followed them, or another one was deleted."""
+
+from __future__ import annotations
+
+from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.files import removed
+from chaos.selftest.records import Record, Records, chain, recorded
+
+BASE = "pods"
+KEPT, DELETED = 0, 1
+"""The node whose pod stays throughout, and the one whose pod is deleted after the repair."""
+
+_KEEPS = "recovery 1 by UCE keeps the pods of nodes 0, 1"
+_ANOTHER = "00000000-0000-4000-8000-000000000000"
+
+
+def _defect(
+    name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism", verdict: Wanted = "fail"
+) -> Defect:
+    return Defect(name, what, "files", BASE, check, reason, verdict, spoil)
+
+
+def _in_repair(**what: object) -> Spoil:
+    """The cluster tells something else of the pod of node 0 a moment after the memory error has landed."""
+    return recorded(lambda records: _tell(records, **what))
+
+
+def _replaced(records: Records) -> None:
+    """Another pod takes the place of the one of node 0 a moment after the memory error has landed."""
+    running = records.last("pod.state", node=KEPT, phase="Running")
+    before = {key: running[key] for key in ("pod", "uid", "host")}
+    _tell(records, event="pod.rescheduled", pod=f"{running['pod']}-b", uid=_ANOTHER, before=before)
+
+
+def _tell(records: Records, **what: object) -> None:
+    landed = records.first("fault.landed", fault="memory")
+    running = records.last("pod.state", node=KEPT, phase="Running")
+    at = {key: landed[key] + 1_000_000 for key in ("mono", "wall")}
+    told = [one for one in records.all() if one["event"].startswith("pod.") and one["mono"] < at["mono"]]
+    records.insert(told[-1], **{**running, "before": None, **what, **at})
+
+
+def _unfollowed(records: Records) -> None:
+    state = records.last("pod.state", node=KEPT)
+    lost = records.insert(state, event="kubernetes.unfollowed", what="pods", why="the API server refuses the watch")
+    for key in set(lost) & {"pod", "uid", "node", "host", "phase"}:
+        del lost[key]
+    records.first("kubernetes.followed")["unfollowed"] = ["pods"]
+
+
+def _evidence(records: Records) -> list[Record]:
+    found: list[Record] = records.first("fault.landed", fault="pod")["evidence"]
+    return found
+
+
+def _without(key: str) -> Spoil:
+    def change(records: Records) -> None:
+        for one in _evidence(records):
+            del one[key]
+
+    return recorded(change)
+
+
+def _of_the_other_node(records: Records) -> None:
+    """What is told to have been deleted is the pod of node 0."""
+    other = records.first("pod.state", node=KEPT, phase="Running")
+    for one in _evidence(records):
+        one["pod"] = {"name": other["pod"], "uid": other["uid"], "host": other["host"]}
+
+
+def _never_went(records: Records) -> None:
+    """The record of the cluster has nothing of the pod's end: it runs on as it was, and no other has come."""
+    before = records.first("pod.rescheduled", node=DELETED)["before"]["uid"]
+    records.drop([one for one in records.all(node=DELETED) if _is_of_its_end(one, before)])
+
+
+def _is_of_its_end(one: Record, uid: str) -> bool:
+    if not one["event"].startswith("pod."):
+        return False
+    return bool(one["uid"] != uid or one["event"] == "pod.gone" or one["deleting"] or one["phase"] == "Failed")
+
+
+def _went_before(records: Records) -> None:
+    """The cluster had begun to delete the pod before this run ordered it."""
+    act = records.first("fault.injecting", fault="pod")
+    records.first("pod.state", node=DELETED, deleting=True).update(
+        {key: act[key] - 1_000_000 for key in ("mono", "wall")}
+    )
+
+
+DEFECTS = (
+    _defect(
+        "pod-replaced-in-repair",
+        "The error was repaired online, and the cluster had replaced a pod all the same.",
+        recorded(_replaced),
+        _KEEPS,
+        "the pod of node 0 was replaced",
+    ),
+    _defect(
+        "pod-restarted-in-repair",
+        "The container of a pod was started again while the error was repaired.",
+        _in_repair(event="pod.restarted", restarts=1, before=0),
+        _KEEPS,
+        "the pod of node 0 was started again in place",
+        "0 → 1 restarts",
+    ),
+    _defect(
+        "pod-ended-in-repair",
+        "A pod ended while the error was repaired, and no other came.",
+        _in_repair(phase="Failed", ready=False, exit=1, reason="Error"),
+        _KEEPS,
+        "the pod of node 0 ended",
+    ),
+    _defect(
+        "pod-being-deleted-in-repair",
+        "Somebody deletes a pod while the error is repaired.",
+        _in_repair(deleting=True),
+        _KEEPS,
+        "the pod of node 0 ended",
+    ),
+    _defect(
+        "pods-followed-no-more",
+        "The pods were followed no more from some moment on.",
+        recorded(_unfollowed),
+        _KEEPS,
+        "the pods were followed no more: the API server refuses the watch",
+        verdict="unknown",
+    ),
+    _defect(
+        "pods-not-followed-to-the-end",
+        "The record of the pods ends before the run does.",
+        recorded(lambda records: records.drop(records.all("kubernetes.followed"))),
+        _KEEPS,
+        "the history does not tell that the pods were followed to the end",
+        verdict="unknown",
+    ),
+    _defect(
+        "pod-of-a-node-not-told",
+        "Which pod a node was is not in the record.",
+        recorded(lambda records: records.drop(records.all("pod.state", node=KEPT))),
+        _KEEPS,
+        "the history does not tell which pod was node 0",
+        verdict="unknown",
+    ),
+    _defect(
+        "record-of-the-cluster-missing",
+        "Nobody has recorded what the cluster did.",
+        removed("history/kubernetes.jsonl"),
+        _KEEPS,
+        "the history does not tell which pod was node 0",
+        verdict="unknown",
+    ),
+    _defect(
+        "nothing-told-of-pods",
+        "Neither the pods of the ranks nor what the cluster did is in the record.",
+        chain(
+            removed("history/kubernetes.jsonl"),
+            recorded(lambda records: records.drop(records.all("ranks.placed"))),
+        ),
+        "the cluster's record does not tell which pod rank 2 was in",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "deleted-pod-not-named",
+        "Which pod was deleted is not in the evidence.",
+        _without("pod"),
+        "which pod rank 2 was in is not in the evidence",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "end-of-pod-told-by-nobody",
+        "Nobody says how the deleted pod went.",
+        _without("told_by"),
+        "nobody says how the pod of rank 2 went",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "pod-deleted-by-another-hand",
+        "Nothing says that this run has deleted the pod.",
+        _without("by"),
+        "nobody says how the pod of rank 2 went, or by whose act",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "pod-of-the-other-node-deleted",
+        "The pod that was deleted is that of the other node.",
+        recorded(_of_the_other_node),
+        "rank 2 was in pod",
+        "and the evidence is of pod",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "deleted-pod-never-went",
+        "By the cluster's own record the pod that was deleted runs on.",
+        recorded(_never_went),
+        "the cluster's record does not tell that the pod of rank 2 went",
+        check="injection",
+        verdict="unknown",
+    ),
+    _defect(
+        "pod-went-before-it-was-deleted",
+        "The cluster had begun to delete the pod before this run ordered it.",
+        recorded(_went_before),
+        "the pod of rank 2 was going before this run had it deleted",
+        check="injection",
+        verdict="unknown",
+    ),
+)

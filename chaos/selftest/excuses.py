@@ -1,0 +1,116 @@
+"""Evidence that may be missing from a good run without a doubt, by the base that it is missing from, and why.
+
+What stands in for it is there in one kind of recovery and not in another: the end of a launcher says nothing where the
+launch must fail, and is the proof where it must go on. So an excuse names its bases, and one that a base needs no more
+is told: a check reads by now what nobody had to read before, or the run does not hold it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+OF_BASELINE = "the baseline's "
+"""Stands before the events of the fault-free run."""
+
+Excuses = Mapping[str, Mapping[str, str]]
+"""Reason to events, as :func:`kind_of` names them, to the bases that pass without those events, by spaces.
+
+Events ``of rank R`` are those of that rank alone, where the others' are needed and it is always this rank's that are
+not. All others are of any rank."""
+
+_ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods rsc slices tre tsp ttp uce"
+"""All bases with a fault-free run beside them."""
+
+EXCUSED: Excuses = MappingProxyType(
+    {
+        "Of a save its end is what counts; a beginning alone is what a broken-off save leaves.": {
+            "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tre ttp",
+            "checkpoint.begin in attempt resume": "live-plain-damage slices ttp",
+        },
+        "What was saved is in the file, and what was loaded is compared with it.": {
+            "checkpoint.end in attempt train": "held host-reboot in-vain pods",
+        },
+        "Of a pause the handler's return is the proof; of a save the file and the save's own end.": {
+            "handler.enter in attempt train": "tsp ttp",
+            "handler.enter of rank 1 in attempt train": "held host-reboot",
+        },
+        "The states after every step before the fault are compared, too.": {
+            "initial in attempt train": "exit harmless held host-reboot in-vain live-plain-damage slices tsp ttp",
+            "the baseline's initial in attempt train": _ALL,
+        },
+        "How a rank ended the harness tells, too; only a restart of all ranks rests on the launcher.": {
+            "child.exit in attempt train": "arf exit uce",
+        },
+        "Of a launch that must fail the ranks' own exits count.": {
+            "launcher.exit in attempt train": "held host-reboot in-vain live-plain-damage pods slices ttp",
+        },
+        "A rank is known by its identification and its agent; this adds suspicion only.": {
+            "launcher.found in attempt train": _ALL.replace("rsc ", ""),
+            "launcher.found in attempt resume": "held host-reboot in-vain live-plain-damage pods slices ttp",
+        },
+        "The steps of the first launch begin with 1.": {
+            "train.begin in attempt train": "held host-reboot in-vain live-plain-damage slices ttp",
+        },
+        "Nobody goes on from a launch that just ends: its steps count by the digests after them.": {
+            "step.begin of rank 0 in attempt train": "exit",
+            "step.begin of rank 2 in attempt train": "exit",
+            "step.begin of rank 3 in attempt train": "exit",
+            "step.end in attempt train": "exit",
+        },
+        "That the job ran in pods the record of the cluster tells, too.": {
+            "ranks.placed": "pods",
+        },
+        "That a rank trained to its end its last step tells; this adds that a last save was due behind it.": {
+            "train.end in attempt train": "rsc tre",
+            "train.end in attempt resume": "live-plain-damage slices ttp",
+        },
+        "That a step was trained its end and its digest tell.": {
+            "the baseline's step.begin in attempt train": _ALL,
+        },
+        "The first line of a file: a file without it is refused as a whole.": {
+            "writer.start": _ALL,
+            "writer.start in attempt train": _ALL.replace("host-reboot ", ""),
+            "writer.start of rank 0 in attempt train": "host-reboot",
+            "writer.start of rank 1 in attempt train": "host-reboot",
+            "writer.start in attempt resume": "held host-reboot in-vain live-plain-damage pods slices ttp",
+            "the baseline's writer.start": _ALL,
+            "the baseline's writer.start in attempt train": _ALL,
+        },
+    }
+)
+"""Kinds of events without which good runs of these bases are green, and why."""
+
+
+def kind_of(event: str, attempt: str | None, rank: int | None = None, *, baseline: bool = False) -> str:
+    """The name of the events of one kind in one launch, of one rank or whatever their rank."""
+    whose, where = "" if rank is None else f" of rank {rank}", "" if attempt is None else f" in attempt {attempt}"
+    return f"{OF_BASELINE if baseline else ''}{event}{whose}{where}"
+
+
+def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) -> str:
+    """Why the run of this base may be green without events that have these names; empty where it may not."""
+    for reason, named in excuses.items():
+        if any(base in named.get(kind, "").split() for kind in kinds):
+            return reason
+    return ""
+
+
+def stale_excuses(
+    taken: Collection[tuple[str, str]], needed: Collection[tuple[str, str]], excuses: Excuses = EXCUSED
+) -> tuple[str, ...]:
+    """Excuses that were given for nothing, in words.
+
+    ``taken`` are all pairs of base and kind of event that were taken away, ``needed`` those without which a run was
+    green. An excuse is stale where its events were taken away and were missed; or where all of its bases were swept and
+    none of them holds such events, for what is recorded by chance may be in one and not in another.
+    """
+    swept = {base for base, _ in taken}
+    found = []
+    for reason, kinds in excuses.items():
+        for kind, bases in kinds.items():
+            own = {(base, kind) for base in bases.split()}
+            nowhere = own.isdisjoint(taken) and swept.issuperset(bases.split())
+            stale = own if nowhere else own.intersection(taken).difference(needed)
+            found += [f"base {base}: {kind} ({reason})" for base, _ in sorted(stale)]
+    return tuple(found)

@@ -1,0 +1,103 @@
+"""Good runs that need hosts or a cluster: made where these are, and kept in the package as they were recorded.
+
+    python -m chaos.selftest.recorded NAME RUN
+
+keeps the directory RUN of a green run of ``scenarios/NAME.yaml`` as the base NAME. Nothing in it is changed but the
+names of this machine's directories. A recorded run does not follow the code that makes runs, so nightly tests make each
+anew and hold the defects of its base and what is recorded against it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import chaos
+from chaos.checks.judge import judge
+
+RECORDED = Path(__file__).parent / "bases"
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive, so that one run is always the same archive."""
+
+_MOST = 4 << 20
+"""Bytes of an archive. Checkpoints of the plain job have some kB each; what is larger is no small run."""
+
+
+class NotRecorded(Exception):
+    """The run cannot be a base. The text says why."""
+
+
+def archive_of(name: str) -> Path:
+    """Where the recorded run of a base is, if it is one."""
+    return RECORDED / f"{name}.zip"
+
+
+def record(name: str, run_dir: Path, archive: Path) -> None:
+    """Keep a green run of scenario ``name`` in ``archive``. Raises NotRecorded when it is another one, or not green."""
+    unfinished = archive.with_suffix(".new")
+    try:
+        pack(run_dir, unfinished, _neutral_names(run_dir))
+        if (size := unfinished.stat().st_size) > _MOST:
+            raise NotRecorded(f"{run_dir} takes {size:,} bytes, more than {_MOST:,}: use a smaller job")
+        with tempfile.TemporaryDirectory() as place:
+            unpack(unfinished, Path(place) / "run")
+            judgement = judge(Path(place) / "run")
+        if judgement.plan.scenario != name:
+            raise NotRecorded(f"{run_dir} is a run of {judgement.plan.scenario}, not of {name}")
+        if judgement.verdict != "pass":
+            raise NotRecorded(f"{run_dir} is {judgement.verdict}, and no base: see chaos analyze {run_dir}")
+        unfinished.replace(archive)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _neutral_names(run_dir: Path) -> dict[str, str]:
+    """What is written in the place of the directories of this machine that a run names."""
+    return {
+        str(run_dir.resolve().parent): "/reports",
+        str(Path(chaos.__file__).resolve().parent.parent): "/chaos",
+        sys.prefix: "/python",
+    }
+
+
+def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
+    """Write every plain file of a run into ``archive``, with other names for the directories in ``renamed``."""
+    archive.parent.mkdir(exist_ok=True)
+    # The longest first: one may be in another.
+    names = [(one.encode(), renamed[one].encode()) for one in sorted(renamed, key=len, reverse=True)]
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for path in sorted(run_dir.rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            content = path.read_bytes()
+            for name, other in names:
+                content = content.replace(name, other)
+            one = zipfile.ZipInfo(path.relative_to(run_dir).as_posix(), _LONG_AGO)
+            one.compress_type = zipfile.ZIP_DEFLATED
+            one.external_attr = 0o600 << 16
+            packed.writestr(one, content)
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Put the run that is in ``archive`` in the new directory ``target``."""
+    target.mkdir(parents=True)
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(target)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    name, run_dir = arguments
+    try:
+        record(name, Path(run_dir), archive_of(name))
+    except NotRecorded as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+"""Recorded good runs of the selftest are held against runs made today: what is recorded, and what is caught."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from chaos.history.reader import read_history
+from chaos.selftest.base import SCENARIOS as SCENARIOS
+from chaos.selftest.catalogue import catalogue
+from chaos.selftest.recorded import archive_of, unpack
+from chaos.selftest.spoilt import judge_spoilt
+
+
+def hold_against(base: str, run: Path, place: Path) -> None:
+    """Fail unless the base's defects are caught in ``run``, too, and its events have the fields of recorded ones."""
+    rows = [judge_spoilt(one, run, place / "spoilt", time.monotonic) for one in catalogue() if one.base == base]
+    assert rows and [(row.defect.name, row.seen) for row in rows if not row.caught] == []
+    unpack(archive_of(base), place / "recorded")
+    recorded, made = (_fields(one) for one in (place / "recorded", run))
+    other = {event: recorded[event] ^ made[event] for event in set(recorded) & set(made)}
+    wrong = {event: sorted(fields) for event, fields in other.items() if fields}
+    assert wrong == {}, f"base {base} is to be recorded anew, as docs/selftest.md says"
+
+
+def _fields(run: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in read_history(run / "history").events:
+        found[one.event].update(one.data)
+    return found
