@@ -5,6 +5,7 @@ The next fault may need it: one that was saved after a recovery with another con
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
@@ -35,8 +36,8 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
     """Compare the periodic files that are left with the digests of their ranks.
 
     A step may have been trained more than once: any of its states will do. Of files whose step has no digest, the
-    values are not compared; that all parameters are there is asked of them too. Files of weights only hold no step:
-    theirs is the one at which the rank has recorded to have saved them.
+    values are not compared; that all parameters are there is asked of them too. The stored step is held against the one
+    at which the rank has recorded to have saved the file; files of weights only hold no step, and theirs is that one.
     """
     files, strays = periodic(history, artifacts), unowned(history, artifacts, "periodic")
     unfinished = broken_off(plan, history, artifacts) if files or strays else set()
@@ -58,11 +59,12 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
             _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, found)
             continue
         stored = state.numbers.get("global_step", state.numbers.get("step_num"))
+        _judge_step(file, state, artifacts, found)
         steps = file.steps if stored is None else {stored}
         recorded = [one for step in sorted(steps) for one in _of_step(history, file.rank, step)]
         if recorded:
             compared += 1
-            _judge(file, state, " or ".join(map(str, sorted(steps))), recorded, twin, found)
+            _judge(file, state, _steps_text(steps), recorded, twin, found)
             continue
         _judge_names(file, state, history, artifacts, found)
         if not steps:
@@ -86,6 +88,25 @@ def _judge_stray(
         _judge_unreadable(stray, where, error, unfinished, history, artifacts, found)
     else:
         found.unknown(EXPECTED, f"{where}: {stray.reason}", where)
+
+
+def _judge_step(file: OwnedCheckpoint, state: SavedState, artifacts: Artifacts, found: Collector) -> None:
+    """A file is what its rank saved last under that name. One from before would send the next resume too far back."""
+    stored = {one for name in ("step_num", "global_step") if (one := state.numbers.get(name)) is not None}
+    if not (stored and file.steps) or stored & file.steps:
+        return
+    seen = (
+        f"rank {file.rank}'s file holds step {_steps_text(stored)}, and the rank has recorded to have saved it at step"
+    )
+    seen += f" {_steps_text(file.steps)}: {file.path.name}"
+    if any(step + 1 in file.steps for step in stored):  # a job may save when the next step has begun
+        found.unknown(EXPECTED, seen, artifacts.relative(file.path))
+    else:
+        found.fail(EXPECTED, seen, artifacts.relative(file.path))
+
+
+def _steps_text(steps: Iterable[int]) -> str:
+    return " or ".join(map(str, sorted(steps)))
 
 
 def _of_step(history: History, rank: int, step: int) -> list[Event]:

@@ -33,6 +33,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
+from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
 from chaos.run.prepare import examine, needs_of_scenario, plan_cell
 from chaos.run.progress import Progress
@@ -296,10 +297,12 @@ class _Runner:
                 deadline=self._deadline,
                 platform=self._platform,
             ) as session,
+            noticing_mishaps(history, "train", self._clock, owned.path) as mishaps,
         ):
             self._begun().changed()
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
+                mishaps.attempt = "resume"
                 self._resume(session, launches)
 
     def _resume(self, session: Session, launches: Launches) -> None:

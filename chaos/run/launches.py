@@ -21,7 +21,6 @@ from chaos.registry import registry
 from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
-from chaos.run.mishaps import noticing_mishaps
 from chaos.run.node_clocks import NodeClocks
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
@@ -54,10 +53,6 @@ class Launches:
 
     def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
-        with noticing_mishaps(session.history, name, self.clock, session.owned.path):
-            return self._attempt(session, name, faults, resume=resume)
-
-    def _attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
         storage = storage_of(session.owned.path / "job", self.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)

@@ -29,9 +29,12 @@ class Mishaps:
     """
 
     def __init__(self, history: HistoryWriter, attempt: str, clock: Clock, room: Callable[[], int | None]) -> None:
-        """``room`` gives the bytes that are free where the run is recorded, None where nobody can say."""
+        """``room`` gives the bytes that are free where the run is recorded, None where nobody can say.
+
+        ``attempt`` is the launch that is under way, and may be set to the next one.
+        """
+        self.attempt = attempt
         self._history = history
-        self._attempt = attempt
         self._clock = clock
         self._room = room
         self._last = clock.mono()
@@ -50,12 +53,12 @@ class Mishaps:
 
     def _record(self, event: str, **data: Any) -> None:
         with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
-            self._history.record(event, attempt=self._attempt, **data)
+            self._history.record(event, attempt=self.attempt, **data)
 
 
 @contextmanager
-def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[None]:
-    """Look in a thread of its own while the block runs."""
+def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[Mishaps]:
+    """Look in a thread of its own while the block runs: from the first launch to the end of the last, without a gap."""
 
     def room() -> int | None:
         try:
@@ -74,7 +77,7 @@ def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir
     thread = threading.Thread(target=work, name="mishaps", daemon=True)
     thread.start()
     try:
-        yield
+        yield mishaps
     finally:
         over.set()
         thread.join()

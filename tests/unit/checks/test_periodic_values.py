@@ -60,6 +60,26 @@ def test_another_content_fails_at_any_tolerance(
         assert found.verdict == "fail" and seen in found.seen and "rank_1" in found.where[0]
 
 
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (SAVED, "pass"),
+        (SAVED + 1, "unknown"),  # a job may save when the next step has begun
+        (SAVED + 2, "fail"),
+        (SAVED - 1, "fail"),
+    ],
+)
+def test_a_file_holds_the_step_at_which_its_rank_saved_it(run: GoodRun, judged: Judge, step: int, verdict: str) -> None:
+    """What lies there from an earlier save is sound, holds what its rank held then, and is not what was saved."""
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        run.one(event, attempt="train", rank=1, kind="periodic")["step"] = step
+    found = [one for one in findings(judged, run) if one.verdict != "pass"] or findings(judged, run)
+    assert [one.verdict for one in found] == [verdict]
+    if verdict != "pass":
+        told = f"rank 1's file holds step {SAVED}, and the rank has recorded to have saved it at step {step}: "
+        assert found[0].seen.startswith(told) and "rank_1" in found[0].where[0]
+
+
 def test_any_state_of_a_step_that_was_trained_twice_will_do(run: GoodRun, judged: Judge) -> None:
     first = run.one("digest", attempt="train", rank=1, step=SAVED)
     run.add("train-rank_1", {**first, "mono": first["mono"] + 1, "parameters": digests_of(state_after(1, SAVED - 1))})

@@ -38,6 +38,14 @@ def test_a_stop_at_the_very_end_is_noticed_too(history: HistoryWriter, clock: Cl
     assert [one.attempt for one in read_history(tmp_path).select("harness.stopped")] == ["resume"]
 
 
+def test_a_stop_between_two_launches_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
+    with noticing_mishaps(history, "train", clock, tmp_path) as mishaps:
+        mishaps.attempt = "resume"
+        clock.sleep(61)
+    (stopped,) = read_history(tmp_path).select("harness.stopped")
+    assert (stopped.attempt, stopped.data["seconds"] >= 61) == ("resume", True)
+
+
 def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
