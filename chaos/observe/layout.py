@@ -19,6 +19,9 @@ Kind = Literal["end-of-life", "periodic", "either"]
 DIGESTED = ".digests.json"
 """Ends the name of a file that stands for a checkpoint too large to keep: ``ttp_rank_0-1_5.ckpt.digests.json``."""
 
+UNFINISHED_DIGESTS = ".digests.new"
+"""Ends its name while it is written; the checkpoint is beside it until then."""
+
 # ttp_: MindSpore 2.7 to 2.10; tft_: older releases and their documents.
 _STEP_DIRECTORY = re.compile(r"(?:ttp|tft)_saved_checkpoints-step_(?P<step>\d{1,18})(?P<temporary>_tmp)?")
 _RANK_DIRECTORY = re.compile(r"rank_(?P<rank>\d{1,18})")

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
-from chaos.observe.layout import DIGESTED
+from chaos.observe.layout import DIGESTED, UNFINISHED_DIGESTS
 from chaos.observe.mindformers_layout import ITERATION, companion
 from chaos.observe.mindformers_records import COMMON
 from chaos.observe.mindformers_state import part_files, read_parts
@@ -96,7 +96,7 @@ def _digest(path: Path) -> _Digested:
 
 
 def _write(target: Path, digested: _Digested) -> Path:
-    unfinished = target.with_suffix(".new")
+    unfinished = target.with_name(target.name.removesuffix(DIGESTED) + UNFINISHED_DIGESTS)
     unfinished.write_text(json.dumps(asdict(digested)), "utf-8")
     unfinished.replace(target)
     return target

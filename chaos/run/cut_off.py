@@ -1,8 +1,9 @@
 """What a harness has left in a job's directory that was killed in the middle of one act: there is no undo step for it.
 
 A storage fault makes a directory that it removes at once, and tries whether a file can be made. Both are there for
-microseconds, both are empty, and both have names of the harness's own. They are removed by the descriptor of the
-directory that they are in, which is reached through no link.
+microseconds, both are empty, and both have names of the harness's own. The digests that are kept in the place of a
+large checkpoint are written beside it first. All are removed by the descriptor of the directory that they are in, which
+is reached through no link.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from chaos.faults.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage import PROBE, UNMOUNT
 from chaos.history.ledger import UndoStep
+from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED
 
 _MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
-"""Undo actions of the faults whose acts make such things."""
+"""Undo actions of the faults whose acts make such empty things. Digests are kept after any run."""
 
 
 def find_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> list[Path]:
     """The directories and files that such an act has left in the run's job; ``steps`` are all of the run's ledger."""
-    return [path for path, _ in _left_by_acts(run_dir / "job", lambda error: None)] if _may_have(steps) else []
+    return [path for path, _ in _left_by_acts(run_dir / "job", steps, lambda error: None)]
 
 
 def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str], list[str]]:
@@ -40,33 +42,47 @@ def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str],
         if not isinstance(error, FileNotFoundError):
             failed.append(f"{error.filename} cannot be looked into: {error.strerror}")
 
-    if _may_have(steps):
-        for path, remove in _left_by_acts(run_dir / "job", unread):
-            try:
-                remove()
-                done.append(f"removed {path}")
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                failed.append(f"{path} cannot be removed: {error.strerror}")
+    for path, remove in _left_by_acts(run_dir / "job", steps, unread):
+        try:
+            remove()
+            done.append(f"removed {path}")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            failed.append(f"{path} cannot be removed: {error.strerror}")
     return done, failed
 
 
-def _may_have(steps: Iterable[UndoStep]) -> bool:
-    return any(step.action in _MADE_BY for step in steps)
-
-
-def _left_by_acts(job: Path, unread: Callable[[OSError], None]) -> Iterator[tuple[Path, Callable[[], None]]]:
+def _left_by_acts(
+    job: Path, steps: Iterable[UndoStep], unread: Callable[[OSError], None]
+) -> Iterator[tuple[Path, Callable[[], None]]]:
     """Each with what removes it, to be called before the next one is asked for."""
+    by_faults = any(step.action in _MADE_BY for step in steps)
     try:
         for place, directories, files, descriptor in os.fwalk(job, onerror=unread):
-            for name in directories:
+            for name in directories if by_faults else ():
                 if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):
                     yield Path(place, name), functools.partial(os.rmdir, name, dir_fd=descriptor)
-            if PROBE in files and _is_empty(PROBE, descriptor):
+            if by_faults and PROBE in files and _is_empty(PROBE, descriptor):
                 yield Path(place, PROBE), functools.partial(os.unlink, PROBE, dir_fd=descriptor)
+            for name in files:
+                if _is_of_checkpoint(name, files) and _is_own_file(name, descriptor):
+                    yield Path(place, name), functools.partial(os.unlink, name, dir_fd=descriptor)
     except OSError as error:  # of the job's directory itself
         unread(error)
+
+
+def _is_of_checkpoint(name: str, files: Container[str]) -> bool:
+    return name.endswith(UNFINISHED_DIGESTS) and name.removesuffix(UNFINISHED_DIGESTS) in files
+
+
+def _is_own_file(name: str, place: int) -> bool:
+    """Whether it is a plain file of this user; a link is none."""
+    try:
+        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _is_empty(name: str, place: int) -> bool:

@@ -12,6 +12,7 @@ from chaos.checks.judge import judge
 from chaos.faults.storage import PROBE
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
+from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.memory_group import PREFIX
 from chaos.platforms.mounts import REMOVED, mounts_in
@@ -90,7 +91,7 @@ def _cut_off(reports: Path) -> list[str]:
     unread: list[OSError] = []
     found = list((reports / BASELINES).glob("*.new"))
     for directory, directories, files in os.walk(reports, onerror=unread.append):
-        found += [Path(directory, name) for name in files if name == PROBE]
+        found += [Path(directory, name) for name in files if name == PROBE or name.endswith(UNFINISHED_DIGESTS)]
         found += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
     left = [f"left by an act that was cut off: {path}" for path in sorted(found)]
     return left + [f"not searched: {one.filename}: {one.strerror}" for one in unread]

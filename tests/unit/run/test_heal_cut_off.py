@@ -19,6 +19,7 @@ from chaos.faults.disk_full import SOURCE
 from chaos.faults.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage import PROBE, unmount_step
 from chaos.history.ledger import UndoStep
+from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.run import heal
 from chaos.run.directory import RunDirectory
@@ -53,6 +54,11 @@ mounts.mount_removed(place)
 from chaos.faults.storage import name_refused
 Path.unlink = die
 name_refused(place, os.getpid())
+""",
+    "digests are kept": """
+from chaos.observe.saved_state import keep_digests
+Path.replace = die
+keep_digests([place])
 """,
 }
 needs_mounts = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
@@ -157,6 +163,37 @@ def test_what_an_act_on_the_storage_was_killed_in_is_told_and_removed(
     assert set(storage.parent.rglob("*")) == before
     assert heal_all(reports) == [] and heal_run(dead.path).outcome == "nothing"
     assert told not in leftovers(reports, NOBODY)
+
+
+@pytest.fixture
+def checkpoint(dead: RunDirectory) -> Path:
+    """A large checkpoint in the job of a dead run, in which no storage was disturbed."""
+    path = dead.path / "job" / "checkpoints" / "rank_0" / "plain-1_4.ckpt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"large")
+    return path
+
+
+def test_digests_that_were_being_written_are_told_and_removed(
+    dead: RunDirectory, reports: Path, checkpoint: Path
+) -> None:
+    killed_while("digests are kept", checkpoint)
+    (left,) = set(checkpoint.parent.iterdir()) - {checkpoint}
+    told = f"left by an act that was cut off: {left.resolve()}"
+    assert told in leftovers(reports, NOBODY)
+    (report,) = heal_all(reports)
+    assert (report.run, report.outcome, report.found) == (dead.run, "healed", [told])
+    assert report.done == [f"removed {left.resolve()}"]
+    assert list(checkpoint.parent.iterdir()) == [checkpoint] and checkpoint.read_bytes() == b"large"
+    assert heal_all(reports) == [] and told not in leftovers(reports, NOBODY)
+
+
+def test_files_that_are_only_called_like_unfinished_digests_are_left(dead: RunDirectory, checkpoint: Path) -> None:
+    alone, link = (checkpoint.parent / f"{name}{UNFINISHED_DIGESTS}" for name in ("mine", checkpoint.name))
+    alone.write_text("precious")
+    link.symlink_to(alone.name)
+    assert heal_run(dead.path).outcome == "nothing"
+    assert alone.read_text() == "precious" and link.is_symlink()
 
 
 def test_what_a_living_harness_makes_is_left_to_it(run: RunDirectory, reports: Path) -> None:
