@@ -36,6 +36,12 @@ def periodic(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
     return [file for file in whose(history, artifacts).owned if file not in others]
 
 
+def is_saved(history: History, artifacts: Artifacts, kind: SavedKind) -> bool:
+    """Whether the job has saved a checkpoint of this kind to its end, whatever its name is and wherever it lies."""
+    files = end_of_life(history, artifacts) if kind == "end-of-life" else periodic(history, artifacts)
+    return bool(files or unowned(history, artifacts, kind) or outside(history, artifacts, kind))
+
+
 def by_path(files: Iterable[OwnedCheckpoint]) -> dict[Path, OwnedCheckpoint]:
     """The files by the paths that are loaded for them: in MindFormers' new layout also that of the optimizer's state,
     which is a file beside the model's."""

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.periodic import is_saved
+from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobKind, Simulated
 from chaos.observe.layout import find_checkpoints
@@ -306,9 +310,10 @@ class _Runner:
                 self._resume(session, launches)
 
     def _resume(self, session: Session, launches: Launches) -> None:
-        checkpoints = find_checkpoints(session.owned.path / "job")
-        kind = "end-of-life" if session.plan.restore is None else "periodic"
-        if not any(found.kind in (kind, "either") and not found.temporary for found in checkpoints):
+        path = session.owned.path
+        kind: SavedKind = "end-of-life" if session.plan.restore is None else "periodic"
+        by_name = (one.kind in (kind, "either") and not one.temporary for one in find_checkpoints(path / "job"))
+        if not any(by_name) and not is_saved(read_history(path / "history"), Artifacts(path, None), kind):
             session.history.record(
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )

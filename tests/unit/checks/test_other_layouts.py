@@ -11,10 +11,11 @@ import pytest
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import Finding
+from chaos.checks.periodic import is_saved
 from chaos.checks.periodic_values import EXPECTED
 from chaos.checks.whose import whose
 from chaos.history.event import Event
-from chaos.history.reader import History
+from chaos.history.reader import History, read_history
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import RANKS, SAVED, VICTIM, GoodRun, Record, Saved, good_run, pid_of, record, state_after
 from tests.unit.moved_run import DIRECTORY, Place, moved_run
@@ -46,6 +47,24 @@ def test_files_that_hold_what_their_ranks_held_pass_wherever_they_lie(run: GoodR
     assert not_passed(judgement) == []
     (found,) = said(judgement, "checkpoint", "pass", EXPECTED)
     assert found.seen in ("4 files compared by digest", "2 files compared by digest")
+
+
+def test_the_job_has_saved_wherever_the_files_lie(run: GoodRun, tmp_path: Path) -> None:
+    """So it is started again, as far as the harness is concerned."""
+    written = run.write(tmp_path / "saved")
+    history = read_history(written / "history")
+    assert is_saved(history, Artifacts(written, None), "periodic")
+    assert not is_saved(history, Artifacts(written, None), "end-of-life")
+    run.saved.clear()
+    written = run.write(tmp_path / "nothing")
+    assert not is_saved(read_history(written / "history"), Artifacts(written, None), "periodic")
+
+
+def test_a_job_has_saved_what_lies_outside_the_runs_directory(tmp_path: Path) -> None:
+    run = moved_run(lambda rank, step: f"/data/ckpt/rank_{rank}/latest.ckpt")
+    run.saved.clear()
+    written = run.write(tmp_path / "run")
+    assert is_saved(read_history(written / "history"), Artifacts(written, None), "periodic")
 
 
 def test_another_content_fails_wherever_it_lies(run: GoodRun, judged: Judge) -> None:
