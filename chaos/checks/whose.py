@@ -38,12 +38,14 @@ _NOTHING = "no rank has recorded that it saved it, and neither its name nor its 
 class OwnedCheckpoint(FoundCheckpoint):
     """A finished file of which is known whose it is.
 
-    ``steps`` are those at which the rank has recorded to have saved it, as far as they may be what it holds now.
+    ``steps`` are those at which the rank has recorded to have saved it, as far as they may be what it holds now, and
+    ``held`` those whose state that was, by how far the rank had come; none where its record does not tell.
     ``optimizer`` is the file beside it that holds the optimizer's state, in MindFormers' new layout.
     """
 
     rank: int
     steps: frozenset[int] = frozenset()
+    held: frozenset[int] = frozenset()
     optimizer: Path | None = None
 
 
@@ -101,9 +103,10 @@ def _sort(history: History, artifacts: Artifacts) -> Whose:
         if file.epoch is None or not file.in_rank_directory:
             owner = _owner(file, told, history, artifacts, storages.get(file.path.parent))
         if isinstance(owner, int):
-            steps = _steps([one for one in told if one.rank == owner])
+            last = _last([one for one in told if one.rank == owner])
             values: dict[str, Any] = {one.name: getattr(file, one.name) for one in fields(FoundCheckpoint)}
-            values |= {"rank": owner, "steps": steps, "optimizer": optimizers.get(file.path)}
+            values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
+            values["optimizer"] = optimizers.get(file.path)
             owned.append(OwnedCheckpoint(**values))
         else:
             unowned.append(Unowned(file.path, file.kind, owner or _NOTHING))
@@ -162,6 +165,9 @@ def _owner(
             {named} if named is not None else _holders(file, state, savers, history)
         )
         chosen = [rank for rank in savers if rank in likely]
+        # Of several that hold the same it is the one that has saved this step: another may have been lost before.
+        stored = _stored(state)
+        chosen.sort(key=lambda rank: not stored & _steps(_last([one for one in saves if one.rank == rank])))
         if not chosen:
             return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
         told.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
@@ -207,9 +213,40 @@ def _holders(file: FoundCheckpoint, state: SavedState | None, savers: Iterable[i
     }
 
 
-def _steps(saves: Sequence[Event]) -> frozenset[int]:
-    """The steps whose state a rank's file may hold, by its record: that of the last save that has ended, and of those
-    that began after it. What is written in the background may be of any of them."""
+def _stored(state: SavedState | None) -> set[int]:
+    numbers = {} if state is None else state.numbers
+    return {one for name in ("global_step", "step_num") if (one := numbers.get(name)) is not None}
+
+
+def _last(saves: Sequence[Event]) -> Sequence[Event]:
+    """Of a rank's record of a file what may have made it what it is: the last save that has ended, and those that began
+    after it. What is written in the background may be of any of them."""
     ended = [number for number, one in enumerate(saves) if one.event == "checkpoint.end"]
-    last = saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
-    return frozenset(step for one in last if isinstance(step := one.data.get("step"), int))
+    return saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
+
+
+def _steps(saves: Iterable[Event]) -> frozenset[int]:
+    return frozenset(step for one in saves if isinstance(step := one.data.get("step"), int))
+
+
+def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
+    """The steps whose state was saved: the rank's own step or, as long as that had not ended, the one before.
+
+    A process that has loaded a state and not begun a step since records the step of its last one, or none.
+    """
+    held: set[int] = set()
+    for save in saves:
+        step = save.data.get("step")
+        begun, ended, training = (_before(save, event, history) for event in ("step.begin", "step.end", "train.begin"))
+        if begun is None or begun.data.get("step") != step or not isinstance(step, int):
+            return frozenset()
+        if training is not None and training.seq > begun.seq:
+            return frozenset()
+        held |= {step} if ended is not None and ended.seq > begun.seq else {step - 1, step}
+    return frozenset(held)
+
+
+def _before(save: Event, event: str, history: History) -> Event | None:
+    """The last such event in the process's own record before the save."""
+    own = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
+    return max((one for one in own if one.seq < save.seq), key=lambda one: one.seq, default=None)

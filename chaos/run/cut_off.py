@@ -59,7 +59,8 @@ def _left_by_acts(
     """Each with what removes it, to be called before the next one is asked for."""
     by_faults = any(step.action in _MADE_BY for step in steps)
     try:
-        for place, directories, files, descriptor in os.fwalk(job, onerror=unread):
+        # Digests are written in no directory that this user cannot read: only a fault may have made what is there.
+        for place, directories, files, descriptor in os.fwalk(job, onerror=unread if by_faults else None):
             for name in directories if by_faults else ():
                 if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):
                     yield Path(place, name), functools.partial(os.rmdir, name, dir_fd=descriptor)
@@ -69,7 +70,8 @@ def _left_by_acts(
                 if _is_of_checkpoint(name, files) and _is_own_file(name, descriptor):
                     yield Path(place, name), functools.partial(os.unlink, name, dir_fd=descriptor)
     except OSError as error:  # of the job's directory itself
-        unread(error)
+        if by_faults:
+            unread(error)
 
 
 def _is_of_checkpoint(name: str, files: Container[str]) -> bool:

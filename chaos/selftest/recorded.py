@@ -2,9 +2,9 @@
 
     python -m chaos.selftest.recorded NAME RUN
 
-keeps the directory RUN of a green run of ``scenarios/NAME.yaml`` as the base NAME. Nothing in it is changed but the
-names of this machine's directories. A recorded run does not follow the code that makes runs, so nightly tests make each
-anew and hold the defects of its base and what is recorded against it.
+keeps the directory RUN of a green run of ``scenarios/NAME.yaml`` as the base NAME. Nothing in it is changed but where
+Python, this project and reports are on this machine. A recorded run does not follow the code that makes runs, so
+nightly tests make each anew and hold the defects of its base and what is recorded against it.
 """
 
 from __future__ import annotations

@@ -178,6 +178,22 @@ def test_of_a_file_that_ranks_of_several_groups_have_saved_the_content_says_whos
     assert said(judgement, "resume", "unknown", f"{STEP_KNOWN} | rank 0 loaded ckpt_dir/sliced-1_5.ckpt: {nobody}")
 
 
+def test_a_file_of_a_group_is_that_of_the_rank_that_has_saved_its_step(judged: Judge) -> None:
+    """A replica that was lost before it could save that step held the same."""
+    run = moved_run(lambda rank, step: f"ckpt_dir/group_{rank % 2}/latest.ckpt")
+    early = run.one("digest", attempt="train", rank=1, step=SAVED - 2)["mono"]
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        run.drop(event, attempt="resume")
+        run.one(event, attempt="train", rank=1)["step"] = SAVED - 2
+        run.one(event, attempt="train", rank=1)["mono"] = early + 1000
+    for records in run.files.values():
+        records.sort(key=lambda one: int(one["mono"]))
+    assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 2 files compared by digest")
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        run.drop(event, attempt="train", rank=3)
+    assert said(judged(run), "checkpoint", "fail", f"holds step {SAVED}, and by its record the rank has saved that of")
+
+
 def test_a_save_outside_the_runs_directory_is_unknown_and_named(judged: Judge) -> None:
     run = moved_run(lambda rank, step: f"/data/ckpt/rank_{rank}/sliced-1_{step}.ckpt")
     run.saved.clear()
