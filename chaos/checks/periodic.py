@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.at_resume import step_at_resume
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, loads_made
 from chaos.checks.facts import RESUME, exit_status, places, signal_number, text_list
-from chaos.checks.saved import SavedKind, end_of_life, outside, saved_step, stored_step, unowned
+from chaos.checks.saved import SavedKind, end_of_life, outside, saved_step, unowned
 from chaos.checks.whose import OwnedCheckpoint, whose
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -66,7 +67,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     for load in loads_made(history):
         path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
         try:
-            steps.add(stored_step(artifacts, files[path]) if path in files else None)
+            steps.add(step_at_resume(history, artifacts, files[path]) if path in files else None)
         except CheckpointError:
             return None
     if not steps:
@@ -94,7 +95,7 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
             why = NOT_THERE if path is None else others.get(path, NOT_SAVED)
             return f"{seen}: {why}", (load.source,)
         try:
-            if stored_step(artifacts, files[path]) is None:
+            if step_at_resume(history, artifacts, files[path]) is None:
                 return f"{seen}, which holds no step", (load.source, artifacts.relative(path))
         except CheckpointError as error:
             return f"{seen}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
@@ -126,7 +127,7 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     damaged = plan.restore.damaged if plan.restore is not None else {}
     for file in files:
         try:
-            step = stored_step(artifacts, file)
+            step = step_at_resume(history, artifacts, file)
         except CheckpointError as error:
             seen = f"rank {file.rank}'s file cannot be read: {error.problem}"
             found.unknown(expected, seen, artifacts.relative(file.path))

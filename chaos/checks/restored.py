@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.at_resume import state_at_resume, step_at_resume
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, is_damaged, loads_made
 from chaos.checks.facts import RESUME, is_of_this_run, places, ranks_text, text_list
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
-from chaos.checks.saved import end_of_life, stored_step, unowned
+from chaos.checks.saved import end_of_life, unowned
 from chaos.checks.whole import lacking
 from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.event import Event
@@ -92,7 +93,7 @@ def _judge_file(
         found.fail(LOADED, seen, load.source, where)
         return None
     try:
-        step = stored_step(artifacts, file)
+        step = step_at_resume(history, artifacts, file)
     except CheckpointError as error:
         found.unknown(LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where)
         return None
@@ -118,7 +119,7 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Owne
     if last_load is not None and last_load.mono > initial.mono:
         found.unknown(RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source)
         return
-    state = artifacts.read_checkpoint(file.path)
+    state = state_at_resume(history, artifacts, file)
     stored = state.digests
     parameters = initial.data.get("parameters") or {}
     own_file = file.rank == rank

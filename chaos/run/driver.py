@@ -9,14 +9,10 @@ from pathlib import Path
 
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.periodic import is_saved
 from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
-from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobKind, Simulated
-from chaos.observe.layout import find_checkpoints
 from chaos.plan import io
 from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
@@ -31,6 +27,7 @@ from chaos.platforms.nodes import NodePlatform
 from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
+from chaos.run.before_resume import look_at_saves
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
 from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
@@ -310,10 +307,8 @@ class _Runner:
                 self._resume(session, launches)
 
     def _resume(self, session: Session, launches: Launches) -> None:
-        path = session.owned.path
         kind: SavedKind = "end-of-life" if session.plan.restore is None else "periodic"
-        by_name = (one.kind in (kind, "either") and not one.temporary for one in find_checkpoints(path / "job"))
-        if not any(by_name) and not is_saved(read_history(path / "history"), Artifacts(path, None), kind):
+        if not look_at_saves(session.owned.path, kind, session.history):
             session.history.record(
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
             )

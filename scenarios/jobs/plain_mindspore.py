@@ -32,6 +32,21 @@ class LastStep(Callback):  # type: ignore[misc]
             run_context.request_stop()
 
 
+class Latest(Callback):  # type: ignore[misc]
+    """Saves one file, anew under the same name every time."""
+
+    def __init__(self, steps: int, optimizer: nn.Optimizer, directory: Path) -> None:
+        super().__init__()
+        self._steps = steps
+        self._optimizer = optimizer
+        self._path = directory / "latest.ckpt"
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        if done(self._optimizer) % self._steps == 0:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            ms.save_checkpoint(run_context.original_args().train_network, str(self._path))
+
+
 def done(optimizer: nn.Optimizer) -> int:
     return int(optimizer.global_step.asnumpy().reshape(-1)[0])
 
@@ -50,6 +65,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("checkpoints"))
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--save-steps", type=int, default=4)
+    parser.add_argument("--keep", choices=("all", "latest"), default="all")
     parser.add_argument("--resume", action="store_true")
     arguments = parser.parse_args()
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=True)
@@ -73,11 +89,11 @@ def main() -> None:
         ms.load_param_into_net(network, saved)
         ms.load_param_into_net(optimizer, saved)
         data.set_init_step(done(optimizer))
-    callbacks = [
-        LossMonitor(1),
-        LastStep(arguments.steps, optimizer),
-        ModelCheckpoint("net", str(directory), CheckpointConfig(arguments.save_steps, integrated_save=False)),
-    ]
+    if arguments.keep == "latest":
+        save = Latest(arguments.save_steps, optimizer, directory)
+    else:
+        save = ModelCheckpoint("net", str(directory), CheckpointConfig(arguments.save_steps, integrated_save=False))
+    callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer), save]
     model = Model(network, nn.CrossEntropyLoss(), optimizer)
     model.train(1, data, callbacks=callbacks, dataset_sink_mode=False)
 

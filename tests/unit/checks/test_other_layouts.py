@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.at_resume import REMEMBERED
 from chaos.checks.finding import Finding
 from chaos.checks.periodic import is_saved
 from chaos.checks.periodic_values import EXPECTED
@@ -17,7 +18,19 @@ from chaos.checks.whose import whose
 from chaos.history.event import Event
 from chaos.history.reader import History, read_history
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import RANKS, SAVED, VICTIM, GoodRun, Record, Saved, good_run, pid_of, record, state_after
+from tests.unit.good_run import (
+    RANKS,
+    SAVED,
+    VICTIM,
+    GoodRun,
+    Record,
+    Saved,
+    digests_of,
+    good_run,
+    pid_of,
+    record,
+    state_after,
+)
 from tests.unit.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.observe.mindformers_files import write_divided, write_iteration
 
@@ -275,6 +288,49 @@ def test_a_name_that_is_written_again_and_again_holds_the_last_save(judged: Judg
     assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 4 files compared by digest")
     run.saved[1].state = state_after(0, SAVED) | {"global_step": np.array([2 * SAVED], np.int32)}
     assert said(judged(run), "checkpoint", "fail", "rank 1's file of step 10 differ")
+
+
+def overwritten() -> GoodRun:
+    """Step 10 was saved over what was loaded, and the harness has recorded what that was."""
+    run = moved_run(LAYOUTS["one name, overwritten"])
+    for rank, saved in run.saved.items():
+        loaded, saved.state = saved.state, state_after(rank, 2 * SAVED)
+        state = {"digests": digests_of(loaded), "infinite": [], "numbers": {"global_step": SAVED}, "partial": False}
+        remembered = record(11.9, REMEMBERED, "resume", path=saved.path, state=state)
+        run.add("harness", remembered)
+    return run
+
+
+def test_what_was_loaded_is_judged_by_what_was_remembered_of_it(judged: Judge) -> None:
+    run = overwritten()
+    assert not_passed(judged(run)) == []
+    assert said(judged(run), "resume", "pass", "4 ranks compared by digest")
+
+
+def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
+    run = overwritten()
+    told = run.one(REMEMBERED, path=run.saved[1].path)["state"]
+    told["digests"]["layer1.bias"] = "0" * 32
+    assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
+    told["numbers"]["global_step"] = SAVED - 1
+    assert said(judged(run), "resume", "unknown", STEP_KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        ({"problem": "cut off"}, "cut off"),
+        ({"state": {"digests": 5}}, "what it held at the resume is not readable"),
+        ({}, "what it held at the resume is not readable"),
+    ],
+)
+def test_a_record_that_tells_no_state_is_unknown(spoilt: Record, why: str, judged: Judge) -> None:
+    run = overwritten()
+    one = run.one(REMEMBERED, path=run.saved[1].path)
+    del one["state"]
+    one.update(spoilt)
+    (found,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
+    assert why in found.seen and "rank 1 loaded" in found.seen
 
 
 def flat_end_of_life(run: GoodRun) -> GoodRun:

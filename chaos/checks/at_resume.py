@@ -1,0 +1,40 @@
+"""What a checkpoint held when the job was started again: it may have been saved anew under the same name since."""
+
+from __future__ import annotations
+
+from pydantic import TypeAdapter, ValidationError
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import RESUME
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.saved_state import SavedState
+
+REMEMBERED = "checkpoint.remembered"
+"""The harness's record of a file whose name does not tell its step, made before the resume."""
+
+_STATE = TypeAdapter(SavedState)
+
+
+def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> SavedState:
+    """By the harness's record, else by the file as it is now.
+
+    Raises chaos.observe.checkpoint.CheckpointError when the file was not sound, or the record is not.
+    """
+    told = history.last(REMEMBERED, attempt=RESUME, path=artifacts.relative(file.path))
+    if told is None:
+        return artifacts.read_checkpoint(file.path)
+    if "problem" in told.data:
+        raise CheckpointError(file.path, str(told.data["problem"]))
+    try:
+        return _STATE.validate_python(told.data.get("state"))
+    except ValidationError as error:
+        problem = f"what it held at the resume is not readable ({told.source}): {error.error_count()} problems"
+        raise CheckpointError(file.path, problem) from error
+
+
+def step_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> int | None:
+    """The step that was stored in it, as chaos.checks.saved.stored_step."""
+    numbers = state_at_resume(history, artifacts, file).numbers
+    return numbers.get("step_num", numbers.get("global_step"))

@@ -1,0 +1,36 @@
+"""What the job has saved when it is about to be started again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.at_resume import REMEMBERED
+from chaos.checks.facts import RESUME
+from chaos.checks.periodic import is_saved
+from chaos.checks.saved import SavedKind
+from chaos.checks.whose import whose
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.observe.checkpoint import CheckpointError
+
+
+def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:
+    """Whether the job has saved a checkpoint of this kind to its end, under whatever name and wherever.
+
+    What a file holds whose name does not tell its step is recorded, for the job may save it anew under the same name
+    (``latest.ckpt``), and what it goes on from is not there any more when the run is judged.
+    """
+    recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
+    named = {one.path for one in artifacts.checkpoints}
+    files = whose(recorded, artifacts)
+    paths = [*(one.path for one in files.owned), *(one.path for one in files.unowned)]
+    for path in (one for one in paths if one not in named):
+        where = artifacts.relative(path)
+        try:
+            history.record(REMEMBERED, attempt=RESUME, path=where, state=asdict(artifacts.read_checkpoint(path)))
+        except CheckpointError as error:
+            history.record(REMEMBERED, attempt=RESUME, path=where, problem=error.problem)
+    by_name = (one.kind in (kind, "either") and not one.temporary for one in artifacts.checkpoints)
+    return any(by_name) or is_saved(recorded, artifacts, kind)

@@ -1,0 +1,72 @@
+"""Before a job is started again it is looked at what it has saved, whatever its names, and what may be overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.at_resume import REMEMBERED, state_at_resume
+from chaos.checks.whose import whose
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.event import Event
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.run.before_resume import look_at_saves
+from tests.unit.good_run import SAVED, GoodRun
+from tests.unit.moved_run import DIRECTORY, Place, moved_run
+
+
+def latest(rank: int, step: int) -> str:
+    return f"ckpt_dir/{DIRECTORY[rank]}/latest.ckpt"
+
+
+def usual(rank: int, step: int) -> str:
+    return f"checkpoints/rank_{rank}/sliced-1_{step}.ckpt"
+
+
+def looked(run: GoodRun, path: Path) -> tuple[bool, list[Event]]:
+    """What it says of periodic checkpoints, and what it records."""
+    written = run.write(path)
+    with HistoryWriter(path / "looked.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
+        said = look_at_saves(written, "periodic", history)
+    return said, [one for one in read_history(path).events if one.event == REMEMBERED]
+
+
+def job(place: Place) -> GoodRun:
+    """A job that saves there, as it is before it is started again."""
+    run = moved_run(place)
+    for name in [name for name in run.files if name.startswith("resume-")]:
+        del run.files[name]
+    return run
+
+
+def test_what_may_be_saved_anew_under_the_same_name_is_remembered(tmp_path: Path) -> None:
+    run = job(latest)
+    run.saved[1].keep = 60
+    said, recorded = looked(run, tmp_path)
+    assert said and sorted(one.data["path"] for one in recorded) == sorted(saved.path for saved in run.saved.values())
+    of_rank = {one.data["path"]: one.data for one in recorded}
+    assert of_rank[run.saved[0].path]["state"]["numbers"] == {"global_step": SAVED}
+    assert "state" not in of_rank[run.saved[1].path] and of_rank[run.saved[1].path]["problem"]
+
+
+def test_what_has_its_step_in_its_name_is_not(tmp_path: Path) -> None:
+    assert looked(job(usual), tmp_path) == (True, [])
+
+
+def test_nothing_is_saved_where_nothing_is(tmp_path: Path) -> None:
+    run = job(latest)
+    run.saved.clear()
+    assert looked(run, tmp_path) == (False, [])
+
+
+def test_what_was_remembered_is_read_in_the_place_of_what_lies_there_now(tmp_path: Path) -> None:
+    run = job(latest)
+    written = run.write(tmp_path / "run")
+    artifacts = Artifacts(written, None)
+    (file, *_) = whose(read_history(written / "history"), artifacts).owned
+    before = artifacts.read_checkpoint(file.path)
+    with HistoryWriter(written / "history" / "later.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
+        assert look_at_saves(written, "periodic", history)
+    file.path.write_bytes(b"another")
+    assert state_at_resume(read_history(written / "history"), Artifacts(written, None), file) == before
