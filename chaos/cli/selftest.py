@@ -56,7 +56,8 @@ def command(
     \b
     Exit codes: 0 every defect was caught for the right reason, 1 one was missed
     or caught for another reason, something passed without its evidence, or an
-    excuse is stale, 2 one could not be run or did not act, 64 bad usage, 130 interrupted.
+    excuse is stale, 2 one could not be run or did not act, 64 bad usage,
+    130 interrupted.
     """
     from chaos.selftest.catalogue import catalogue
 
