@@ -96,6 +96,9 @@ def _judge_step(
 ) -> None:
     """A file is what its rank saved last under that name. One from before would send the next resume too far back."""
     stored = {one for name in ("step_num", "global_step") if (one := state.numbers.get(name)) is not None}
+    if stored and file.epoch is None and not file.steps:
+        seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
+        found.unknown(EXPECTED, f"{seen}: {file.path.name}", artifacts.relative(file.path))
     if not (stored and file.held) or stored & file.held:
         return
     seen = (

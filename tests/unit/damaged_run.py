@@ -25,7 +25,10 @@ def damaged_run(*, renamed: bool = False) -> GoodRun:
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
         run.one(event, fault=LOSS)["kind"] = hit.kind
     place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
-    run.add(f"train-rank_{VICTIM}", record(8.0, "checkpoint.end", path=slices_of(VICTIM), kind="periodic", **place))
+    run.add(
+        f"train-rank_{VICTIM}",
+        record(8.0, "checkpoint.end", path=slices_of(VICTIM), kind="periodic", step=SAVED, **place),
+    )
     shown = evidence(run)
     for name in ("removed", "directory"):
         del shown[name]

@@ -333,6 +333,23 @@ def test_a_record_that_tells_no_state_is_unknown(spoilt: Record, why: str, judge
     assert why in found.seen and "rank 1 loaded" in found.seen
 
 
+def test_without_what_was_remembered_of_a_file_that_was_saved_anew_it_is_unknown(judged: Judge) -> None:
+    run = overwritten()
+    run.drop(REMEMBERED)
+    (found,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
+    assert "it was saved anew, and nothing tells what it held at the resume" in found.seen
+    assert not said(judged(run), "resume", "fail", "")
+
+
+def test_without_the_step_of_the_save_a_name_that_tells_none_is_unknown(judged: Judge) -> None:
+    run = overwritten()
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        for one in run.events(event, rank=1):
+            del one["step"]
+    seen = "neither the name of rank 1's file nor its record tells at which step it was saved: latest.safetensors"
+    assert said(judged(run), "checkpoint", "unknown", seen)
+
+
 def flat_end_of_life(run: GoodRun) -> GoodRun:
     """The end-of-life checkpoints of all ranks in one directory."""
     assert run.plan.checkpoint is not None
