@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from chaos.checks.whose import Whose
 
 _BLOCK = 1 << 20
-_TTP_LOG = "ttp_log.log*"
+SDK_LOGS = ("ttp/ttp_log.log*", "ttp-node_*/ttp_log.log*")
+"""The SDK's logs below those of an attempt: of all ranks on one machine, or of those of each node."""
 _WORKER_LOG = re.compile(r"worker_(?P<rank>[0-9]{1,9})(?:\.before-(?P<before>[0-9]{1,9}))?\.log")
 
 SIGNS = ("is greater equal than threshold", "Resume training after TREError")
@@ -114,7 +115,7 @@ class Artifacts:
         machine; chaos.checks.clock puts them right.
         """
         if attempt not in self._logs:
-            paths = sorted((self.run_dir / "logs" / attempt / "ttp").glob(_TTP_LOG))
+            paths = sorted(path for pattern in SDK_LOGS for path in (self.run_dir / "logs" / attempt).glob(pattern))
             readers = [TtpLogReader(timezone.utc)]
             self._logs[attempt] = [
                 event for path in paths for event in read_log(path, readers, name=self.relative(path))

@@ -8,18 +8,20 @@ which the process that wrote it began.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN
 from chaos.history.event import Event
-from chaos.history.reader import History
+from chaos.history.reader import History, clock_name
 from chaos.observe.log_event import LogEvent
 
 JUMP_NS = 50_000_000
 """Wall and monotonic clock may drift apart by this much within a run. More is a jump, and log times mean nothing."""
 
+_OF_NODE = re.compile(r"/ttp-node_(\d{1,9})/")
 _QUARTER_NS = 15 * 60 * 1_000_000_000
 
 
@@ -98,6 +100,19 @@ def _named_pid(file: str) -> int:
     return int(number) if number.isascii() and number.isdigit() else -1
 
 
+def _clocks_of_its_node(history: History, file: str) -> set[str] | None:
+    """The clocks of the node whose directory this log of the SDK is in; None where it is in that of no node.
+
+    Hosts count processes by themselves: one number may be that of a process on each of them.
+    """
+    in_node = _OF_NODE.search(file)
+    if in_node is None:
+        return None
+    node = int(in_node[1])
+    measured = (one.data for one in history.select("clock") if one.data.get("node") == node)
+    return {clock_name(str(one.get("host")), str(one.get("boot"))) for one in measured}
+
+
 def _by_clock(history: History) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {}
     for one in history.events:
@@ -120,6 +135,8 @@ def _start(history: History, event: LogEvent) -> Event:
     starts = history.select("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else []
     if any(not clock.same for clock in history.clocks.values()):
         starts = starts or history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
+        if (own := _clocks_of_its_node(history, event.file)) is not None:
+            starts = [one for one in starts if one.clock in own]
         if len({one.clock for one in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"
             raise ClockError(f"which host wrote {event.file} cannot be told: process {event.pid} is {known}")

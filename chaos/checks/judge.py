@@ -93,7 +93,7 @@ def _refuse_links(run_dir: Path) -> None:
     for path in (
         *(run_dir / name for name in names),
         *run_dir.glob("logs/*"),
-        *run_dir.glob("logs/*/ttp"),
+        *run_dir.glob("logs/*/ttp*"),
         *run_dir.glob("baseline/logs/*"),
     ):
         if path.is_symlink():

@@ -35,7 +35,7 @@ def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master
 def tft_environment(launch: Launch, controller_port: int) -> dict[str, str]:
     """Variables by which the ranks learn of the mechanisms that are on, and find the SDK's controller in rank 0."""
     protection = launch.scenario.job.protection
-    environment = {"TTP_LOG_PATH": str(launch.logs / "ttp")}
+    environment = {"TTP_LOG_PATH": str(sdk_logs(launch))}
     if protection:
         environment |= {
             "MS_ENABLE_TFT": tft_switches(protection),
@@ -44,6 +44,15 @@ def tft_environment(launch: Launch, controller_port: int) -> dict[str, str]:
             "MS_TFT_PORT": str(controller_port),
         }
     return environment
+
+
+def sdk_logs(launch: Launch) -> Path:
+    """Where the SDK of these ranks writes its logs: each node has a directory of its own.
+
+    The SDK names a log by its process. Every host, and every container, counts processes by itself: two of them may
+    have written one file, or one of two would be lost where files are brought together.
+    """
+    return launch.logs / ("ttp" if launch.place is None else f"ttp-node_{launch.place.node}")
 
 
 def tft_switches(protection: Sequence[str]) -> str:

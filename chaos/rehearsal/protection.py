@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.jobs.kind import JobError, Launch, Simulated
-from chaos.jobs.msrun import tft_switches
+from chaos.jobs.msrun import sdk_logs, tft_switches
 from chaos.plan.mechanism import NEEDS
 from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.taskd import settings
@@ -36,7 +36,7 @@ def protection_environment(launch: Launch, controller_port: int) -> dict[str, st
     if launch.place is not None and (why := why_open(launch.place.address)) is not None:
         raise JobError(f"stand-ins listen on a private network only: the address of node {launch.place.node}, {why}")
     job = launch.scenario.job
-    environment = {"OMP_NUM_THREADS": "1", "TTP_LOG_PATH": str(launch.logs / "ttp")}
+    environment = {"OMP_NUM_THREADS": "1", "TTP_LOG_PATH": str(sdk_logs(launch))}
     if job.protection:
         environment["MS_ENABLE_TFT"] = tft_switches(job.protection)
     if needs_sdk(job):

@@ -187,6 +187,7 @@ class GoodRun:
     log: list[tuple[float, str]] = field(default_factory=list)
     others: dict[str, bytes] = field(default_factory=dict)
     raw: dict[str, bytes] = field(default_factory=dict)
+    log_directory: str = "ttp"
     log_zone_s: int = LOG_ZONE_S
 
     def events(self, event: str, **match: object) -> Iterator[Record]:
@@ -256,7 +257,7 @@ class GoodRun:
         for saved in self.saved.values():
             _write(directory / saved.path, saved.content())
         if self.log:
-            path = directory / "logs" / "train" / "ttp" / f"ttp_log.log.{pid_of('train', 0)}"
+            path = directory / "logs" / "train" / self.log_directory / f"ttp_log.log.{pid_of('train', 0)}"
             _write(path, "".join(_log_line(at, text, self.log_zone_s) for at, text in self.log).encode())
         for name, content in self.others.items():
             _write(directory / name, content)

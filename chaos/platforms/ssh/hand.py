@@ -84,6 +84,7 @@ class HostHand(HandClient):
         private_here: Path,
         meeting_here: Path,
         scenario_here: Path,
+        owners: dict[Path, str],
         tell: Callable[..., object],
     ) -> None:
         self._tell = tell
@@ -95,6 +96,7 @@ class HostHand(HandClient):
         self._run = f"{self._place}/{run_here.name}"
         self._meeting_here = meeting_here
         self._scenario_here = scenario_here
+        self._owners = owners
         self._meeting = f"{self._place}/private/{meeting_here.name}"
         self._translation = Translation(
             {
@@ -151,6 +153,7 @@ class HostHand(HandClient):
                 run_here=self._run_here,
                 meeting=self._meeting,
                 meeting_here=self._meeting_here,
+                owners=self._owners,
             )
         return super().start(
             replace(

@@ -81,11 +81,21 @@ class Mirror:
     """Follows one host during one attempt, in a thread of its own, until :meth:`finish` or the loss of the connection.
 
     What goes wrong with a file, or with the channel for files alone, is tried again at the next look and ends nothing.
-    ``run`` and ``meeting`` are the directories there that ``run_here`` and ``meeting_here`` are copies of.
+    ``run`` and ``meeting`` are the directories there that ``run_here`` and ``meeting_here`` are copies of. ``owners``
+    tells which host each log here is of, for all mirrors of the run: a second one of the same name is not copied, so
+    that none takes the place of another unseen.
     """
 
     def __init__(
-        self, connection: Connection, attempt: str, *, run: str, run_here: Path, meeting: str, meeting_here: Path
+        self,
+        connection: Connection,
+        attempt: str,
+        *,
+        run: str,
+        run_here: Path,
+        meeting: str,
+        meeting_here: Path,
+        owners: dict[Path, str],
     ) -> None:
         self._connection = connection
         self._sftp = connection.sftp()
@@ -94,6 +104,7 @@ class Mirror:
         self._run_here = run_here
         self._meeting = meeting
         self._meeting_here = meeting_here
+        self._owners = owners
         self._histories: dict[str, Followed] = {}
         self._logs: dict[str, Followed] = {}
         self._met: dict[str, Seen] = {}
@@ -180,8 +191,8 @@ class Mirror:
         inside = f"logs/{self._attempt}"
         files, _ = list_there(self._sftp, f"{self._run}/{inside}")
         for name, seen in files.items():
-            followed = self._logs.setdefault(name, Followed(self._run_here / inside / name))
             with self._one(_LOGS, name):
+                followed = self._logs.setdefault(name, Followed(self._own(self._run_here / inside / name)))
                 if seen.size < followed.copied:
                     followed.again()
                 if seen.size > followed.copied:
@@ -193,9 +204,17 @@ class Mirror:
         files, _ = list_there(self._sftp, f"{self._run}/{inside}")
         for name in files:
             with self._one(_LOGS, name):
-                fetch(self._sftp, f"{self._run}/{inside}/{name}", self._run_here / inside / name)
+                fetch(self._sftp, f"{self._run}/{inside}/{name}", self._own(self._run_here / inside / name))
         for name in self._logs.keys() - files.keys():
             (self._run_here / inside / name).unlink(missing_ok=True)
+
+    def _own(self, log: Path) -> Path:
+        """The copy of a log of this host. Raises OSError where a log of another host has its name."""
+        host = self._connection.host.name
+        owner = self._owners.setdefault(log, host)
+        if owner != host:
+            raise OSError(f"host {owner} has a log of the same name, and that is the one that is here")
+        return log
 
     # Where ranks meet: what this host has written comes here, what others have written goes there.
 

@@ -110,7 +110,7 @@ class HostsOnNetwork(SshNodes):
 
     def node_of(self, number: int, host: Host) -> SshNode:
         """A node, not connected yet."""
-        return HostOnNetwork(number, host, self._site)
+        return HostOnNetwork(number, host, self._site, self._owners)
 
     def ready(self) -> Sequence[SshNode]:
         """All hosts, each with a hand that may lay rules, and would not cut off its own harness."""

@@ -159,7 +159,8 @@ def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
 class SshNode:
     """One host of a run."""
 
-    def __init__(self, number: int, host: Host, site: Site) -> None:
+    def __init__(self, number: int, host: Host, site: Site, owners: dict[Path, str]) -> None:
+        """``owners`` is shared by all hosts of the run: which of them each log that was copied is of."""
         from chaos.platforms.ssh.reach import Reach
 
         self._reach = Reach(host, site.clock)
@@ -168,6 +169,7 @@ class SshNode:
         self.known: NodeState = "running"
         self.host = host
         self._site = site
+        self._owners = owners
         self._hand: HostHand | None = None
         self._settled: HandClient | None = None
         self._ordered = False
@@ -260,6 +262,7 @@ class SshNode:
                 private_here=site.private,
                 meeting_here=site.private / MEETING,
                 scenario_here=site.readable[0],
+                owners=self._owners,
                 tell=self._record,
             )
         except BaseException:
@@ -275,11 +278,12 @@ class SshNodes(HeldNodes[SshNode]):
 
     def __init__(self, site: Site, hosts: Sequence[Host]) -> None:
         super().__init__(site)
+        self._owners: dict[Path, str] = {}
         self._nodes = {number: self.node_of(number, host) for number, host in enumerate(hosts)}
 
     def node_of(self, number: int, host: Host) -> SshNode:
         """A node, not connected yet."""
-        return SshNode(number, host, self._site)
+        return SshNode(number, host, self._site, self._owners)
 
     @property
     def python(self) -> Path:

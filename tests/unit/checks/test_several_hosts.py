@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.moment import Moment, earliest, latest
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, record, written
+from tests.unit.good_run import GoodRun, pid_of, record, written
 from tests.unit.repaired_run import uce_run
 from tests.unit.two_hosts import Host, on_hosts
 
@@ -63,6 +63,34 @@ def test_a_budget_kept_or_missed_by_less_than_the_error_is_unknown(
     assert one.verdict == verdict
     assert "0.600 s ± 0.000300000 s" in one.seen or "± 0.0003 s" in one.seen
     assert ("clocks of two hosts" in one.seen) == (verdict == "unknown")
+
+
+def with_one_number_on_both(run: GoodRun) -> GoodRun:
+    """Ranks 0 and 2 are on two hosts that both gave their process one number; the second's wall clock is behind."""
+    on_hosts(run, Host("h1", (0, 1), wall_ahead=0), SECOND)
+    for number, host in enumerate(("h1", "h2")):
+        for measured in run.events("clock", host=host):
+            measured["node"] = number
+    for records in run.files.values():
+        for one in records:
+            if one.get("pid") == pid_of("train", 2):
+                one["pid"] = pid_of("train", 0)
+    return run
+
+
+@pytest.mark.parametrize(("node", "detection"), [(0, 0.6), (1, 90.6)])
+def test_of_two_processes_with_one_number_that_of_the_logs_node_wrote_it(
+    run: GoodRun, judged: Judge, node: int, detection: float
+) -> None:
+    with_one_number_on_both(run).log_directory = f"ttp-node_{node}"
+    (phase,) = [one for one in judged(run).recovery.phases if one.name == "detection"]
+    assert phase.nanoseconds == pytest.approx(detection * 1e9, abs=1e6)
+
+
+@pytest.mark.parametrize("directory", ["ttp", "ttp-node_2"])
+def test_of_two_processes_with_one_number_none_is_guessed(run: GoodRun, judged: Judge, directory: str) -> None:
+    with_one_number_on_both(run).log_directory = directory
+    assert said(judged(run), "recovery", "unknown", f"which host wrote logs/train/{directory}/ttp_log.log.1000 cannot")
 
 
 def test_a_phase_between_times_of_one_host_has_no_error(run: GoodRun, judged: Judge) -> None:

@@ -45,7 +45,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path / "here"
 
 
-def mirror_of(connection: Connection, there: Path, here: Path) -> Mirror:
+def mirror_of(connection: Connection, there: Path, here: Path, owners: dict[Path, str] | None = None) -> Mirror:
     return Mirror(
         connection,
         "train",
@@ -53,6 +53,7 @@ def mirror_of(connection: Connection, there: Path, here: Path) -> Mirror:
         run_here=here,
         meeting=str(there / "meeting"),
         meeting_here=here / "meeting",
+        owners=owners if owners is not None else {},
     )
 
 
@@ -72,6 +73,22 @@ def test_one_file_that_cannot_be_written_here_keeps_no_other_away(
     mirror.finish()
     assert list(mirror.unfetched) == [f"history/{NAMES[0]}"]
     assert mirror.lost is None
+
+
+def test_a_log_never_takes_the_place_of_another_hosts_log_of_the_same_name(
+    connection: Connection, there: Path, here: Path
+) -> None:
+    copy = here / "logs" / "train" / "ttp_log.log"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("of another host")
+    (there / "logs" / "train" / "ttp_log.log").write_text("of this host")
+    (there / "logs" / "train" / "worker_0.log").write_text("said")
+    mirror = mirror_of(connection, there, here, {copy: "another"})
+    wait_for("the log", lambda: text(copy.with_name("worker_0.log")) == "said", seconds=20)
+    mirror.finish()
+    assert text(copy) == "of another host"
+    assert list(mirror.unfetched) == ["logs/ttp_log.log"]
+    assert "host another has a log of the same name" in mirror.unfetched["logs/ttp_log.log"]
 
 
 def test_what_can_be_brought_at_last_is_no_loss(connection: Connection, there: Path, here: Path) -> None:
@@ -136,6 +153,7 @@ def hand_of(connection: Connection, token: str, run_here: Path, told: Told) -> H
         private_here=run_here / "private",
         meeting_here=run_here / "private" / "meeting",
         scenario_here=run_here / "scenario",
+        owners={},
         tell=lambda event, **fields: told.append((event, fields)),
     )
 

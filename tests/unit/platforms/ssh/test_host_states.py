@@ -103,7 +103,7 @@ def case(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Itera
         Path("/usr/bin/python3"), cast("Visitors", None), clock,
         tell=lambda event, **fields: told.append((event, fields)),
     )  # fmt: skip
-    node = SshNode(0, HOST, site)
+    node = SshNode(0, HOST, site, {})
     node.ready()
     yield Case(node, answers, told, clock)
 
