@@ -31,6 +31,7 @@ def main(settings: dict[str, Any]) -> None:
         _boot(place)
         _run("mount", "--bind", str(place / "boot_id"), _BOOT)
         _network(settings["address"])
+        _run("mount", "--bind", str(place / "sbin"), "/usr/local/sbin")
     if os.geteuid() == 0:
         # What sshd wants of a system that it is installed on: its directory, and its user.
         _run("mount", "-t", "tmpfs", "tmpfs", "/run")

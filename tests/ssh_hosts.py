@@ -51,6 +51,11 @@ class TestHost:
     __test__ = False
 
     @property
+    def tools(self) -> Path:
+        """What it has in /usr/local/sbin: programs of its own, where it is made of namespaces."""
+        return self.place / "sbin"
+
+    @property
     def work(self) -> Path:
         """Where runs make their directories on it."""
         return self.place / "work"
@@ -189,6 +194,7 @@ def _host(
 ) -> TestHost:
     sshd, libraries = find_sshd()
     (place / "work").mkdir(parents=True)
+    (place / "sbin").mkdir()
     for key in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / key)], check=True)
     (place / "authorized_keys").write_bytes((place / "user_key.pub").read_bytes())

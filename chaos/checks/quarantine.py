@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.checks.collect import Collector
-from chaos.checks.facts import text_list
+from chaos.checks.facts import places, text_list
 from chaos.checks.on_device import ON_CARDS
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -18,6 +18,8 @@ def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
     events = history.select("quarantine")
     if not events:
         found.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
+    elif len({str(event.data.get("node")) for event in events}) < plan.nodes:
+        found.unknown(EXPECTED, f"nobody looked at some of {plan.nodes} nodes", *places(events))
     for event in events:
         before, after, node = event.data.get("before"), event.data.get("after"), str(event.data.get("node"))
         if not isinstance(before, list) or not isinstance(after, list):

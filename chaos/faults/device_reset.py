@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, told
+from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, place_of, told
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
-from chaos.platforms.ascend.tools import AscendTools, reset_command
+from chaos.platforms.ascend.machine import RankMachine
+from chaos.platforms.ascend.tools import reset_command
 from chaos.platforms.base import Job
 
 
@@ -30,30 +31,28 @@ class DeviceReset:
         "nothing to undo; it is looked whether the chip is healthy again",
     )
 
-    def __init__(self, tools: AscendTools | None = None, cards: Cards | None = None) -> None:
-        self._tools = tools or AscendTools()
-        self._cards = cards or Cards(self._tools)
+    def __init__(self, machine: RankMachine | None = None) -> None:
+        """``machine`` is that of all ranks; None: each rank's own."""
+        self._cards = Cards(machine)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """See that each chip is healthy afterwards. Raises FaultMissed where a chip is not known."""
-        chips = {(device.npu, device.chip) for device in map(self._cards.of, victims)}
-        return [
-            UndoStep(
-                f"{fault}-npu-{npu}-chip-{chip}",
-                fault,
-                "see-chip",
-                {"npu": npu, "chip": chip},
-                f"npu-smi info must say that NPU {npu} chip {chip} is OK",
-            )
-            for npu, chip in sorted(chips)
-        ]
+        steps = {}
+        for victim in victims:
+            device, place = self._cards.of(victim), place_of(victim)
+            where = "".join(f"-node-{node}" for node in place.values())
+            name = f"{fault}{where}-npu-{device.npu}-chip-{device.chip}"
+            arguments = {"npu": device.npu, "chip": device.chip, **place}
+            note = f"npu-smi info must say that NPU {device.npu} chip {device.chip} is OK"
+            steps[name] = UndoStep(name, fault, "see-chip", arguments, note)
+        return [steps[name] for name in sorted(steps)]
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Reset the chip. Raises FaultMissed in the tool's words where it refuses."""
         del job
         device = self._cards.of(victim)
         with told():
-            self._tools.reset(device.npu, device.chip)
+            self._cards.tools(victim).reset(device.npu, device.chip)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The tool has ended with 0, or :meth:`inject` would have raised; and the process has ended with an error."""

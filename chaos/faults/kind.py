@@ -11,6 +11,7 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.asks import Asks
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameters
+from chaos.platforms.ascend.machine import RankMachine, ThisMachine
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
@@ -26,7 +27,7 @@ class Victim:
     ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
     something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
     ``place`` is what the platform says of where the rank lives, plain data for undo steps. ``ports`` are those of the
-    launch that are known by a word (:mod:`chaos.plan.ports`).
+    launch that are known by a word (:mod:`chaos.plan.ports`). ``machine`` is the one that the rank runs on.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class Victim:
     tell_worker: Callable[[dict[str, Any]], bool] = lambda message: False
     place: Mapping[str, Any] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
+    machine: RankMachine = field(default_factory=ThisMachine)
 
 
 class FaultKind(Protocol):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, told
+from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, place_of, told
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.mechanism import COMMUNICATION
 from chaos.platforms.ascend.hccn import FAULT, SUCCESS
-from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
+from chaos.platforms.ascend.machine import RankMachine
+from chaos.platforms.ascend.tools import health_command, recovery
 from chaos.platforms.base import Job
 from chaos.scenario.model import Scenario
 
@@ -34,9 +35,9 @@ class NpuLinkDown:
         stays=True,
     )
 
-    def __init__(self, tools: AscendTools | None = None, cards: Cards | None = None) -> None:
-        self._tools = tools or AscendTools()
-        self._cards = cards or Cards(self._tools)
+    def __init__(self, machine: RankMachine | None = None) -> None:
+        """``machine`` is that of all ranks; None: each rank's own."""
+        self._cards = Cards(machine)
 
     def effect_in(self, scenario: Scenario) -> str:
         """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
@@ -49,27 +50,29 @@ class NpuLinkDown:
         """
         steps = {}
         for victim in victims:
-            card = self._cards.of(victim).card
+            card, place = self._cards.of(victim).card, place_of(victim)
             with told():
-                before = self._tools.net_health(card)
+                before = self._cards.tools(victim).net_health(card)
             if before != SUCCESS:
                 raise FaultMissed(f"the network of card {card} is {before!r} before the fault, not {SUCCESS!r}")
+            where = "".join(f"-node-{node}" for node in place.values())
             note = f"{' '.join(recovery(card))}, until {' '.join(health_command(card))} says {SUCCESS}"
-            steps[card] = UndoStep(f"{fault}-card-{card}", fault, "recover-link", {"card": card}, note)
+            name = f"{fault}{where}-card-{card}"
+            steps[name] = UndoStep(name, fault, "recover-link", {"card": card, **place}, note)
         return list(steps.values())
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Take the link of the rank's card down. Raises FaultMissed in the tool's words."""
         del job
         with told():
-            self._tools.take_link_down(self._cards.of(victim).card)
+            self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo)."""
         del job
         device = self._cards.of(victim)
         with told():
-            after = self._tools.net_health(device.card)
+            after = self._cards.tools(victim).net_health(device.card)
         if after != FAULT:
             return None
         return {"signal": None, "device": device.to_json(), "net_health": {"before": SUCCESS, "after": after}}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.platforms.ascend.device import Device, NoDevice, device_of
+from chaos.platforms.ascend.machine import RankMachine
 from chaos.platforms.ascend.tools import AscendTools
 from chaos.platforms.ascend.unreadable import UnreadableOutput
 from chaos.platforms.commands import CommandError
 from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.procfs import environment
 
 NEEDS = ("npu", "hccn_tool", "root")
 """Probes that must succeed: the tools, and the right to use them."""
@@ -23,19 +23,32 @@ NEEDS_SCENARIO = "may disturb more than the job, so a scenario has to allow it b
 
 @dataclass
 class Cards:
-    """The cards of ranks, each looked up once: when it is hit, npu-smi may not list its process any more."""
+    """The cards of ranks, each looked up once: when it is hit, npu-smi may not list its process any more.
 
-    tools: AscendTools
-    environment: Callable[[int], Mapping[str, str] | None] = environment
+    ``machine`` is that of all ranks; None: each rank's own.
+    """
+
+    machine: RankMachine | None = None
     _known: dict[ProcessIdentity, Device] = field(default_factory=dict)
 
     def of(self, victim: Victim) -> Device:
         """The card that this rank trains on. Raises FaultMissed where that cannot be proven."""
         if victim.identity not in self._known:
-            pid = victim.identity.pid
             with told():
-                self._known[victim.identity] = device_of(victim.rank, pid, self.environment(pid), self.tools)
+                variables = (self.machine or victim.machine).variables(victim.identity)
+                self._known[victim.identity] = device_of(
+                    victim.rank, victim.identity.pid, variables, self.tools(victim)
+                )
         return self._known[victim.identity]
+
+    def tools(self, victim: Victim) -> AscendTools:
+        """The vendor's tools on the rank's machine."""
+        return AscendTools((self.machine or victim.machine).commands)
+
+
+def place_of(victim: Victim) -> dict[str, int]:
+    """The node of a rank, for undo steps; nothing where there is one machine."""
+    return {} if victim.identity.node is None else {"node": victim.identity.node}
 
 
 @contextmanager

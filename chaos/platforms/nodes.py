@@ -11,14 +11,17 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger
+from chaos.platforms.ascend.machine import RankMachine
 from chaos.platforms.base import LaunchSpec, Place, PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.hand.client import HandClient, HandLost, Visitors
+from chaos.platforms.hand.tool_calls import NodeMachine
 from chaos.platforms.process import ProcessIdentity, State
 from chaos.platforms.procfs import Signals
 from chaos.scenario.job import Job as JobModel
+from chaos.scenario.model import Scenario
 
 T = TypeVar("T")
 
@@ -58,6 +61,14 @@ class Site:
     tell: Callable[..., object] = lambda event, **fields: None
     ranks: int = 0
     kinds: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class NamesNodes(Protocol):
+    """A platform whose nodes are other machines than this one, which a cluster may know."""
+
+    def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
+        """What the cluster calls the nodes that the scenario is to have, in order."""
 
 
 class Node(Protocol):
@@ -267,6 +278,10 @@ class NodesJob:
         """What an undo step has to know of where a process of the job lives; empty where the hand is enough."""
         found: Mapping[str, Any] = getattr(self._of(identity), "place", {})
         return found
+
+    def machine(self, identity: ProcessIdentity) -> RankMachine:
+        """The machine that a process of the job runs on."""
+        return NodeMachine(self._of(identity).hand)
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:
         """Send a signal to a process of the job. Raises PlatformError for any other, or when its node is not there."""

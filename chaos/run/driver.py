@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,12 +18,13 @@ from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
+from chaos.platforms.ascend.quarantine import node_name
 from chaos.platforms.base import Platform
 from chaos.platforms.children import subreaper
 from chaos.platforms.commands import SystemCommands
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.leases import Lease, Leases
-from chaos.platforms.nodes import NodePlatform
+from chaos.platforms.nodes import NamesNodes, NodePlatform
 from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
@@ -283,7 +284,7 @@ class _Runner:
         job.mkdir()
         launches = Launches(self._kind, self._traits, self._platform, self._sdk, self._clock, self._digest_steps)
         with (
-            watching_quarantine(plan, history, self._progress, SystemCommands()),
+            watching_quarantine(plan, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
             self._leases.take_ports(self._kind.ports) as ports,
             open_session(
                 scenario,
@@ -305,6 +306,12 @@ class _Runner:
             if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
                 mishaps.attempt = "resume"
                 self._resume(session, launches)
+
+    def _names_of_nodes(self, scenario: Scenario) -> Sequence[str]:
+        """What the cluster calls the machines of the job."""
+        if isinstance(self._platform, NamesNodes):
+            return self._platform.names_of_nodes(scenario, self._loaded.path.parent)
+        return [node_name(os.environ)]
 
     def _resume(self, session: Session, launches: Launches) -> None:
         kind: SavedKind = "end-of-life" if session.plan.restore is None else "periodic"

@@ -12,6 +12,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
+from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
@@ -239,4 +240,5 @@ class Injection:
             tell_worker=functools.partial(self.desks.tell_worker, rank),
             place=job.place(identity) if isinstance(job, NodesJob) else {},
             ports=self._ports,
+            machine=job.machine(identity) if isinstance(job, NodesJob) else ThisMachine(),
         )

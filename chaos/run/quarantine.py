@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from chaos.faults.kind import Hazardous
 from chaos.history.writer import HistoryWriter
 from chaos.plan.model import Plan
-from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
+from chaos.platforms.ascend.quarantine import Quarantine, quarantined, what_to_do
 from chaos.platforms.commands import Commands
 from chaos.registry import registry
 from chaos.run.interrupts import uninterrupted
@@ -17,29 +16,38 @@ from chaos.run.progress import Progress
 
 
 @contextmanager
-def watching_quarantine(plan: Plan, history: HistoryWriter, progress: Progress, commands: Commands) -> Iterator[None]:
-    """Record the event ``quarantine`` when what is inside has ended. Nothing where no fault can disturb a card."""
+def watching_quarantine(
+    plan: Plan, history: HistoryWriter, progress: Progress, commands: Commands, nodes: Sequence[str]
+) -> Iterator[None]:
+    """Record the event ``quarantine`` of each node when what is inside has ended; none where no fault disturbs a card.
+
+    ``nodes`` are their names in the cluster, which this machine asks of all of them.
+    """
     kinds = [registry("faults").load(fault.kind) for fault in plan.faults]
     if not any(isinstance(kind, Hazardous) and kind.hazard.device for kind in kinds):
         yield
         return
-    node = node_name(os.environ)
-    before = quarantined(node, commands)
+    before = {node: quarantined(node, commands) for node in nodes}
     try:
         yield
     finally:
         with uninterrupted():
-            after = quarantined(node, commands)
-            history.record(
-                "quarantine",
-                node=node,
-                known=before.known and after.known,
-                before=list(before.cards),
-                after=list(after.cards),
-                how=after.how if before.known else before.how,
-                advice=what_to_do(node),
-            )
-            if left := sorted({*after.cards} - {*before.cards}):
-                progress.note(f"left quarantined: {', '.join(left)} on {node}; {what_to_do(node)}")
-            elif not (before.known and after.known):
-                progress.note(f"whether a card is left quarantined is not known: {after.how}")
+            for node in nodes:
+                _record(history, progress, before[node], quarantined(node, commands))
+
+
+def _record(history: HistoryWriter, progress: Progress, before: Quarantine, after: Quarantine) -> None:
+    node = after.node
+    history.record(
+        "quarantine",
+        node=node,
+        known=before.known and after.known,
+        before=list(before.cards),
+        after=list(after.cards),
+        how=after.how if before.known else before.how,
+        advice=what_to_do(node),
+    )
+    if left := sorted({*after.cards} - {*before.cards}):
+        progress.note(f"left quarantined: {', '.join(left)} on {node}; {what_to_do(node)}")
+    elif not (before.known and after.known):
+        progress.note(f"whether a card is left quarantined is not known: {after.how}")

@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from chaos.history.ledger import UndoStep
 from chaos.platforms.ascend.hccn import SUCCESS
 from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
 from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, NoSuchTool
+from chaos.platforms.hand.tool_calls import NodeMachine
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.wait import DeadlineExpired, wait_for
 
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0
 MAX_CARD = 1023
-"""Largest number of a card that a ledger may name."""
+"""Largest number of a card, or of a node, that a ledger may name."""
+
+_FAILS = (CommandError, UnreadableOutput, DeadlineExpired, PlatformError)
 
 
 def recover_link(step: UndoStep, context: UndoContext) -> str:
-    """Recover the network of a card and wait until it is healthy. Arguments: card."""
-    card = _number(step, "card")
-    tools = AscendTools(context.commands)
-    by_hand = f"by hand, as root: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
+    """Recover the network of a card and wait until it is healthy. Arguments: card, and node where it is on one."""
+    card, where = _number(step, "card"), _where(step)
+    whose = f"by hand, as root{where}"
+    by_hand = f"{whose}: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
     try:
-        tools.recover(card)
-        _wait("link", lambda: tools.net_health(card), SUCCESS, LINK_SECONDS, context)
-    except (CommandError, UnreadableOutput, DeadlineExpired) as error:
-        raise CannotUndo(f"the link of card {card} is down or not known to be up: {error}; {by_hand}") from error
-    return f"recovered the network of card {card}: net health {SUCCESS}"
+        with _tools(step, context) as tools:
+            tools.recover(card)
+            _wait("link", lambda: tools.net_health(card), SUCCESS, LINK_SECONDS, context)
+    except _FAILS as error:
+        raise CannotUndo(f"the link of card {card}{where} is down or not known to be up: {error}; {by_hand}") from error
+    return f"recovered the network of card {card}{where}: net health {SUCCESS}"
 
 
 def see_chip(step: UndoStep, context: UndoContext) -> str:
-    """Wait until npu-smi lists a chip as OK. Arguments: npu, chip."""
-    npu, chip = _number(step, "npu"), _number(step, "chip")
-    tools = AscendTools(context.commands)
+    """Wait until npu-smi lists a chip as OK. Arguments: npu, chip, and node where it is on one."""
+    npu, chip, where = _number(step, "npu"), _number(step, "chip"), _where(step)
 
-    def health() -> str:
+    def health(tools: AscendTools) -> str:
         return next((one.health for one in tools.table().chips if (one.npu, one.chip) == (npu, chip)), "not listed")
 
     try:
-        _wait("chip", health, "OK", CHIP_SECONDS, context)
-    except (CommandError, UnreadableOutput, DeadlineExpired) as error:
+        with _tools(step, context) as tools:
+            _wait("chip", lambda: health(tools), "OK", CHIP_SECONDS, context)
+    except _FAILS as error:
         by_hand = "look at it with npu-smi info, and reset it or reboot the machine"
-        raise CannotUndo(f"NPU {npu} chip {chip} is not known to be healthy: {error}; {by_hand}") from error
-    return f"NPU {npu} chip {chip} is OK"
+        raise CannotUndo(f"NPU {npu} chip {chip}{where} is not known to be healthy: {error}; {by_hand}") from error
+    return f"NPU {npu} chip {chip}{where} is OK"
+
+
+@contextmanager
+def _tools(step: UndoStep, context: UndoContext) -> Iterator[AscendTools]:
+    """The tools of the machine that the card is in. Raises CannotUndo, and PlatformError where it does not answer."""
+    if "node" not in step.arguments:
+        yield AscendTools(context.commands)
+        return
+    number = _number(step, "node")
+    if context.nodes is None:
+        raise CannotUndo(f"step {step.id}: nothing says how node {number} is reached")
+    with context.nodes.hand(number) as hand:
+        if hand is None:
+            raise PlatformError(f"node {number} is no more")
+        yield AscendTools(NodeMachine(hand).commands)
+
+
+def _where(step: UndoStep) -> str:
+    return f" of node {_number(step, 'node')}" if "node" in step.arguments else ""
 
 
 def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:

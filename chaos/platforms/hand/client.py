@@ -14,9 +14,11 @@ from chaos.history.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.hand.network_calls import NetworkCalls
+from chaos.platforms.hand.tool_calls import ToolCalls
 from chaos.platforms.hand.transport import Transport
 from chaos.platforms.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
 from chaos.platforms.process import (
@@ -35,6 +37,8 @@ _ERRORS: Mapping[str, type[Exception]] = {
     "WrongProcess": WrongProcess,
     "RefusedProcess": RefusedProcess,
     "PermissionError": PermissionError,
+    "CommandError": CommandError,
+    "NoSuchTool": NoSuchTool,
 }
 
 
@@ -70,7 +74,7 @@ class Visit(Protocol):
         """It has gone."""
 
 
-class HandClient(NetworkCalls):
+class HandClient(NetworkCalls, ToolCalls):
     """A hand at the other end of ``transport``. Its methods may be called from several threads.
 
     Every method raises HandLost when the hand has ended or does not answer in time, and PlatformError for what it

@@ -30,6 +30,7 @@ from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.hand.listening import Listening
 from chaos.platforms.hand.network import NetworkRequests
 from chaos.platforms.hand.standing import standing_in
+from chaos.platforms.hand.tools import ToolRequests
 from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, send_signal, state
@@ -44,7 +45,7 @@ class Refused(ValueError):
     """The request cannot be met; nothing was done."""
 
 
-class Hand(NetworkRequests):
+class Hand(NetworkRequests, ToolRequests):
     """What the hand can do, by the name of the request. Arguments and results are JSON."""
 
     def __init__(self, run: str, tell: Callable[[dict[str, Any]], None]) -> None:
@@ -243,7 +244,7 @@ def _mounts() -> set[str]:
 
 
 REQUESTS = frozenset(name for name in dir(Hand) if not name.startswith("_")) - {"close"}
-_SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt"})
+_SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt", "tool"})
 """They may take many seconds, and others are answered meanwhile."""
 
 

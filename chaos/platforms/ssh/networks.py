@@ -16,7 +16,6 @@ from typing import Any
 
 from chaos.history.clock import Clock
 from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.client import HandClient
 from chaos.platforms.network.between import DISCARD
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.between import BetweenHosts, left_on
@@ -34,6 +33,7 @@ class SshNetworksPlatform(SshPlatform):
     name = "ssh-networks"
     carries = SshPlatform.carries | {"network"}
     meets: Mapping[str, str] = {
+        **SshPlatform.meets,
         "tbf": "the packet filter of the hosts (nftables)",
         "impairment": "the kernels of the hosts: loss by their packet filter (nftables), delay by their netem, and a "
         "host whose kernel has none is refused before the job is started",
@@ -73,13 +73,6 @@ class SshNetworksPlatform(SshPlatform):
             with closing(self.reach(arguments, token, number)) as hand:
                 rules += [f"{host.name}: {one}" for one in left_on(hand)]
         return [*super().left(arguments, token), *rules]
-
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient:
-        """A new hand on a host; it needs no directory there, since rules may be left where that has gone."""
-        from chaos.platforms.ssh.putting_back import hand_again, hand_without_place
-
-        host = known_hosts(arguments)[node]
-        return hand_again(host, token, node) or hand_without_place(host, token, node)
 
     def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
         """The nodes, not connected yet."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from chaos.platforms.ssh.hand import HostHand
 
 MEETING = "meeting"
+_TOOLS = "the vendor's tools on the hosts"
+_ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
+"""Faults for which a host must have them."""
 
 
 class SshPlatform:
@@ -38,7 +41,9 @@ class SshPlatform:
     own_memory = True
     own_environment = True
     needs = ("ssh",)
-    carries = frozenset({"process", "agent", "host"})
+    carries = frozenset({"process", "agent", "host", "device"})
+    meets: Mapping[str, str] = {"npu": _TOOLS, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"}
+    """What a scenario needs and the hosts have, with no need of this machine's; the plan says so in these words."""
 
     def simulated(self, nodes: int) -> str | None:
         """Nothing: they are the hosts that they are."""
@@ -67,6 +72,10 @@ class SshPlatform:
             if host.reboot is None and any(fault.kind == "node-reboot" for fault in scenario.faults):
                 told = f"node-reboot: the inventory says no command that reboots host {host.name}"
                 yield "cluster.ssh.inventory", told, "give it one, such as reboot: [sudo, reboot]"
+
+    def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
+        """The hosts' names in the inventory. Raises ScenarioError where it does not do."""
+        return [host.name for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
     def open(self, site: Site) -> SshNodes:
         """Connect to the hosts and start a hand on each."""
@@ -113,11 +122,12 @@ class SshPlatform:
 
         return [one for number, host in enumerate(known_hosts(arguments)) for one in left_on(host, token, number)]
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
-        """A new hand on a host of a run."""
-        from chaos.platforms.ssh.putting_back import hand_again
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient:
+        """A new hand on a host; it needs no directory there, since a fault may be left where that has gone."""
+        from chaos.platforms.ssh.putting_back import hand_again, hand_without_place
 
-        return hand_again(known_hosts(arguments)[node], token, node)
+        host = known_hosts(arguments)[node]
+        return hand_again(host, token, node) or hand_without_place(host, token, node)
 
 
 def hosts_in(scenario: Scenario, directory: Path) -> tuple[Host, ...]:
@@ -294,6 +304,8 @@ class SshNodes(HeldNodes[SshNode]):
         """All hosts, each with a hand that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(SshNode.ready, self._nodes.values()))
+            if wanted := sorted(_ON_DEVICES.intersection(self._site.kinds)):
+                list(pool.map(lambda node: _check_tools(node, wanted), self._nodes.values()))
         return self.all()
 
     def close(self) -> None:
@@ -301,3 +313,9 @@ class SshNodes(HeldNodes[SshNode]):
         for node in self._nodes.values():
             with contextlib.suppress(HandLost):
                 node.close()
+
+
+def _check_tools(node: SshNode, kinds: Sequence[str]) -> None:
+    """See that faults of devices can be made on a host. Raises PlatformError."""
+    if lacking := node.hand.lacking_tools():
+        raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

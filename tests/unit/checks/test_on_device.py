@@ -107,8 +107,8 @@ def test_a_host_that_boots_again_without_an_order_is_no_fault_of_the_run(orders:
     assert doubt == "nothing shows that this run ordered the reboot of the node of rank 1"
 
 
-def quarantine(kind: str, *events: Event) -> list[tuple[str, str]]:
-    plan = a_plan()
+def quarantine(kind: str, *events: Event, nodes: int = 1) -> list[tuple[str, str]]:
+    plan = replace(a_plan(), nodes=nodes)
     found = Collector("hygiene")
     judge_quarantine(replace(plan, faults=(replace(plan.faults[0], kind=kind),)), history(*events), found)
     return [(one.verdict, one.seen) for one in found.findings()]
@@ -139,6 +139,15 @@ def test_one_that_was_before_is_not_the_runs() -> None:
 def test_nobody_who_could_be_asked_is_unknown() -> None:
     assert quarantine("npu-link-down", seen(False, [], []))[0][0] == "unknown"
     assert quarantine("npu-link-down")[0][0] == "unknown"
+
+
+def test_a_node_that_nobody_looked_at_is_unknown() -> None:
+    """Two events of one node are no word about two nodes."""
+    one = seen(True, [], [])
+    other = replace(one, data={**one.data, "node": "worker-2"})
+    assert [verdict for verdict, _ in quarantine("npu-link-down", one, other, nodes=2)] == ["pass"]
+    ((verdict, text),) = quarantine("npu-link-down", one, one, nodes=2)
+    assert (verdict, text) == ("unknown", "nobody looked at some of 2 nodes")
 
 
 def test_other_faults_quarantine_nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,15 @@ from chaos.faults.device_reset import DeviceReset
 from chaos.faults.kind import FaultKind, FaultMissed, Hazardous, Placed, Victim, needed_from_start
 from chaos.faults.node_reboot import NodeReboot, RebootsNodes
 from chaos.faults.npu_link_down import NpuLinkDown
-from chaos.faults.on_device import Cards
 from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.plan.schedule import EFFECTS
-from chaos.platforms.ascend.tools import AscendTools
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import Done, SystemCommands
+from chaos.platforms.process import ProcessIdentity
 from chaos.registry import registry
 from chaos.run.injection import Injection
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
@@ -41,9 +40,14 @@ RESET = "npu-smi set -t reset -i 1 -c 0"
 ROOT_ONLY = Done(("hccn_tool",), 1, "", "permission denied: only root user is allowed")
 
 
-def tools_and_cards(commands: Recorded) -> tuple[AscendTools, Cards]:
-    tools = AscendTools(commands)
-    return tools, Cards(tools, lambda pid: {"DEVICE_ID": str(pid - 100)})
+@dataclass(frozen=True)
+class Played:
+    """A machine whose tools answer as recorded, and on which process 10R is rank R on device R."""
+
+    commands: Recorded
+
+    def variables(self, identity: ProcessIdentity) -> dict[str, str]:
+        return {"DEVICE_ID": str(identity.pid - 100)}
 
 
 def victim(rank: int = 1) -> Victim:
@@ -92,7 +96,7 @@ def test_a_link_goes_down_with_the_vendors_word_before_and_after_and_comes_up_ag
 ) -> None:
     before = [MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, HEALTHY), (HEALTH, FAULTY)]
     commands = Recorded([*before, (RECOVER, ""), (HEALTH, FAULTY), (HEALTH, HEALTHY)])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     (evidence,) = run.events()["fault.landed"]["evidence"]
     assert evidence["net_health"] == {"before": "Success", "after": "Fault"}
     assert evidence["device"] == {"npu": 1, "chip": 0, "logic": 1, "card": 1}
@@ -104,14 +108,14 @@ def test_a_link_goes_down_with_the_vendors_word_before_and_after_and_comes_up_ag
 
 def test_the_undo_is_on_disk_before_the_link_goes_down(tmp_path: Path, clock: Clock) -> None:
     commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ROOT_ONLY)])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     assert "only root user is allowed" in run.events()["fault.missed"]["reason"]
     assert [step.action for step in run.ledger.open_steps()] == ["recover-link"]
 
 
 def test_a_card_that_is_not_healthy_before_is_left_alone(tmp_path: Path, clock: Clock) -> None:
     commands = Recorded([MAP, INFO, (HEALTH, "net health status: Receive timeout\n")])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     assert "is 'Receive timeout' before the fault" in run.events()["fault.missed"]["reason"]
     assert run.ledger.open_steps() == []
     assert "fault.injecting" not in run.events()
@@ -121,14 +125,14 @@ def test_an_answer_that_nobody_knows_is_quoted_and_the_link_recovered_all_the_sa
     tmp_path: Path, clock: Clock
 ) -> None:
     commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, "Segmentation fault\n")])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     assert "'Segmentation fault'; nothing is guessed" in run.events()["fault.missed"]["reason"]
     assert run.undone(Recorded([(RECOVER, ""), (HEALTH, HEALTHY)]))[0][0]
 
 
 def test_a_link_that_stays_down_is_told_with_what_to_do_by_hand(tmp_path: Path, clock: Clock) -> None:
     commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, FAULTY)])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     calls = [(RECOVER, ""), *[(HEALTH, FAULTY)] * 5000]
     ((ok, how),) = run.undone(Recorded(calls))
     assert not ok
@@ -178,7 +182,7 @@ def test_a_tool_that_is_gone_is_not_waited_for(tmp_path: Path, clock: Clock) -> 
 
 def test_a_process_on_no_card_is_missed_before_anything_is_done(tmp_path: Path, clock: Clock) -> None:
     commands = Recorded([MAP, ("npu-smi info", recorded("npu_smi_table", "910b2c-25.0.rc1.2"))])
-    run = Driven(NpuLinkDown(*tools_and_cards(commands)), commands, tmp_path, clock)
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
     assert "lists process 101 of rank 1 on no chip" in run.events()["fault.missed"]["reason"]
 
 
@@ -205,7 +209,7 @@ def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_unti
 ) -> None:
     sick = TABLE.replace("1     910B2C              | OK   ", "1     910B2C              | Alarm")
     commands = Recorded([MAP, INFO, (RESET, ""), ("npu-smi info", sick), INFO])
-    kind = DeviceReset(*tools_and_cards(commands))
+    kind = DeviceReset(Played(commands))
     (step,) = kind.undo_steps("reset", [victim()])
     job = FakeJob()
     kind.inject(job, victim())
@@ -223,8 +227,8 @@ def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_unti
 def test_a_reset_that_is_refused_or_that_nobody_felt_is_missed() -> None:
     refused = Recorded([MAP, INFO, (RESET, Done(("npu-smi",), 1, "Failed to reset server"))])
     with pytest.raises(FaultMissed, match="Failed to reset server"):
-        DeviceReset(*tools_and_cards(refused)).inject(FakeJob(), victim())
-    kind = DeviceReset(*tools_and_cards(Recorded([MAP, INFO])))
+        DeviceReset(Played(refused)).inject(FakeJob(), victim())
+    kind = DeviceReset(Played(Recorded([MAP, INFO])))
     with pytest.raises(FaultMissed, match="exit code 0"):
         kind.evidence(FakeJob(statuses={identity(1): ExitStatus(code=0)}), victim())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -18,6 +17,7 @@ from chaos.run.machine import PROBES, Machine, Probe
 from chaos.run.prepare import known_names
 from chaos.run.refusal import Refused
 from chaos.scenario.load import load_scenario
+from tests.played_tools import write_tool, write_tools
 from tests.unit.fake_job import kind
 from tests.unit.recorded import SEEDS
 from tests.unit.run.fakes import Watcher
@@ -33,57 +33,14 @@ faults: [{id: down, kind: npu-link-down, target: {rank: 1}, trigger: {step: 4}}]
 deadlines: {start: 60s, fault: 60s, land: 20s, end: 60s, stop: 5s}
 """
 
-NPU_SMI = """
-import os
-import sys
-from pathlib import Path
-if "-m" in sys.argv:
-    print(Path(SEEDS, "npu_smi_mapping", "910b3.txt").read_text(), end="")
-    raise SystemExit
-pids = {}
-for process in Path("/proc").glob("[0-9]*"):
-    try:
-        variables = dict(one.split("=", 1) for one in (process / "environ").read_text().split("\\0") if "=" in one)
-        if (process / "cwd").resolve().is_relative_to(FOLDER) and "MS_NODE_ID" in variables:
-            pids[variables["MS_NODE_ID"]] = process.name
-    except OSError:
-        continue
-if sys.argv[1:] == ["set", "-t", "reset", "-i", "1", "-c", "0"]:
-    if input() != "y":
-        raise SystemExit("not confirmed")
-    os.kill(int(pids["1"]), 9)
-    raise SystemExit
-table = Path(SEEDS, "npu_smi_table", "910b2c-25.0.rc1.2.txt").read_text()
-for rank, old in (("0", "33776"), ("1", "33777")):
-    table = table.replace(old, pids.get(rank, old))
-print(table, end="")
-"""
-
-HCCN_TOOL = """
-import sys
-from pathlib import Path
-down, said = Path(FOLDER, "down"), " ".join(sys.argv[1:])
-if said == "-i 1 -link -s down":
-    down.touch()
-elif said == "-i 1 -cfg recovery":
-    if not Path(FOLDER, "broken").exists():
-        down.unlink(missing_ok=True)
-elif said == "-i 1 -net_health -g":
-    print("net health status:", "Fault" if down.exists() else "Success")
-else:
-    raise SystemExit(f"no such call: {said}")
-"""
-
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose tools are the machine's, and the fake job, on a device."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name, text in (("npu-smi", NPU_SMI), ("hccn_tool", HCCN_TOOL), ("kubectl", "raise SystemExit('refused')")):
-        path = tools / name
-        path.write_text(f"#!{sys.executable}\nSEEDS, FOLDER = {str(SEEDS)!r}, {str(tmp_path)!r}\n{text}")
-        path.chmod(0o755)
+    write_tools(tools, tmp_path)
+    write_tool(tools / "kubectl", "raise SystemExit('refused')")
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setattr(kind.FakeJobKind, "traits", replace(kind.KIND.traits, devices=frozenset({"Ascend"})))
     monkeypatch.setitem(PROBES, "root", lambda machine: Probe("root", True, "as if"))
@@ -174,16 +131,15 @@ def test_without_the_tool_the_run_is_refused_before_it_starts(machine: Path) -> 
 
 def test_a_card_that_the_cluster_quarantines_meanwhile_is_told(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_NAME", "worker-1")
-    kubectl = machine / "tools" / "kubectl"
-    kubectl.write_text(
-        f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
+    write_tool(
+        machine / "tools" / "kubectl",
+        f"import sys\nfrom pathlib import Path\n"
         f"name = 'manual' if 'clusterd-manual-info-cm' in sys.argv else 'plugin'\n"
         f"text = Path({str(SEEDS)!r}, 'quarantine', name + '.json').read_text()\n"
         f"asked = Path({str(machine)!r}, 'asked-' + name)\n"
         "print(text if asked.exists() else text.replace('worker-1', 'other').replace('Ascend910-0', ''))\n"
-        "asked.touch()\n"
+        "asked.touch()\n",
     )
-    kubectl.chmod(0o755)
     run_dir = run(machine)
     assert verdict(run_dir, "hygiene") == "fail"
     (quarantine,) = history_of(run_dir).select("quarantine")

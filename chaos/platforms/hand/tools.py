@@ -1,0 +1,59 @@
+"""What the hand does with the vendor's tools on its node: the calls that faults of a device need, and no others."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from chaos.platforms.commands import SystemCommands, find_tool
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.process import ProcessIdentity, state
+from chaos.platforms.procfs import environment
+
+TOOLS = ("npu-smi", "hccn_tool")
+VARIABLES = ("ASCEND_DEVICE_ID", "DEVICE_ID", "ASCEND_RT_VISIBLE_DEVICES")
+"""Variables of a rank that tell which device it trains on (chaos.platforms.ascend.device)."""
+
+_NUMBER = "[0-9]{1,4}"
+_CALLS = tuple(
+    re.compile(call.replace("N", _NUMBER))
+    for call in (
+        "npu-smi info",
+        "npu-smi info -m",
+        "npu-smi set -t reset -i N -c N",
+        "hccn_tool -i N -net_health -g",
+        "hccn_tool -i N -link -s down",
+        "hccn_tool -i N -cfg recovery",
+    )
+)
+_ANSWERS = ("", "y\n")
+
+
+class ToolRequests:
+    """The part of the hand that is about devices; arguments and results are JSON."""
+
+    _run: str
+
+    def tool(self, argv: list[str], answer: str) -> dict[str, Any]:
+        """Run a tool of the vendor and wait for its end. Raises CommandError, and ValueError for any other call."""
+        words = " ".join(argv)
+        if answer not in _ANSWERS or not any(call.fullmatch(words) for call in _CALLS):
+            raise ValueError(f"{words!r} is no call that a fault of a device needs; it was not run")
+        done = SystemCommands()(*argv, answer=answer)
+        return {"code": done.code, "output": done.output, "errors": done.errors}
+
+    def lacking_tools(self) -> list[str]:
+        """What faults of a device lack here, in words."""
+        lacking = [f"there is no {name}" for name in TOOLS if find_tool(name) is None]
+        return lacking if os.geteuid() == 0 else [*lacking, "the user who logs in must be root there"]
+
+    def device_variables(self, identity: dict[str, Any]) -> dict[str, str] | None:
+        """The variables of a process of the run that name its device; None where it has ended."""
+        who = ProcessIdentity(int(identity["pid"]), int(identity["start_time"]), str(identity["boot"]))
+        found = environment(who.pid)
+        if state(who) in ("gone", "zombie"):
+            return None
+        if (found or {}).get(RUN_VARIABLE) != self._run:
+            raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; nothing of it is told")
+        return {name: value for name, value in (found or {}).items() if name in VARIABLES}
