@@ -21,15 +21,18 @@ class Profile:
     """Budgets in seconds of one timing profile.
 
     ``silence`` replaces the budget of the detection where a rank is suspended: its connections stay up, so only the
-    missing heartbeat tells of it. None for a mechanism that such a rank does not call for.
-    ``given_up`` is how long it may be tried in vain before the next mechanism begins. ``agent`` is how much longer the
-    exit takes with a cluster's agent: the controller waits for it to end the ranks, before it tells them to.
+    missing heartbeat tells of it. None for a mechanism that such a rank does not call for. ``unanswered`` is how much
+    longer the stop takes where others are lost with it: the controller acts on the first that it misses, and asks one
+    whose silence it has not noticed yet as it asks the living. ``given_up`` is how long it may be tried in vain before
+    the next mechanism begins. ``agent`` is how much longer the exit takes with a cluster's agent: the controller waits
+    for it to end the ranks, before it tells them to.
     ``replacement`` is no budget: as long the SDK waits for a new process before it gives the replacement up.
     """
 
     total: float
     phases: Mapping[str, float]
     silence: float | None = None
+    unanswered: float = 0.0
     given_up: float = 0.0
     agent: float = 0.0
     replacement: float = 0.0
@@ -103,6 +106,7 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
                     "caught up": 60.0,
                 },
                 silence=8.0,
+                unanswered=5.0,
             ),
             # The agent looks every 0.1 s; starting again takes what it takes with TTP.
             "RSC": Profile(
@@ -205,13 +209,15 @@ def plan_budget(
     problems: Problems,
     *,
     silent: bool,
+    lost: int = 1,
     tried: Collection[str] = (),
 ) -> Budget:
     """Budgets of the profile, with those that the scenario writes in their place.
 
-    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence. ``tried`` are the
-    mechanisms that are tried before in vain: what they may take is added to the phase ``stop`` and to the total.
-    Without a resume the phases after the restart have none, and the total is the sum of the phases that are left.
+    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence; ``lost`` is how many
+    ranks are lost, it included. ``tried`` are the mechanisms that are tried before in vain: what they may take is
+    added to the phase ``stop`` and to the total. Without a resume the phases after the restart have none, and the total
+    is the sum of the phases that are left.
     A budget for a phase that cannot come is noted as a problem.
     """
     written = scenario.expect.recovery
@@ -227,7 +233,7 @@ def plan_budget(
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence
     if "stop" in phases:
-        phases["stop"] += in_vain
+        phases["stop"] += in_vain + (chosen.unanswered if silent and lost > 1 else 0.0)
     if "exit" in phases and scenario.job.agent:
         phases["exit"] += chosen.agent
     total = chosen.total + in_vain if whole or not phases else sum(phases.values())

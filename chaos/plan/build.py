@@ -139,7 +139,8 @@ def build_plan(
     after = None if expected.resume_step is None else expected.resume_step - 1
     judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
     outcome = replace(outcome, recoveries=judged.recoveries)
-    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, tried=tried)
+    lost = len(outcome.dead)
+    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, lost=lost, tried=tried)
     problems.raise_found()
 
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps

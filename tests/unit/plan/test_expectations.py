@@ -185,6 +185,22 @@ def test_the_detection_of_a_suspended_rank_may_take_as_long_as_a_heartbeat_count
     assert plan({**KILL, "kind": "stop"}, expect=written).budget.phases["detection"] == 3.0
 
 
+@pytest.mark.parametrize("profile", ["fast", "vendor"])
+def test_where_more_is_lost_than_a_suspended_rank_the_stop_may_take_as_long_as_that_is_asked_in_vain(
+    plan: Planner, profile: str
+) -> None:
+    """Last heartbeats are some milliseconds apart, and a death shows at once: then the next still counts as alive."""
+    several = {**KILL, "kind": "stop", "target": {"ranks": [1, 2]}}
+    other = {**KILL, "kind": "stop", "target": {"rank": 2}, "id": "other"}
+    for faults in ((several,), (KILL, other)):
+        asked = plan(*faults, job={"timings": profile}).budget.phases["stop"]
+        assert asked >= TIMINGS[profile].collection + 2.0
+    assert (
+        plan({**KILL, "kind": "stop"}, job={"timings": profile}).budget.phases["stop"]
+        == (PROFILES[profile]["TTP"].phases["stop"])
+    )
+
+
 def test_written_budgets_replace_those_of_the_profile(plan: Planner) -> None:
     found = plan(KILL, expect={"recovery": {"total": "2m", "phases": {"detection": "500ms", "first step": "9s"}}})
     assert found.budget.total == 120.0
