@@ -59,19 +59,26 @@ def _left_by_acts(
     """Each with what removes it, to be called before the next one is asked for."""
     by_faults = any(step.action in _MADE_BY for step in steps)
     try:
-        # Digests are written in no directory that this user cannot read: only a fault may have made what is there.
-        for place, directories, files, descriptor in os.fwalk(job, onerror=unread if by_faults else None):
-            for name in directories if by_faults else ():
-                if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):
-                    yield Path(place, name), functools.partial(os.rmdir, name, dir_fd=descriptor)
-            if by_faults and PROBE in files and _is_empty(PROBE, descriptor):
-                yield Path(place, PROBE), functools.partial(os.unlink, PROBE, dir_fd=descriptor)
-            for name in files:
-                if _is_of_checkpoint(name, files) and _is_own_file(name, descriptor):
-                    yield Path(place, name), functools.partial(os.unlink, name, dir_fd=descriptor)
-    except OSError as error:  # of the job's directory itself
+        # A pipe in its place would hold whoever opens it without saying that it is to be a directory.
+        top = os.open(job, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
         if by_faults:
             unread(error)
+        return
+    try:
+        # Digests are written in no directory that this user cannot read: only a fault may have made what is there.
+        for below, directories, files, descriptor in os.fwalk(".", onerror=unread if by_faults else None, dir_fd=top):
+            place = job / below
+            for name in directories if by_faults else ():
+                if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):
+                    yield place / name, functools.partial(os.rmdir, name, dir_fd=descriptor)
+            if by_faults and PROBE in files and _is_empty(PROBE, descriptor):
+                yield place / PROBE, functools.partial(os.unlink, PROBE, dir_fd=descriptor)
+            for name in files:
+                if _is_of_checkpoint(name, files) and _is_own_file(name, descriptor):
+                    yield place / name, functools.partial(os.unlink, name, dir_fd=descriptor)
+    finally:
+        os.close(top)
 
 
 def _is_of_checkpoint(name: str, files: Container[str]) -> bool:

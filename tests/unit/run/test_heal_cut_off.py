@@ -5,10 +5,13 @@ The names are not repeated here: a process is killed in that very moment, by the
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,7 @@ from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.run import heal
+from chaos.run.cut_off import find_cut_off
 from chaos.run.directory import RunDirectory
 from chaos.run.heal import HealReport, heal_all, heal_run
 from chaos.run.leftovers import leftovers
@@ -194,6 +198,17 @@ def test_files_that_are_only_called_like_unfinished_digests_are_left(dead: RunDi
     link.symlink_to(alone.name)
     assert heal_run(dead.path).outcome == "nothing"
     assert alone.read_text() == "precious" and link.is_symlink()
+
+
+def test_a_pipe_in_the_place_of_the_jobs_directory_holds_nobody(dead: RunDirectory) -> None:
+    os.mkfifo(dead.path / "job")
+    with ThreadPoolExecutor() as pool:
+        searching = pool.submit(find_cut_off, dead.path, ())
+        try:
+            assert searching.result(20) == []
+        finally:
+            with suppress(OSError):
+                os.close(os.open(dead.path / "job", os.O_WRONLY | os.O_NONBLOCK))  # lets whoever waits for it go on
 
 
 def test_what_a_living_harness_makes_is_left_to_it(run: RunDirectory, reports: Path) -> None:
