@@ -23,7 +23,7 @@ from chaos.cli import codes
 from chaos.cli.kills_told import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
 from chaos.cli.tied import command_of
-from chaos.run.killed import kinds_of_undo, lines_of_acts, open_undo, reached, recorded_lines
+from chaos.run.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.run.leftovers import leftovers
 from chaos.run.soak import Cell as CellName
@@ -163,8 +163,9 @@ class KillSoak:
                     f"a run of {name[0]} that nobody kills ends with {process.returncode}: {said}"
                 )
             seconds = round(time.monotonic() - started, 3)
-            acts, undo = lines_of_acts(place), kinds_of_undo(place)
-            whole = Whole(*name, self._codes[name], seconds, recorded_lines(place), acts, undo)
+            acts, undo = acts_of_faults(place), kinds_of_undo(place)
+            lines, lasted = recorded_lines(place), list(acts.values())
+            whole = Whole(*name, self._codes[name], seconds, lines, list(acts), undo, lasted)
             self._record.append(whole)
             shutil.rmtree(place)
             return whole

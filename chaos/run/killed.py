@@ -12,6 +12,7 @@ from chaos.run.directory import LEDGER_FILE, RUN_FILE
 
 _OPEN_SINCE = ("fault.landed", "fault.injecting", "fault.ending")
 """Events after which a fault is there, or is being made or ended: its undo steps are open. The surest come first."""
+_HEALED = "fault.healed"
 
 
 def _runs(place: Path) -> list[Path]:
@@ -42,10 +43,25 @@ def reached(place: Path) -> str:
     return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
 
 
-def lines_of_acts(place: Path) -> list[int]:
-    """After which of its lines, over all runs in ``place``, a fault was there, was being made, or was being ended."""
-    events = [event.event for event in _events(place)]
-    return [number for name in _OPEN_SINCE for number, event in enumerate(events, 1) if event == name]
+def acts_of_faults(place: Path) -> dict[int, float]:
+    """After which of its lines, over all runs in ``place``, a fault was there, was being made, or was being ended.
+
+    The last line of each kind for each fault, with the seconds until the fault was put back, or the run ended.
+    """
+    events = _events(place)
+    acts: dict[tuple[str, object], int] = {}
+    healed: dict[object, int] = {}
+    for number, event in enumerate(events):
+        fault = event.data.get("fault")
+        if event.event in _OPEN_SINCE:
+            acts[event.event, fault] = number
+        elif event.event == _HEALED:
+            healed[fault] = event.mono
+    surest_first = sorted(acts.items(), key=lambda act: (_OPEN_SINCE.index(act[0][0]), act[1]))
+    return {
+        number + 1: max(0, healed.get(fault, events[-1].mono) - events[number].mono) / 1e9
+        for (_, fault), number in surest_first
+    }
 
 
 def kinds_of_undo(place: Path) -> list[str]:

@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Whole:
     """A run of the cell that was not killed: how long it took, and how many lines its harness has recorded.
 
-    After the lines ``acts`` a fault was there, was being made or was being ended. ``undo`` are the kinds of undo steps
-    that it had.
+    After the lines ``acts`` a fault was there, was being made or was being ended; ``lasted`` is for how many seconds
+    each of them, until the fault was put back. ``undo`` are the kinds of undo steps that it had.
     """
 
     scenario: str
@@ -34,6 +34,7 @@ class Whole:
     lines: int
     acts: list[int] = field(default_factory=list)
     undo: list[str] = field(default_factory=list)
+    lasted: list[float] = field(default_factory=list)
 
     @property
     def of(self) -> Cell:
@@ -88,17 +89,18 @@ class Kill:
 def draw(seed: int, cell: Cell, number: int, whole: Whole) -> Moment:
     """The moment of kill ``number``: half of them uniform in time, a quarter close to anything that was recorded.
 
-    In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is close to the acts
-    of the faults, one after another, so that each kind of undo has its turn. Every fourth heal is killed too.
+    In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is in the acts of the
+    faults, one after another, so that each kind of undo has its turn. Every fourth heal is killed too.
     """
     source = random.Random(f"{seed} {cell} {number}")
     heal = source.uniform(0, _HEAL_SECONDS) if source.random() < 0.25 else None
     if number % 2 == 0 or not whole.lines:
         return Moment(source.uniform(0, whole.seconds), None, heal)
-    line = source.randint(1, whole.lines)
+    line, late = source.randint(1, whole.lines), _LATE_SECONDS
     if number % 4 == 1 and whole.acts:
-        line = whole.acts[number // 4 % len(whole.acts)]
-    return Moment(source.uniform(0, _LATE_SECONDS) ** 2 / _LATE_SECONDS, line, heal)
+        act = number // 4 % len(whole.acts)
+        line, late = whole.acts[act], min([late, *whole.lasted[act : act + 1]])
+    return Moment(source.uniform(0, late) ** 2 / late if late > 0 else 0.0, line, heal)
 
 
 class KillRecord:

@@ -128,12 +128,24 @@ def _met_by_platform(scenario: Scenario) -> Mapping[str, str]:
     return met
 
 
+def needs_of_job(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the probes that must succeed where the ranks of this scenario's job run."""
+    kind = registry("jobs").load(scenario.job.kind)
+    needs: tuple[str, ...] = kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs
+    # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
+    package = ("mindio_ttp",) if kind.traits.genuine and "mindspore" in needs and _needs_mindio(scenario) else ()
+    return (*needs, *package)
+
+
+def _needs_mindio(scenario: Scenario) -> bool:
+    return bool(set(switched_on(scenario.job.protection)) & NEEDS["MindIO"].keys())
+
+
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
-    kind = registry("jobs").load(scenario.job.kind)
     needs = (
-        *(kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs),
+        *needs_of_job(scenario),
         *_needs_of_platform(scenario),
         *needs_of(
             *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
@@ -141,11 +153,8 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         *device,
     )
     needs = tuple(need for need in needs if need not in _met_by_platform(scenario))
-    on = set(switched_on(scenario.job.protection))
-    if "mindspore" not in needs or not on & NEEDS["MindIO"].keys():
+    if "mindspore" not in needs or not _needs_mindio(scenario):
         return needs
     # Without the cluster's agent MindSpore itself answers the SDK's controller about lost ranks.
-    asks = (OWN_AGENT,) if "ARF" in on and not scenario.job.agent else ()
-    # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
-    package = ("mindio_ttp",) if kind.traits.genuine else ()
-    return tuple(dict.fromkeys((*needs, *package, INTERFACE, *asks)))
+    asks = (OWN_AGENT,) if "ARF" in switched_on(scenario.job.protection) and not scenario.job.agent else ()
+    return tuple(dict.fromkeys((*needs, INTERFACE, *asks)))

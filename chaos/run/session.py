@@ -25,6 +25,7 @@ from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.on_platform import settings_of
+from chaos.run.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
@@ -159,6 +160,7 @@ def _nodes_of(
         tell=history.record,
         ranks=scenario.cluster.ranks,
         kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
+        needs=needs_of_job(scenario),
     )
     try:
         nodes = platform.open(site)

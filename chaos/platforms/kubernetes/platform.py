@@ -12,6 +12,7 @@ from typing import Any
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
+from chaos.platforms.elsewhere import MET_THERE
 from chaos.platforms.hand.bundle import hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
@@ -55,6 +56,7 @@ class KubernetesPlatform:
     own_environment = True
     carries = frozenset({"process", "agent", "files", "pod", "cluster", "mesh"})
     needs: tuple[str, ...] = ("kubernetes",)
+    meets: Mapping[str, str] = MET_THERE
 
     def simulated(self, nodes: int) -> str | None:
         """Nothing: they are pods of a cluster."""

@@ -15,6 +15,7 @@ from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
+from chaos.platforms.elsewhere import MET_THERE, MODULES
 from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 
 MEETING = "meeting"
 _TOOLS = "the vendor's tools on the hosts"
+_LOOK = """
+import importlib.util, os, sys
+def has(name):
+    if name == "msrun":
+        return os.path.exists(os.path.join(os.path.dirname(sys.executable), name))
+    return importlib.util.find_spec(name) is not None
+print("", *[name for name in sys.argv[1:] if not has(name)])
+"""
+"""Finds modules, and imports none of them: that may take half a minute."""
+_QUOTED = 300
 _ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
 """Faults for which a host must have them."""
 
@@ -42,7 +53,7 @@ class SshPlatform:
     own_environment = True
     needs = ("ssh",)
     carries = frozenset({"process", "agent", "host", "device"})
-    meets: Mapping[str, str] = {"npu": _TOOLS, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"}
+    meets: Mapping[str, str] = {**MET_THERE, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"}
     """What a scenario needs and the hosts have, with no need of this machine's; the plan says so in these words."""
 
     def simulated(self, nodes: int) -> str | None:
@@ -253,6 +264,19 @@ class SshNode:
             self.known = "gone"
         return boot
 
+    def lacking(self, needs: Sequence[str]) -> list[str]:
+        """What of a job's needs the host's Python has not, or has not beside it. Raises PlatformError."""
+        wanted = [one for one in needs if one in MODULES or one == "msrun"]
+        if not wanted:
+            return []
+        environment = {} if self._site.job is None else self._site.job.environment
+        own = [f"{name}={value}" for name, value in environment.items() if name == "PYTHONPATH"]
+        with self._reach.connected(0.0) as connection:
+            code, said = connection.run(shlex.join(["env", *own, self.host.python, "-c", _LOOK, *wanted]))
+        if code != 0:
+            raise PlatformError(f"{self.host}: {self.host.python} ended with {code}: {said.strip()[-_QUOTED:]}")
+        return said.splitlines()[-1].split() if said.strip() else []
+
     def close(self) -> None:
         """Let go of the hand."""
         if self._hand is not None:
@@ -304,8 +328,7 @@ class SshNodes(HeldNodes[SshNode]):
         """All hosts, each with a hand that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(SshNode.ready, self._nodes.values()))
-            if wanted := sorted(_ON_DEVICES.intersection(self._site.kinds)):
-                list(pool.map(lambda node: _check_tools(node, wanted), self._nodes.values()))
+            list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
         return self.all()
 
     def close(self) -> None:
@@ -315,7 +338,11 @@ class SshNodes(HeldNodes[SshNode]):
                 node.close()
 
 
-def _check_tools(node: SshNode, kinds: Sequence[str]) -> None:
-    """See that faults of devices can be made on a host. Raises PlatformError."""
-    if lacking := node.hand.lacking_tools():
+def _check(node: SshNode, site: Site) -> None:
+    """See that a host has what its ranks need, and what faults of devices do. Raises PlatformError."""
+    if lacking := node.lacking(site.needs):
+        told = f"its Python, {node.host.python}, lacks what the job needs: {', '.join(lacking)}"
+        raise PlatformError(f"{node.host}: {told}; install it there, or name another 'python' in the inventory")
+    kinds = sorted(_ON_DEVICES.intersection(site.kinds))
+    if kinds and (lacking := node.hand.lacking_tools()):
         raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

@@ -8,7 +8,7 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.run.directory import create_run, point_latest
-from chaos.run.killed import kinds_of_undo, lines_of_acts, open_undo, reached, recorded_lines
+from chaos.run.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 
 
 def test_lines_and_the_last_event_are_of_all_runs(tmp_path: Path) -> None:
@@ -36,11 +36,18 @@ def test_the_lines_of_acts_are_counted_over_all_runs_as_they_were_recorded(tmp_p
         inner = baseline.path / "history" / "harness.jsonl"
         with HistoryWriter(inner, writer="harness", run=baseline.token, clock=SYSTEM_CLOCK) as other:
             other.record("run.start")
-        for event in ("fault.armed", "fault.injecting", "fault.landed", "fault.ending", "fault.healed"):
-            history.record(event)
+        for event in ("armed", "injecting", "injecting", "landed", "ending", "healed"):
+            history.record(f"fault.{event}", fault="one")
             counted.append((event, recorded_lines(tmp_path)))
+        history.record("fault.injecting", fault="two")
+        last = recorded_lines(tmp_path)
+        history.record("run.end")
     lines = dict(counted)
-    assert lines_of_acts(tmp_path) == [lines[f"fault.{one}"] for one in ("landed", "injecting", "ending")]
+    acts = acts_of_faults(tmp_path)
+    assert list(acts) == [lines["landed"], lines["injecting"], last, lines["ending"]]
+    lasted = [acts[lines[one]] for one in ("injecting", "landed", "ending")]
+    assert lasted == sorted(lasted, reverse=True) and 0 < lasted[-1] < lasted[0] < 10
+    assert 0 < acts[last] < 10, "one that was never put back lasts to the end"
     for made in (run, baseline):
         made.lock.release()
 

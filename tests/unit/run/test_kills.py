@@ -66,6 +66,14 @@ def test_the_moments_go_through_the_acts_of_the_faults_one_after_another() -> No
     assert len({one.line for one in others}) > 20, "all other lines have their turn too"
 
 
+def test_an_act_that_lasts_a_moment_is_met_in_that_moment() -> None:
+    whole = replace(WHOLE, acts=[17, 12, 21], lasted=[0.02, 30.0, 0.0])
+    drawn = [draw(7, whole.of, number, whole) for number in range(1, 400, 4)]
+    late = {line: max(one.seconds for one in drawn if one.line == line) for line in whole.acts}
+    assert 0.005 < late[17] <= 0.02 < late[12] <= 0.2
+    assert late[21] == 0
+
+
 def test_a_kind_of_undo_that_was_open_at_no_kill_is_told() -> None:
     kills = [
         replace(KILL, open=["end-job", "leave-group"]),
