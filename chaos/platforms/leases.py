@@ -2,10 +2,15 @@
 
 A lease is a lock file held with flock. The kernel gives it back when its holder ends, however it ends, so there is
 nothing to clean up. All harnesses of one user share the same directory, pytest-xdist's workers included.
+
+The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so the file of
+a port names the run that has it, and is not given to another one while processes of that run live.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import socket
 import stat
@@ -16,11 +21,15 @@ from typing import Protocol, TypeVar
 
 from filelock import Timeout, UnixFileLock
 
+from chaos.plain_files import read_plain
+from chaos.platforms.find import runs_alive
+
 T = TypeVar("T")
 
 PORTS = range(20000, 30000)
 """Below the range from which Linux takes local ports for outgoing connections by default."""
 
+_LONGEST_NAME = 4096
 _NO_FLOCK = "this file system has no flock; leases need one that has"
 
 
@@ -42,9 +51,12 @@ class Lease:
         self._locks = locks
 
     def release(self) -> None:
-        """Give it back. A second call does nothing."""
+        """Give it back, with nobody's name in it. A second call does nothing."""
         while self._locks:
-            self._locks.pop().release()
+            lock = self._locks.pop()
+            with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
+                os.truncate(lock.lock_file, 0)
+            lock.release()
 
     def __enter__(self) -> Lease:
         return self
@@ -78,19 +90,22 @@ class Leases:
             _make_private(self._directory.parent)
         _make_private(self._directory)
 
-    def take_ports(self, count: int, *, ports: Iterable[int] = PORTS) -> Lease:
+    def take_ports(self, count: int, *, run: str = "", ports: Iterable[int] = PORTS) -> Lease:
         """Lease ``count`` TCP ports that nothing on this host is bound to. Raises LeaseError if there are too few.
 
         A port with connections in TIME_WAIT counts as busy, and so does one that the kernel may hand to an outgoing
-        connection.
+        connection, and one of a run of which processes live. ``run`` is the CHAOS_RUN of those that will use it.
         """
         ephemeral = _ephemeral_ports()
+        alive = functools.cache(runs_alive)
         taken: dict[int, UnixFileLock] = {}
         for port in ports:
             if len(taken) == count:
                 break
             if port not in ephemeral and (lock := self._try_lock(f"port-{port}")) is not None:
-                if _is_free(port):
+                if _is_free(port) and ((had := _holder(lock)) == "" or had not in alive()):
+                    with contextlib.suppress(OSError):  # a full disk
+                        Path(lock.lock_file).write_text(run, "utf-8")
                     taken[port] = lock
                 else:
                     lock.release()
@@ -183,6 +198,13 @@ def _make_private(directory: Path) -> None:
         raise LeaseError(f"{directory}: belongs to user {found.st_uid}, not to this one; remove it")
     if found.st_mode & 0o077:
         raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(found.st_mode):o}); chmod it to 700")
+
+
+def _holder(lock: UnixFileLock) -> str:
+    """The run that has had it last and did not give it back, by its CHAOS_RUN; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return read_plain(Path(lock.lock_file), _LONGEST_NAME).decode("utf-8", "replace")
+    return ""
 
 
 def _is_free(port: int) -> bool:

@@ -285,7 +285,7 @@ class _Runner:
         launches = Launches(self._kind, self._traits, self._platform, self._sdk, self._clock, self._digest_steps)
         with (
             watching_quarantine(plan, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
-            self._leases.take_ports(self._kind.ports) as ports,
+            self._leases.take_ports(self._kind.ports, run=owned.token) as ports,
             open_session(
                 scenario,
                 self._loaded.path.parent,

@@ -22,8 +22,12 @@ from chaos.history.clock import Clock
 from chaos.platforms import leases as leases_module
 from chaos.platforms.leases import LeaseError, Leases, default_directory
 from chaos.run.wait import DeadlineExpired, Patience, wait_for
+from tests.unit.conftest import Start
 
 T = TypeVar("T")
+
+OWN = (29_801, 29_802)
+"""Ports of these tests, in a directory of leases of their own."""
 
 HOLDER = """
 import sys
@@ -255,3 +259,26 @@ def test_all_harnesses_of_a_user_meet_in_one_place_whatever_their_environment(mo
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/elsewhere")
     assert default_directory() == before
     assert str(os.geteuid()) in str(before)
+
+
+def test_a_port_of_a_killed_harness_is_nobody_elses_while_its_job_lives(
+    leases: Leases, directory: Path, start: Start, token: str
+) -> None:
+    """Its ranks may begin to listen only then: that nobody listens proves nothing."""
+    killed = "import sys, pathlib, os\nfrom chaos.platforms.leases import Leases\n"
+    killed += "lease = Leases(pathlib.Path(sys.argv[1])).take_ports(1, run=sys.argv[2], ports=PORTS)\nos._exit(9)\n"
+    program = killed.replace("PORTS", repr(list(OWN)))
+    assert subprocess.run([sys.executable, "-c", program, str(directory), token]).returncode == 9
+    job = start("sleep", "1000", run=token)
+    with leases.take_ports(1, ports=OWN) as other:
+        assert other.numbers == OWN[1:]
+    job.kill()
+    job.wait()
+    with leases.take_ports(1, run="another", ports=OWN) as again:
+        assert again.numbers == OWN[:1]
+
+
+def test_a_port_that_was_given_back_is_free_whatever_lives(leases: Leases, start: Start, token: str) -> None:
+    start("sleep", "1000", run=token)
+    leases.take_ports(1, run=token, ports=OWN).release()
+    assert leases.take_ports(1, ports=OWN).numbers == OWN[:1]

@@ -15,5 +15,5 @@ class OwnCores(Leases):
         super().__init__(directory)
         self._of_all = Leases()
 
-    def take_ports(self, count: int, *, ports: Iterable[int] = PORTS) -> Lease:
-        return self._of_all.take_ports(count, ports=ports)
+    def take_ports(self, count: int, *, run: str = "", ports: Iterable[int] = PORTS) -> Lease:
+        return self._of_all.take_ports(count, run=run, ports=ports)
