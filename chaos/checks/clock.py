@@ -134,9 +134,10 @@ def _start(history: History, event: LogEvent) -> Event:
     """The start of the process that wrote a log: it knows both clocks of its host, and the log its zone."""
     starts = history.select("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else []
     if any(not clock.same for clock in history.clocks.values()):
-        starts = starts or history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
-        if (own := _clocks_of_its_node(history, event.file)) is not None:
-            starts = [one for one in starts if one.clock in own]
+        named = history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
+        own = _clocks_of_its_node(history, event.file)
+        starts, named = ([one for one in each if own is None or one.clock in own] for each in (starts, named))
+        starts = starts or named
         if len({one.clock for one in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"
             raise ClockError(f"which host wrote {event.file} cannot be told: process {event.pid} is {known}")

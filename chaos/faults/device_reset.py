@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, place_of, told
+from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.ascend.machine import RankMachine
@@ -43,7 +43,7 @@ class DeviceReset:
             where = "".join(f"-node-{node}" for node in place.values())
             name = f"{fault}{where}-npu-{device.npu}-chip-{device.chip}"
             arguments = {"npu": device.npu, "chip": device.chip, **place}
-            note = f"npu-smi info must say that NPU {device.npu} chip {device.chip} is OK"
+            note = f"npu-smi info{on_node(victim)} must say that NPU {device.npu} chip {device.chip} is OK"
             steps[name] = UndoStep(name, fault, "see-chip", arguments, note)
         return [steps[name] for name in sorted(steps)]
 

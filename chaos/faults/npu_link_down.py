@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, place_of, told
+from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.mechanism import COMMUNICATION
@@ -56,7 +56,7 @@ class NpuLinkDown:
             if before != SUCCESS:
                 raise FaultMissed(f"the network of card {card} is {before!r} before the fault, not {SUCCESS!r}")
             where = "".join(f"-node-{node}" for node in place.values())
-            note = f"{' '.join(recovery(card))}, until {' '.join(health_command(card))} says {SUCCESS}"
+            note = f"{' '.join(recovery(card))}{on_node(victim)}, until {' '.join(health_command(card))} says {SUCCESS}"
             name = f"{fault}{where}-card-{card}"
             steps[name] = UndoStep(name, fault, "recover-link", {"card": card, **place}, note)
         return list(steps.values())

@@ -51,6 +51,11 @@ def place_of(victim: Victim) -> dict[str, int]:
     return {} if victim.identity.node is None else {"node": victim.identity.node}
 
 
+def on_node(victim: Victim) -> str:
+    """Where a rank's card is, as the end of a sentence; nothing where there is one machine."""
+    return "" if victim.identity.node is None else f" on the host of node {victim.identity.node}"
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Let the fault be missed, in the tool's own words, where a tool fails or says what nobody knows."""

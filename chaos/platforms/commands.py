@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -98,6 +98,8 @@ class SystemCommands:
 
     seconds: float = SECONDS
     find: Callable[[str], Path | None] = find_tool
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Variables by which others find a tool that is under way."""
 
     def __call__(self, *argv: str, answer: str = "") -> Done:
         """As :class:`Commands`."""
@@ -106,7 +108,7 @@ class SystemCommands:
             raise NoSuchTool(f"there is no {argv[0]} on this machine")
         if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
             raise NoSuchTool(f"{path} would run as another user; it was not run")
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C", **self.marks}
         environment["PATH"] = os.pathsep.join([environment.get("PATH", os.defpath), *_SYSTEM])
         try:
             process = subprocess.Popen(

@@ -3,8 +3,9 @@
 A lease is a lock file held with flock. The kernel gives it back when its holder ends, however it ends, so there is
 nothing to clean up. All harnesses of one user share the same directory, pytest-xdist's workers included.
 
-The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so the file of
-a port names the run that has it, and is not given to another one while processes of that run live.
+The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so a file
+beside the port's lock names the run that has it, and no other one gets it while processes of that run live. It is a
+file of its own because releases of filelock empty the one that they lock.
 """
 
 from __future__ import annotations
@@ -44,19 +45,28 @@ class Wait(Protocol):
 
 
 class Lease:
-    """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager."""
+    """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager.
 
-    def __init__(self, numbers: Iterable[int], locks: list[UnixFileLock]) -> None:
+    ``named`` are the files that name the run which has them; a name stays as long as processes of the run do.
+    """
+
+    def __init__(
+        self, numbers: Iterable[int], locks: list[UnixFileLock], run: str = "", named: Iterable[Path] = ()
+    ) -> None:
         self.numbers = tuple(numbers)
         self._locks = locks
+        self._run = run
+        self._named = list(named)
 
     def release(self) -> None:
-        """Give it back, with nobody's name in it. A second call does nothing."""
+        """Give it back. A second call does nothing."""
+        if self._named and self._run not in runs_alive():
+            for path in self._named:
+                with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
+                    path.unlink(missing_ok=True)
+        self._named.clear()
         while self._locks:
-            lock = self._locks.pop()
-            with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
-                os.truncate(lock.lock_file, 0)
-            lock.release()
+            self._locks.pop().release()
 
     def __enter__(self) -> Lease:
         return self
@@ -99,17 +109,21 @@ class Leases:
         ephemeral = _ephemeral_ports()
         alive = functools.cache(runs_alive)
         taken: dict[int, UnixFileLock] = {}
+        named: list[Path] = []
         for port in ports:
             if len(taken) == count:
                 break
             if port not in ephemeral and (lock := self._try_lock(f"port-{port}")) is not None:
-                if _is_free(port) and ((had := _holder(lock)) == "" or had not in alive()):
-                    with contextlib.suppress(OSError):  # a full disk
-                        Path(lock.lock_file).write_text(run, "utf-8")
+                name = self._directory / f"port-{port}.run"
+                if _is_free(port) and ((had := _holder(name)) == "" or had not in alive()):
+                    if run:
+                        with contextlib.suppress(OSError):  # a full disk
+                            name.write_text(run, "utf-8")
+                        named.append(name)
                     taken[port] = lock
                 else:
                     lock.release()
-        lease = Lease(taken, list(taken.values()))
+        lease = Lease(taken, list(taken.values()), run, named)
         if len(taken) < count:
             lease.release()
             raise LeaseError(f"{count} free ports are needed and only {len(taken)} were found")
@@ -200,10 +214,10 @@ def _make_private(directory: Path) -> None:
         raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(found.st_mode):o}); chmod it to 700")
 
 
-def _holder(lock: UnixFileLock) -> str:
-    """The run that has had it last and did not give it back, by its CHAOS_RUN; empty where there is none."""
+def _holder(name: Path) -> str:
+    """The run that has had a port last and did not give it back, by its CHAOS_RUN; empty where there is none."""
     with contextlib.suppress(OSError):
-        return read_plain(Path(lock.lock_file), _LONGEST_NAME).decode("utf-8", "replace")
+        return read_plain(name, _LONGEST_NAME).decode("utf-8", "replace")
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
-from chaos.run.prepare import examine, needs_of_scenario, plan_cell
+from chaos.run.prepare import examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
 from chaos.run.refusal import Refused
@@ -224,7 +224,7 @@ class _Runner:
             return
         key = baseline_key(
             self._scenario,
-            fingerprint={**self._begun().begun, "digest steps": str(self._digest_steps)},
+            fingerprint={**self._begun().begun, "digest steps": str(self._digest_steps), **self._unshared(owned)},
             versions=self._versions,
             sdk=self._sdk,
             cores=len(self._cores),
@@ -236,6 +236,14 @@ class _Runner:
         )
         self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
         copy_into(found, owned.path)
+
+    def _unshared(self, owned: RunDirectory) -> Mapping[str, str]:
+        """What keeps other runs from this one's baseline: packages of the hosts whose releases nobody here knows."""
+        unknown = unknown_releases(self._scenario, self._platform, self._versions)
+        if not unknown:
+            return {}
+        self._progress.note(f"a baseline of this run's own: the hosts' releases of {', '.join(unknown)} are not known")
+        return {"unknown releases": owned.token}
 
     def _begun(self) -> Inputs:
         """The job's inputs as they were when this was first asked for."""

@@ -13,6 +13,7 @@ from chaos.jobs.kind import Configured, Examined, NeedsByScenario
 from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
+from chaos.platforms.elsewhere import MODULES
 from chaos.registry import UnknownName, registry
 from chaos.run.known_failure import unknown_checks
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
@@ -95,8 +96,14 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
 
 
 def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:
-    """By what of several ways this machine, or the platform's, makes each fault that has such, in sentences."""
+    """By what of several ways this machine, or the platform's, makes each fault that has such, and what nobody has
+    looked at, in sentences."""
     met = _met_by_platform(scenario)
+    if "mindspore" in met and "mindspore" in needs_of_job(scenario) and _needs_mindio(scenario):
+        yield (
+            "Whether MindSpore and MindIO on the machines of the ranks fit each other was not compared: chaos doctor "
+            "says it there."
+        )
     for fault in plan.faults:
         need = getattr(registry("faults").load(fault.kind), "chosen_by", None)
         if need is None:
@@ -135,6 +142,12 @@ def needs_of_job(scenario: Scenario) -> tuple[str, ...]:
     # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
     package = ("mindio_ttp",) if kind.traits.genuine and "mindspore" in needs and _needs_mindio(scenario) else ()
     return (*needs, *package)
+
+
+def unknown_releases(scenario: Scenario, platform: object, versions: Mapping[str, str]) -> list[str]:
+    """Packages that the ranks use on other machines, and of which ``versions``, of this one, do not tell a release."""
+    met: Mapping[str, str] = getattr(platform, "meets", {})
+    return sorted({one for one in needs_of_job(scenario) if one in MODULES and one in met} - versions.keys())
 
 
 def _needs_mindio(scenario: Scenario) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from chaos.faults.kind import Hazardous
@@ -27,13 +28,19 @@ def watching_quarantine(
     if not any(isinstance(kind, Hazardous) and kind.hazard.device for kind in kinds):
         yield
         return
-    before = {node: quarantined(node, commands) for node in nodes}
+    before = _ask(nodes, commands)
     try:
         yield
     finally:
         with uninterrupted():
-            for node in nodes:
-                _record(history, progress, before[node], quarantined(node, commands))
+            for one, after in zip(before, _ask(nodes, commands), strict=True):
+                _record(history, progress, one, after)
+
+
+def _ask(nodes: Sequence[str], commands: Commands) -> list[Quarantine]:
+    """All at once: an API server that does not answer is waited for as long as for one of them."""
+    with ThreadPoolExecutor(max(1, len(nodes))) as pool:
+        return list(pool.map(lambda node: quarantined(node, commands), nodes))
 
 
 def _record(history: HistoryWriter, progress: Progress, before: Quarantine, after: Quarantine) -> None:

@@ -26,8 +26,9 @@ _FAILS = (CommandError, UnreadableOutput, DeadlineExpired, PlatformError)
 def recover_link(step: UndoStep, context: UndoContext) -> str:
     """Recover the network of a card and wait until it is healthy. Arguments: card, and node where it is on one."""
     card, where = _number(step, "card"), _where(step)
-    whose = f"by hand, as root{where}"
-    by_hand = f"{whose}: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
+    by_hand = (
+        f"by hand, as root{where}: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
+    )
     try:
         with _tools(step, context) as tools:
             tools.recover(card)
@@ -69,7 +70,7 @@ def _tools(step: UndoStep, context: UndoContext) -> Iterator[AscendTools]:
 
 
 def _where(step: UndoStep) -> str:
-    return f" of node {_number(step, 'node')}" if "node" in step.arguments else ""
+    return f" on the host of node {_number(step, 'node')}" if "node" in step.arguments else ""
 
 
 def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:

@@ -144,7 +144,7 @@ class _Source:
 
 _OWN = "history/*-rank_*.jsonl"
 _HARNESS = "history/harness.jsonl"
-_SDK_LOG = "logs/train/ttp"
+_SDK_LOG = "logs/train/ttp*"
 
 _SOURCES: Sequence[_Source] = (
     _Source("the history of the ranks", (_OWN,), ("history", "injection", "loss", "consistency")),

@@ -69,7 +69,7 @@ def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again
     assert (evidence["rank"], evidence["device"]["card"]) == (3, 1)
     assert evidence["net_health"] == {"before": "Success", "after": "Fault"}
     (healed,) = history.select("fault.healed")
-    assert healed.data["how"] == "recovered the network of card 1 of node 1: net health Success"
+    assert healed.data["how"] == "recovered the network of card 1 on the host of node 1: net health Success"
     assert [is_down(host) for host in hosts.hosts] == [False, False]
     assert [one.data["node"] for one in history.select("quarantine")] == ["first", "second"]
     found = {(one["name"], one["verdict"]) for one in done.run.result["checks"] if one["verdict"] != "pass"}
@@ -86,7 +86,7 @@ def test_after_a_killed_harness_heal_brings_the_link_up_again(on_hosts: Chaos, h
     harness.end()
     healed = on_hosts.heal()
     assert (healed.code, healed.json["healed"]) == (0, True), healed.output
-    assert "recovered the network of card 1 of node 1" in healed.output
+    assert "recovered the network of card 1 on the host of node 1" in healed.output
     assert [is_down(host) for host in hosts.hosts] == [False, False]
     assert [path for host in hosts.hosts for path in host.work.iterdir()] == []
 

@@ -55,7 +55,12 @@ def node_name(environment: Mapping[str, str]) -> str:
 def quarantined(node: str, commands: Commands) -> Quarantine:
     """Ask the cluster for the cards of a node that it has quarantined. Raises nothing."""
     if not _NODE.fullmatch(node):
-        return Quarantine(node, False, (), f"{node!r} is no name of a node (NODE_NAME)")
+        return Quarantine(
+            node,
+            False,
+            (),
+            f"{node!r} is no name of a node (NODE_NAME, or the inventory's)",
+        )
     found: set[str] = set()
     asked = []
     for namespace, name, read in (

@@ -19,8 +19,8 @@ class ToolCalls(ABC):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
     def tool(self, argv: tuple[str, ...], answer: str = "") -> Done:
-        """Run a tool of the vendor there. Raises CommandError, too."""
-        told = self._call("tool", seconds=SECONDS + _MORE_SECONDS, argv=list(argv), answer=answer)
+        """Run a tool of the vendor there, after one that was begun before has ended. Raises CommandError, too."""
+        told = self._call("tool", seconds=2 * SECONDS + _MORE_SECONDS, argv=list(argv), answer=answer)
         try:
             return Done(argv, int(told["code"]), str(told["output"]), str(told["errors"]))
         except (KeyError, TypeError, ValueError) as error:

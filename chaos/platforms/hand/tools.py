@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from typing import Any
 
-from chaos.platforms.commands import SystemCommands, find_tool
+from chaos.platforms.commands import SECONDS, CommandError, SystemCommands, find_tool
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.process import ProcessIdentity, state
-from chaos.platforms.procfs import environment
+from chaos.platforms.procfs import environment, living
 
 TOOLS = ("npu-smi", "hccn_tool")
 VARIABLES = ("ASCEND_DEVICE_ID", "DEVICE_ID", "ASCEND_RT_VISIBLE_DEVICES")
 """Variables of a rank that tell which device it trains on (chaos.platforms.ascend.device)."""
 
+_MARK = "CHAOS_TOOL"
+_LOOK_SECONDS = 0.05
 _NUMBER = "[0-9]{1,4}"
 _CALLS = tuple(
     re.compile(call.replace("N", _NUMBER))
@@ -40,8 +43,17 @@ class ToolRequests:
         words = " ".join(argv)
         if answer not in _ANSWERS or not any(call.fullmatch(words) for call in _CALLS):
             raise ValueError(f"{words!r} is no call that a fault of a device needs; it was not run")
-        done = SystemCommands()(*argv, answer=answer)
+        self._await_others()
+        done = SystemCommands(marks={_MARK: self._run})(*argv, answer=answer)
         return {"code": done.code, "output": done.output, "errors": done.errors}
+
+    def _await_others(self) -> None:
+        """Wait for what a hand before this one has begun and did not live to see: it would act after what is undone."""
+        deadline = time.monotonic() + SECONDS
+        while any((of or {}).get(_MARK) == self._run and stat.ppid != os.getpid() for stat, of in living()):
+            if time.monotonic() > deadline:
+                raise CommandError(f"a tool that was begun before is still under way after {SECONDS:g} s")
+            time.sleep(_LOOK_SECONDS)
 
     def lacking_tools(self) -> list[str]:
         """What faults of a device lack here, in words."""

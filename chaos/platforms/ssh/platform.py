@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,15 +31,18 @@ if TYPE_CHECKING:
 
 MEETING = "meeting"
 _TOOLS = "the vendor's tools on the hosts"
-_LOOK = """
+_LACKING = "lacking:"
+_LOOK = f"""
 import importlib.util, os, sys
+sys.path[:1] = []
 def has(name):
     if name == "msrun":
-        return os.path.exists(os.path.join(os.path.dirname(sys.executable), name))
-    return importlib.util.find_spec(name) is not None
-print("", *[name for name in sys.argv[1:] if not has(name)])
+        return os.path.exists(os.path.join(sys.argv[1], name))
+    found = importlib.util.find_spec(name)
+    return found is not None and found.origin is not None
+print("{_LACKING}", *[name for name in sys.argv[2:] if not has(name)])
 """
-"""Finds modules, and imports none of them: that may take half a minute."""
+"""Finds modules, and imports none of them: that may take half a minute. A directory of such a name is no module."""
 _QUOTED = 300
 _ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
 """Faults for which a host must have them."""
@@ -103,6 +107,7 @@ class SshPlatform:
         nodes = self.nodes_of(site, hosts)
         try:
             nodes.ready()
+            nodes.check()
         except BaseException:
             nodes.close()
             raise
@@ -265,17 +270,24 @@ class SshNode:
         return boot
 
     def lacking(self, needs: Sequence[str]) -> list[str]:
-        """What of a job's needs the host's Python has not, or has not beside it. Raises PlatformError."""
-        wanted = [one for one in needs if one in MODULES or one == "msrun"]
+        """What of a job's needs the host's Python has not, or has not beside it. Raises PlatformError.
+
+        What the job brings along by its own PYTHONPATH is not asked of the host.
+        """
+        environment = {} if self._site.job is None else self._site.job.environment
+        path = environment.get("PYTHONPATH", "")
+        own = [Path(one) for one in path.split(os.pathsep) if one]
+        wanted = [one for one in needs if one == "msrun" or (one in MODULES and not _is_in(own, one))]
         if not wanted:
             return []
-        environment = {} if self._site.job is None else self._site.job.environment
-        own = [f"{name}={value}" for name, value in environment.items() if name == "PYTHONPATH"]
+        python = self.host.python
+        look = [*([f"PYTHONPATH={path}"] if path else []), python, "-c", _LOOK, str(Path(python).parent), *wanted]
         with self._reach.connected(0.0) as connection:
-            code, said = connection.run(shlex.join(["env", *own, self.host.python, "-c", _LOOK, *wanted]))
-        if code != 0:
-            raise PlatformError(f"{self.host}: {self.host.python} ended with {code}: {said.strip()[-_QUOTED:]}")
-        return said.splitlines()[-1].split() if said.strip() else []
+            code, said = connection.run(shlex.join(["env", *look]))
+        told = [line.split()[1:] for line in said.splitlines() if line.startswith(_LACKING)]
+        if code != 0 or len(told) != 1:
+            raise PlatformError(f"{self.host}: {python} ended with {code}: {said.strip()[-_QUOTED:]}")
+        return told[0]
 
     def close(self) -> None:
         """Let go of the hand."""
@@ -328,14 +340,22 @@ class SshNodes(HeldNodes[SshNode]):
         """All hosts, each with a hand that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(SshNode.ready, self._nodes.values()))
-            list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
         return self.all()
+
+    def check(self) -> None:
+        """See that the hosts have what the job and its faults need, once for a run. Raises PlatformError."""
+        with ThreadPoolExecutor(len(self._nodes)) as pool:
+            list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
 
     def close(self) -> None:
         """Let go of the hands, as far as there are any."""
         for node in self._nodes.values():
             with contextlib.suppress(HandLost):
                 node.close()
+
+
+def _is_in(directories: Iterable[Path], module: str) -> bool:
+    return any((one / module).exists() or (one / f"{module}.py").exists() for one in directories)
 
 
 def _check(node: SshNode, site: Site) -> None:

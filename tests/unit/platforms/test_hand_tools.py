@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -109,7 +111,7 @@ def test_a_link_is_recovered_on_the_node_that_the_ledger_names(
     ok, how = undone(tmp_path, clock, SimpleNamespace(hand=reached))
     assert (ok, how) == (
         True,
-        "recovered the network of card 1 of node 3: net health Success",
+        "recovered the network of card 1 on the host of node 3: net health Success",
     )
     assert asked == [3]
     assert not (tmp_path / "down").exists()
@@ -124,12 +126,12 @@ def test_a_node_that_does_not_answer_leaves_the_card_open_and_says_what_to_do(
 
     ok, how = undone(tmp_path, clock, SimpleNamespace(hand=lost), action)
     assert not ok
-    assert "of node 3 is" in how and "node 3: no route to host" in how
+    assert "on the host of node 3 is" in how and "node 3: no route to host" in how
 
 
 def test_a_node_that_is_no_more_is_not_taken_for_one_that_was_put_back(tmp_path: Path, clock: Clock) -> None:
     ok, how = undone(tmp_path, clock, SimpleNamespace(hand=lambda number: nullcontext(None)))
-    assert not ok and "node 3 is no more" in how and "by hand, as root of node 3" in how
+    assert not ok and "node 3 is no more" in how and "by hand, as root on the host of node 3" in how
 
 
 def test_a_slow_tool_keeps_nothing_else_from_being_answered(start_hand: StartHand, tools: Path) -> None:
@@ -145,3 +147,24 @@ def test_a_slow_tool_keeps_nothing_else_from_being_answered(start_hand: StartHan
         assert not asked.done()
         end.open("w").close()
         assert asked.result(30).checked() == "at last\n"
+
+
+def test_a_tool_that_a_killed_hand_has_begun_is_waited_for(start_hand: StartHand, tools: Path) -> None:
+    """It would take the link down after it was recovered."""
+    began, end = tools / "began", tools / "end"
+    for pipe in (began, end):
+        os.mkfifo(pipe)
+    slow = f"if 'down' in sys.argv:\n    open({str(began)!r}, 'w').close()\n    open({str(end)!r}).close()\n"
+    write_tool(tools / "hccn_tool", f"import sys\n{slow}")
+    killed = start_hand()
+    with ThreadPoolExecutor() as pool:
+        begun = pool.submit(NodeMachine(killed).commands, *DOWN)
+        began.open().close()
+        os.kill(killed.introduction.pid, signal.SIGKILL)
+        with pytest.raises(HandLost):
+            begun.result(30)
+        recovering = pool.submit(NodeMachine(start_hand()).commands, "hccn_tool", "-i", "1", "-cfg", "recovery")
+        with pytest.raises(NotYet):
+            recovering.result(0.5)
+        end.open("w").close()
+        assert recovering.result(30).code == 0

@@ -278,7 +278,17 @@ def test_a_port_of_a_killed_harness_is_nobody_elses_while_its_job_lives(
         assert again.numbers == OWN[:1]
 
 
-def test_a_port_that_was_given_back_is_free_whatever_lives(leases: Leases, start: Start, token: str) -> None:
-    start("sleep", "1000", run=token)
+def test_a_port_that_was_given_back_too_early_stays_its_runs(leases: Leases, start: Start, token: str) -> None:
+    """The teardown could not end a process."""
+    job = start("sleep", "1000", run=token)
     leases.take_ports(1, run=token, ports=OWN).release()
+    with leases.take_ports(1, ports=OWN) as other:
+        assert other.numbers == OWN[1:]
+    job.kill()
+    job.wait()
     assert leases.take_ports(1, ports=OWN).numbers == OWN[:1]
+
+
+def test_no_name_is_left_of_a_run_that_has_ended(leases: Leases, directory: Path) -> None:
+    leases.take_ports(2, run="ended", ports=OWN).release()
+    assert list(directory.glob("*.run")) == []

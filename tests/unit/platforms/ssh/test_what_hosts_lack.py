@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,11 +14,12 @@ from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import Visitors
+from chaos.platforms.local import LocalPlatform
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.inventory import Host
-from chaos.platforms.ssh.platform import SshNode
+from chaos.platforms.ssh.platform import SshNode, SshPlatform
 from chaos.run.on_platform import on_platform
-from chaos.run.prepare import known_names, needs_of_job, needs_of_scenario
+from chaos.run.prepare import known_names, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.scenario.job import Job
 from chaos.scenario.load import load_scenario
 from chaos.scenario.ssh import Ssh
@@ -52,15 +54,27 @@ def test_what_a_host_lacks_is_told_and_nothing_is_imported(host: Host, tmp_path:
     node = on(host, tmp_path, python)
     assert node.lacking(NEEDS) == ["mindspore", "numpy", "msrun"]
     (tmp_path / "modules" / "mindspore").mkdir(parents=True)
+    assert node.lacking(NEEDS) == ["mindspore", "numpy", "msrun"], "a directory is no module"
     (tmp_path / "modules" / "mindspore" / "__init__.py").write_text("raise SystemExit('imported')")
     assert node.lacking(NEEDS) == ["numpy", "msrun"]
+    (python.parent / "msrun").write_text("")
+    assert node.lacking(NEEDS) == ["numpy"]
 
 
-def test_the_jobs_own_path_counts(host: Host, tmp_path: Path, python: Path) -> None:
+def test_the_jobs_own_path_counts_and_what_it_brings_along_is_not_asked_for(
+    host: Host, tmp_path: Path, python: Path
+) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "numpy.py").write_text("")
-    node = on(host, tmp_path, python, environment={"PYTHONPATH": str(tmp_path / "own")})
-    assert node.lacking(("numpy",)) == []
+    path = f"/nowhere{os.pathsep}{tmp_path / 'own'}"
+    assert on(host, tmp_path, python, environment={"PYTHONPATH": path}).lacking(("numpy", "msrun")) == ["msrun"]
+    nothing = on(host, tmp_path, tmp_path / "none", environment={"PYTHONPATH": path})
+    assert nothing.lacking(("numpy",)) == []
+
+
+def test_what_python_prints_besides_is_no_module(host: Host, tmp_path: Path, python: Path) -> None:
+    python.write_text(python.read_text().replace("exec ", "").rstrip() + "\necho and a last word\n")
+    assert on(host, tmp_path, python).lacking(("msrun",)) == ["msrun"]
 
 
 def test_a_python_that_is_not_there_is_told(host: Host, tmp_path: Path) -> None:
@@ -84,3 +98,13 @@ def test_the_machine_of_the_harness_needs_neither_the_framework_nor_devices(tmp_
         assert platform in there
         assert not {"mindspore", "msrun", "npu", "mindio_ttp"} & set(there)
         assert needs_of_job(moved) == ("mindspore", "numpy", "msrun", "mindio_ttp")
+
+
+def test_without_the_releases_of_the_hosts_a_baseline_is_nobody_elses(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "x.yaml").write_text(JOB)
+    scenario = load_scenario(tmp_path / "x.yaml", settings={}, names=known_names()).cells[0].scenario
+    known = {"mindspore": "2.10.0", "numpy": "1.26.4"}
+    assert unknown_releases(scenario, SshPlatform(), known) == ["mindio_ttp"]
+    assert unknown_releases(scenario, SshPlatform(), {**known, "mindio_ttp": "7.3"}) == []
+    assert unknown_releases(scenario, LocalPlatform(), {}) == [], "the machine's own are looked at by the probes"
