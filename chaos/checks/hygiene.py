@@ -204,8 +204,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     for event in events:
         if event.data.get("orphans"):
             found.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)
-        if event.data.get("ports"):
-            found.fail(expected, f"ports still open: {text_list(event.data['ports'])}", event.source)
+        _judge_ports(event, expected, found)
         stale = [
             name
             for path in event.data.get("stale") or []
@@ -227,6 +226,22 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     if unfinished:
         found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
     found.settle(expected, "none is")
+
+
+def _judge_ports(event: Event, expected: str, found: Collector) -> None:
+    """A number alone is a port on which a process of the run listens; with a table it is not known whose it is."""
+    ports = event.data.get("ports")
+    if not isinstance(ports, list):
+        return  # told of as not looked for
+    own = [port for port in ports if not isinstance(port, dict)]
+    if own:
+        found.fail(expected, f"ports still open: {text_list(own)}", event.source)
+    for one in ports:
+        if isinstance(one, dict):
+            listed = one.get("listeners")
+            by = _processes(listed) if isinstance(listed, list) and listed else "processes that cannot be seen"
+            seen = f"somebody listens on port {one.get('port')}, and no run is known to be theirs: {by}"
+            found.unknown(expected, seen, event.source)
 
 
 def _processes(listed: list[dict[str, object]]) -> str:

@@ -27,7 +27,8 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
 
     RUN is a directory, or a name in the reports directory; without one, every run there that has left something. It
     can be repeated at any time. A run that is still going on is never touched. Ends with 3 when something could not be
-    put back; naming a run that is still going on counts as that.
+    put back; naming a run that is still going on counts as that, and so does naming a copy of a run's directory: what
+    it tells of is that of the original.
 
     \b
     Examples:
@@ -39,7 +40,7 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
     from chaos.run.heal import heal_all, heal_run
 
     reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
-    failed = [report for report in reported if report.failed or (runs and report.live)]
+    failed = [report for report in reported if report.failed or (runs and (report.live or report.copy))]
     if as_json:
         echo_json({"schema_version": 1, "healed": not failed, "runs": [_plain(report) for report in reported]})
     else:
@@ -65,6 +66,7 @@ def _print(report: HealReport) -> None:
         "nothing": "nothing was left",
         "healed": "healed",
         "failed": "NOT all put back",
+        "copy": "a copy of another directory, not touched",
         "live": "still going on, not touched; stop its harness (Ctrl-C) first",
     }
     click.echo(f"{report.run}: {words[report.outcome]}")

@@ -15,12 +15,14 @@ from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
-from chaos.platforms.process import state
+from chaos.platforms.process import alive, state
 from chaos.run import orphans
 from chaos.run.cut_off import find_cut_off, remove_cut_off
 from chaos.run.directory import (
     ADOPTED,
+    DIRECTORY,
     LEDGER_FILE,
+    RUN_FILE,
     RunDirectoryError,
     private_directories,
     read_run,
@@ -28,7 +30,7 @@ from chaos.run.directory import (
 )
 from chaos.run.heal_record import HealRecord
 from chaos.run.host import other_host, this_host
-from chaos.run.ownership import RunIsLive, RunLock, is_live
+from chaos.run.ownership import RunIsLive, RunLock, is_live, read_owner
 from chaos.run.tidying import no_creation, tidy_reports
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
@@ -40,7 +42,7 @@ _DAMAGED = (
     "hand, then delete the run's directory"
 )
 
-Outcome = Literal["nothing", "healed", "failed", "live"]
+Outcome = Literal["nothing", "healed", "failed", "live", "copy"]
 
 
 @dataclass
@@ -57,20 +59,24 @@ class HealReport:
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     live: bool = False
+    copy: bool = False
     again: str = ""
 
     @property
     def outcome(self) -> Outcome:
-        """ "live": its harness still runs and it was not touched. "nothing": nothing was left of it."""
+        """ "live": its harness still runs and it was not touched. "copy": what is told in it is of another directory,
+        and it was not touched. "nothing": nothing was left of it."""
         if self.live:
             return "live"
+        if self.copy:
+            return "copy"
         if self.failed:
             return "failed"
         return "healed" if self.done else "nothing"
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is left to be put back. A live run was not healed, so it is not ok."""
+        """Whether nothing is left to be put back. A live run or a copy was not healed, so it is not ok."""
         return self.outcome in ("nothing", "healed")
 
 
@@ -79,14 +85,17 @@ def heal_run(
 ) -> HealReport:
     """Heal one run: undo its open steps, the latest first, then end whatever process still carries its identity.
 
-    A run whose harness lives is reported and not touched. It can be called again at any time, also after it was
-    killed itself: what is done is not done twice, and what is left is found again. Events go to
+    A run whose harness lives is reported and not touched. So is the copy of a run's directory: the processes, mounts
+    and rules that it tells of are those of the run that it was copied from. It can be called again at any time, also
+    after it was killed itself: what is done is not done twice, and what is left is found again. Events go to
     ``history/heal-<pid>.jsonl``, only if there was something to do.
     """
     run_dir = run_dir.resolve()
     report = HealReport(run_dir.name, run_dir)
     if not run_dir.is_dir():
         report.failed.append(f"{run_dir}: there is no such run")
+        return report
+    if _is_elsewhere(run_dir, report):
         return report
     try:
         with no_creation(run_dir.parent, clock):
@@ -99,7 +108,10 @@ def heal_run(
         report.failed.append(f"{run_dir}: cannot be locked: {error}")
         return report
     with lock:
-        _heal_owned(run_dir, report, actions, clock)
+        try:
+            _heal_owned(run_dir, report, actions, clock)
+        except OSError as error:
+            report.failed.append(f"{run_dir}: cannot be healed: {error}")
     return report
 
 
@@ -108,7 +120,8 @@ def heal_all(
 ) -> list[HealReport]:
     """Heal every run in ``reports`` that has something left, and report those and the live ones, in order of name.
 
-    What was left half written in the cache of baselines is removed too, and told of first.
+    What was left half written in the cache of baselines is removed too, and told of first. A run that cannot even be
+    looked at is reported as failed, and the others are healed all the same; those of other users are passed over.
     """
     if not reports.is_dir():
         return []
@@ -116,9 +129,60 @@ def heal_all(
     carried, writing = runs_alive(), orphans.writers()
     healed = _heal_cache(reports)
     for run_dir in made:
-        if is_live(run_dir) or orphans.into(run_dir.resolve(), writing) or _has_left_something(run_dir, carried):
-            healed.append(heal_run(run_dir, actions=actions, clock=clock))
+        try:
+            if is_live(run_dir) or orphans.into(run_dir.resolve(), writing) or _has_left_something(run_dir, carried):
+                healed.append(heal_run(run_dir, actions=actions, clock=clock))
+        except Exception as error:
+            if not _is_none_of_ours(run_dir, error):
+                what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                healed.append(HealReport(run_dir.name, run_dir, failed=[f"{run_dir}: cannot be healed: {what}"]))
     return healed
+
+
+def _is_none_of_ours(run_dir: Path, error: Exception) -> bool:
+    """Whether the directory was removed meanwhile, or is another user's, who alone may look into it."""
+    try:
+        owner = run_dir.lstat().st_uid
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return isinstance(error, PermissionError) and owner != os.geteuid()
+
+
+def _is_elsewhere(run_dir: Path, report: HealReport) -> bool:
+    """Whether the directory is not where its run was made, and so must not be healed, with the reason in ``report``.
+
+    One that was moved is healed, unless the harness lives that had it: what is copied and then removed at its old place
+    has a lock of its own, which nobody holds.
+    """
+    try:
+        described = read_run(run_dir)
+    except RunDirectoryError:
+        return False
+    made = described.get(DIRECTORY)
+    # A run of an older version does not say where it was made, and another host has other directories.
+    if not isinstance(made, str) or not made.startswith("/") or other_host(described, this_host()) is not None:
+        return False
+    original = Path(made)
+    try:
+        if original.samefile(run_dir):
+            return False
+        report.copy = read_run(original)["token"] == described["token"]
+    except RunDirectoryError:
+        report.copy = os.path.lexists(original / RUN_FILE)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError):
+        report.copy = True
+    if report.copy:
+        report.found.append(f"a copy: what it tells of is that of {original}, which `chaos heal {original}` heals")
+        return True
+    owner = read_owner(run_dir)
+    if owner is not None and owner.pid != os.getpid() and alive(owner):
+        report.live = True
+        report.found.append(f"it was made as {original}, which is gone, and its harness lives ({owner})")
+    return report.live
 
 
 def _heal_cache(reports: Path) -> list[HealReport]:

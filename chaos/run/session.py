@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -10,21 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from chaos.history.clock import Clock
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
 from chaos.platforms.base import Platform, PlatformError
-from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.find import find_run_processes
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
-from chaos.platforms.procfs import environment
 from chaos.run.channel import Channel
 from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.on_platform import settings_of
+from chaos.run.ports_left import left_of_port
 from chaos.run.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
@@ -36,8 +33,6 @@ from chaos.scenario.model import Scenario
 
 MEETING = "meeting"
 """Directory in the private one in which the ranks of several nodes find each other."""
-
-_PORT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -227,25 +222,7 @@ def _record_hygiene(
     history.record(
         "hygiene",
         orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],
-        ports=[port for port in ports if listens(port) and not is_anothers(port, owned.token)],
+        ports=[left for port in ports if (left := left_of_port(port, owned.token)) is not None],
         stale=sorted(str(path.relative_to(owned.path)) for path in stale),
         private_left=any(directory.exists() for directory in directories),
     )
-
-
-def listens(port: int) -> bool:
-    """Whether somebody on this host's loopback accepts connections on that port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.settimeout(_PORT_SECONDS)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def is_anothers(port: int, token: str) -> bool:
-    """Whether all who listen on that port are processes of other runs; a listener that is not known is not."""
-    owners = [
-        one.pid
-        for one in psutil.net_connections("tcp")
-        if one.status == "LISTEN" and one.laddr and one.laddr.port == port
-    ]
-    runs = [(environment(pid) or {}).get(RUN_VARIABLE) for pid in owners if pid]
-    return bool(runs) and all(run not in (None, token) for run in runs)

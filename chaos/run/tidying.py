@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,16 +20,17 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
     """
     with no_creation(reports, clock) as locked:
         if not locked:
-            return [one for one in _directories(reports) if (one / RUN_FILE).exists()]
+            return [one for one in _directories(reports) if _is_run(one)]
         for path in unfinished_files(reports):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         made = []
         for directory in _directories(reports):
-            if (directory / RUN_FILE).exists():
+            if _is_run(directory):
                 made.append(directory)
-            elif not is_live(directory):
-                with contextlib.suppress(OSError):
+                continue
+            with contextlib.suppress(OSError):
+                if not is_live(directory):
                     _remove_stillborn(directory)
     return made
 
@@ -50,6 +52,11 @@ def no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
 
 def _directories(reports: Path) -> list[Path]:
     return [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
+
+
+def _is_run(directory: Path) -> bool:
+    # os.path: whether there is one in a directory of another user cannot be asked, and that is none of ours.
+    return os.path.exists(directory / RUN_FILE)  # noqa: PTH110
 
 
 def _remove_stillborn(directory: Path) -> None:

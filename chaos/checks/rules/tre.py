@@ -43,6 +43,11 @@ def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: A
     assert plan.watch is not None
     paths = sorted(artifacts.job_dir.rglob(NAME))
     wanted = expected_record(plan)
+    if len(paths) > 1:
+        names = [artifacts.relative(path) for path in paths]
+        found.unknown(RECORD, f"there are {len(paths)} of that name, and one job writes one", *names[:5])
+        found.close()
+        return
     if not paths:
         if wanted:
             found.fail(RECORD, f"there is no {NAME}, step {min(wanted)} should be in it", _line(plan))
@@ -53,6 +58,7 @@ def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: A
         record = read_norm_record(paths[0])
     except (NormRecordError, OSError) as error:
         found.fail(RECORD, str(error), where)
+        found.close()
         return
     for step in sorted(wanted.keys() | record.keys()):
         norms, times = record.get(step, []), wanted.get(step, 0)
@@ -64,9 +70,12 @@ def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: A
             found.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
         seen = history_steps.get(step, [])
         own = norms[1:] if step in plan.watch.recorded else norms
-        for number, norm in enumerate(own):
-            if number < len(seen) and abs(norm - seen[number]) > _TOLERANCE * abs(seen[number]):
-                text = f"step {step} is in it with {norm:g}, rank 0's gradients had {seen[number]:g}"
+        if len(seen) < len(own):
+            text = f"step {step} is in it {len(own)} times, rank 0 recorded {len(seen)} norms of its gradients there"
+            found.unknown(RECORD, text, where)
+        for norm, recorded in zip(own, seen, strict=False):
+            if abs(norm - recorded) > _TOLERANCE * abs(recorded):
+                text = f"step {step} is in it with {norm:g}, rank 0's gradients had {recorded:g}"
                 found.fail(RECORD, text, where)
     found.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)
 

@@ -621,6 +621,14 @@ HYGIENE: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("hygiene"), "nobody looked"),
     (lambda run: run.one("hygiene").pop("orphans"), "it was not looked for orphans"),
     (lambda run: run.one("hygiene").pop("ports"), "it was not looked for ports"),
+    (
+        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [{"pid": 7, "cmdline": ["sshd"]}]}]),
+        "somebody listens on port 8118, and no run is known to be theirs: 7 (sshd)",
+    ),
+    (
+        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": []}]),
+        "no run is known to be theirs: processes that cannot be seen",
+    ),
     (lambda run: run.drop("rank.exit", attempt="train", rank=1), "rank 1 of attempt train ends with exit code 1"),
     (lambda run: run.drop("rank.exit", attempt="resume", rank=1), "rank 1 of attempt resume ends with exit code 0"),
     (lambda run: run.one("rank.exit", attempt="resume", rank=1).update(pid=7), "no exit status of process 2001"),

@@ -210,6 +210,23 @@ def test_a_rollback_that_nobody_planned_is_a_failure(judged: Judge) -> None:
     assert said(judged(run), "mechanism", "fail", "TRE acted: the log of rank 0: an abnormal norm stops the training")
 
 
+def test_of_two_records_of_norms_neither_is_believed(judged: Judge) -> None:
+    run = rolled_back_run()
+    (name,) = (path for path in run.others if path.endswith("abnormal_global_norm.json"))
+    run.others[name.replace("abnormal", "elsewhere/abnormal")] = run.others[name]
+    judgement = judged(run)
+    assert said(judgement, "mechanism", "unknown", "there are 2 of that name, and one job writes one")
+    assert judgement.verdict == "unknown"
+
+
+def test_a_norm_that_rank_0_did_not_record_as_well_is_unknown(judged: Judge) -> None:
+    run = rolled_back_run()
+    for one in run.events("digest", rank=0, step=SPIKE):
+        one["gradients"] = None
+    text = "step 8 is in it 1 times, rank 0 recorded 0 norms of its gradients there"
+    assert said(judged(run), "mechanism", "unknown", text)
+
+
 def below_the_threshold(run: GoodRun) -> None:
     for one in run.events("digest", rank=SPIKER, step=SPIKE):
         one["gradients"]["norm"] = (4.0).hex()

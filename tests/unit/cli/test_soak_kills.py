@@ -26,9 +26,11 @@ if sys.argv[1] == "heal":
         (reports / ".latest.00000000.new").write_text("")
     print('{"runs": []}')
     sys.exit()
-history = reports / "kill-rank-20260101-000000-00a0" / "history"
-history.mkdir(parents=True)
-(history.parent / "run.json").write_text('{"run": "r", "token": "a-token-of-nobody"}')
+made, run = reports / ".making", reports / "kill-rank-20260101-000000-00a0"
+history = run / "history"
+(made / "history").mkdir(parents=True)
+(made / "run.json").write_text('{"run": "r", "token": "a-token-of-nobody"}')
+made.rename(run)  # a kill finds all of it or none
 for number in range(4):
     with (history / "harness.jsonl").open("a") as file:
         frame = f'"seq": {number}, "mono": {number}, "wall": 1'

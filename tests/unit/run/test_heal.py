@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -294,18 +295,99 @@ def test_only_the_process_that_the_ledger_means_is_signalled(dead: RunDirectory,
     assert state(identity) == "stopped"
 
 
-def test_a_copy_of_a_dead_run_touches_only_processes_of_that_run(
-    dead: RunDirectory, reports: Path, start: Start
+def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
+    dead: RunDirectory, reports: Path, start: Start, tmp_path: Path
 ) -> None:
-    second = create_run(reports, "kill-rank")
-    child = start("sleep", "1000", run=second.token)
-    wait_for("it", lambda: find_run_processes(second.token), seconds=20)
-    copy = reports / "copy"
-    shutil.copytree(dead.path, copy)
-    dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}))
+    live = create_run(reports, "kill-rank")
+    for run in (live, dead):
+        run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
+    child = start("sleep", "1000", run=live.token)
+    wait_for("it", lambda: find_run_processes(live.token), seconds=20)
+    copies = [tmp_path / "elsewhere", reports / "copy"]
+    for copy, run in zip(copies, (live, dead), strict=True):
+        shutil.copytree(run.path, copy)
+        report = heal_run(copy)
+        assert (report.outcome, report.ok, report.done, report.failed) == ("copy", False, [], [])
+        assert f"a copy: what it tells of is that of {run.path}" in report.found[0]
     outcomes = {report.run: report.outcome for report in heal_all(reports)}
-    assert outcomes == {dead.run: "healed", second.run: "live"}
+    assert outcomes == {"copy": "copy", dead.run: "healed", live.run: "live"}
     assert child.poll() is None
+    assert Ledger(copies[1] / "undo.jsonl").read().open
+
+
+def test_a_run_that_was_moved_is_healed_where_it_is(dead: RunDirectory, start: Start, tmp_path: Path) -> None:
+    child = start("sleep", "1000", run=dead.token)
+    wait_for("it", lambda: find_run_processes(dead.token), seconds=20)
+    moved = dead.path.rename(tmp_path / "moved")
+    assert heal_run(moved).outcome == "healed"
+    assert child.wait(20) == -signal.SIGKILL
+
+
+def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
+    reports: Path, start: Start, tmp_path: Path
+) -> None:
+    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
+    code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, run.token, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(reports)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        name, token = harness.stdout.readline().split()
+        child = start("sleep", "1000", run=token)
+        wait_for("it", lambda: find_run_processes(token), seconds=20)
+        copy = Path(shutil.copytree(reports / name, tmp_path / "copy"))
+        shutil.rmtree(reports / name)
+        for _ in range(2):
+            report = heal_run(copy)
+            assert report.outcome == "live" and f"process {harness.pid}" in report.found[0]
+        assert child.poll() is None
+        harness.kill()
+    assert heal_run(copy).outcome == "healed"
+    assert child.wait(20) == -signal.SIGKILL
+
+
+def test_a_run_that_cannot_be_looked_at_keeps_no_other_from_being_healed(
+    dead: RunDirectory, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = create_run(reports, "a"), create_run(reports, "b")
+    for run in (first, second, dead):
+        run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
+        run.lock.release()
+    odd = {first.path: OSError(errno.EIO, "Input/output error"), second.path: RuntimeError("what nobody thought of")}
+
+    def looked(run_dir: Path) -> bool:
+        if run_dir in odd:
+            raise odd[run_dir]
+        return False
+
+    monkeypatch.setattr("chaos.run.heal.is_live", looked)
+    reported = {report.run: report for report in heal_all(reports)}
+    assert {name: report.outcome for name, report in reported.items()} == {
+        first.run: "failed",
+        second.run: "failed",
+        dead.run: "healed",
+    }
+    assert "Input/output error" in reported[first.run].failed[0]
+    assert "RuntimeError: what nobody thought of" in reported[second.run].failed[0]
+
+
+def test_runs_that_vanish_or_are_another_users_are_passed_over(
+    dead: RunDirectory, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, foreign = create_run(reports, "a"), create_run(reports, "b")
+    for run in (gone, foreign):
+        run.lock.release()
+
+    def looked(run_dir: Path) -> bool:
+        if run_dir == gone.path:
+            shutil.rmtree(run_dir)
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(run_dir))
+        if run_dir == foreign.path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(run_dir))
+        return False
+
+    monkeypatch.setattr("chaos.run.heal.is_live", looked)
+    monkeypatch.setattr("os.geteuid", lambda: dead.path.lstat().st_uid + 1)
+    assert heal_all(reports) == []
 
 
 def test_what_a_killed_creation_left_is_removed_and_nothing_else(reports: Path) -> None:

@@ -24,8 +24,9 @@ from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
 from chaos.run.directory import RunDirectory
+from chaos.run.ports_left import left_of_port, listens
 from chaos.run.refusal import Refused
-from chaos.run.session import Session, is_anothers, listens, open_session, put_back_faults
+from chaos.run.session import Session, open_session, put_back_faults
 from chaos.run.wait import Deadline, wait_for
 from chaos.scenario.model import Scenario
 from tests.unit.run.fakes import Watcher
@@ -167,7 +168,8 @@ def test_a_session_that_cannot_be_opened_leaves_nothing(
     assert hygiene(run) == CLEAN
 
 
-def test_what_is_left_over_is_recorded(run: RunDirectory, opened: Open) -> None:
+def test_what_is_left_over_is_recorded(run: RunDirectory, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaos.run.ports_left.environment", lambda pid: {"CHAOS_RUN": run.token})
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with opened((port,)) as session:
@@ -225,11 +227,16 @@ def test_a_port_of_another_run_is_not_left_by_this_one() -> None:
         assert listener.stdout is not None
         port = int(listener.stdout.readline())
         assert listens(port)
-        assert is_anothers(port, "this")
-        assert not is_anothers(port, "another")
+        assert left_of_port(port, "this") is None
+        assert left_of_port(port, "another") == port
         listener.communicate("\n")
 
 
-def test_a_port_whose_listener_is_in_no_run_is_not_explained_away() -> None:
+def test_a_port_whose_listener_is_in_no_run_is_told_with_its_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert not is_anothers(server.getsockname()[1], "this")
+        port = server.getsockname()[1]
+        left = left_of_port(port, "this")
+        assert isinstance(left, dict)
+        assert (left["port"], [one["pid"] for one in left["listeners"]]) == (port, [os.getpid()])
+        monkeypatch.setattr("psutil.net_connections", lambda kind: [])
+        assert left_of_port(port, "this") == {"port": port, "listeners": []}

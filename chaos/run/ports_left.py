@@ -1,0 +1,44 @@
+"""Ports of a run on which somebody still listens after its teardown, and whose listeners those are."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import psutil
+
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.masking import masked
+from chaos.platforms.procfs import command_line, environment
+
+_SECONDS = 1.0
+
+
+def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
+    """What is left on a port that was leased for the run with that token.
+
+    None: nobody listens, or processes of other runs only. The number itself: a process of this run does. Where nobody
+    can say whose the listener is, the port with the processes that were seen (``port``, ``listeners``): since the job
+    gave it up the system may have lent the number to anybody.
+    """
+    if not listens(port):
+        return None
+    owners = [
+        one.pid
+        for one in psutil.net_connections("tcp")
+        if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
+    ]
+    runs = {pid: (environment(pid) or {}).get(RUN_VARIABLE) for pid in owners if pid}
+    if token in runs.values():
+        return port
+    unknown = [pid for pid, run in runs.items() if run is None]
+    if runs and not unknown and None not in owners:
+        return None
+    return {"port": port, "listeners": [{"pid": pid, "cmdline": list(masked(command_line(pid)))} for pid in unknown]}
+
+
+def listens(port: int) -> bool:
+    """Whether somebody on this host's loopback accepts connections on that port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_SECONDS)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
