@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timezone
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from chaos.observe.reader import read_log
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
+from chaos.walking import Unseen, entries_below, raise_unseen, walk
 
 if TYPE_CHECKING:
     from chaos.checks.logged import Logged
@@ -39,7 +40,12 @@ SIGNS = ("is greater equal than threshold", "Resume training after TREError")
 class Artifacts:
     """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed."""
 
-    def __init__(self, run_dir: Path, baseline: History | None) -> None:
+    def __init__(self, run_dir: Path, baseline: History | None, unseen: Unseen = raise_unseen) -> None:
+        """``unseen`` is told of each directory of the job in which checkpoints cannot be looked for (chaos.walking).
+
+        Without it that raises OSError, which makes the check that looks *unknown*: nobody knows what is there.
+        """
+        self._unseen = unseen
         self.run_dir = run_dir
         self.baseline = baseline
         self.logged: Logged | None = None
@@ -59,7 +65,7 @@ class Artifacts:
     @cached_property
     def checkpoints(self) -> list[FoundCheckpoint]:
         """Every checkpoint file that the job left, by its name. Whose they are says chaos.checks.whose."""
-        return find_checkpoints(self.job_dir)
+        return find_checkpoints(self.job_dir, self._unseen)
 
     @cached_property
     def temporary_directories(self) -> list[Path]:
@@ -184,15 +190,20 @@ class Artifacts:
         """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
 
         The logs of a rank's earlier processes count too; their names have more between the rank and ``log``.
+        Raises OSError where not all of them can be looked for.
         """
         directory = self.run_dir / "logs" / attempt
         pattern = f"worker_{rank}.*log" if rank is not None else "*"
         needle = text.encode()
-        return any(_contains(path, needle) for path in sorted(directory.rglob(pattern)) if not _is_directory(path))
+        logs = (path for path in entries_below(directory, raise_unseen) if fnmatchcase(path.name, pattern))
+        return any(_contains(path, needle) for path in logs if not _is_directory(path))
 
-    def unfinished(self) -> list[Path]:
-        """Files and directories under the job's directory whose names say that they were not finished."""
-        return sorted(_unfinished(self.job_dir))
+    def unfinished(self, unseen: Unseen = raise_unseen) -> list[Path]:
+        """Files and directories under the job's directory whose names say that they were not finished.
+
+        ``unseen`` is told of each directory that is not looked into; without it that raises OSError.
+        """
+        return sorted(_unfinished(self.job_dir, unseen))
 
 
 def _is_directory(path: Path) -> bool:
@@ -223,7 +234,7 @@ def _contains(path: Path, needle: bytes) -> bool:
     return False
 
 
-def _unfinished(root: Path) -> Iterator[Path]:
-    for directory, subdirectories, files in os.walk(root, followlinks=False):
+def _unfinished(root: Path, unseen: Unseen) -> Iterator[Path]:
+    for directory, subdirectories, files in walk(root, unseen):
         yield from (Path(directory, name) for name in subdirectories if name.endswith("_tmp"))
         yield from (Path(directory, name) for name in files if name.endswith(".tmp"))

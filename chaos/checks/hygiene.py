@@ -214,17 +214,22 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
             found.fail(expected, f"stale files: {text_list(stale)}", event.source)
         if event.data.get("private_left"):
             found.fail(expected, "the run's private directory is left", event.source)
+        for text in event.data.get("unsearched") or []:
+            found.unknown(expected, f"not searched when the run ended: {text}", event.source)
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         absent += [] if isinstance(event.data.get("private_left"), bool) else ["the run's private directory"]
         if absent:
             found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
+    unseen: list[OSError] = []
     unfinished = [
         name
-        for path in artifacts.unfinished()
+        for path in artifacts.unfinished(unseen.append)
         if not _allowed(plan, name := artifacts.relative(path)) and name not in broken
     ]
     if unfinished:
         found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
+    for one in unseen:
+        found.unknown(expected, f"not searched: {one.filename}: {one.strerror}")
     found.settle(expected, "none is")
 
 

@@ -14,6 +14,7 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
+from chaos.walking import Unseen, entries_below
 
 if TYPE_CHECKING:
     from chaos.observe.log_event import LogEvent
@@ -35,7 +36,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
 
     The content of a file chooses its reader, never its name. FILE may be a directory: all files below it are read. The
     last line of a file's events tells the reader, the events by kind and how many lines no reader knows. Ends with 64
-    when a file cannot be read.
+    when a file or a directory cannot be read.
 
     \b
     Examples:
@@ -50,7 +51,11 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
 
     readers = registered_readers()
     code = codes.PASS
-    files = list(_files(paths))
+    unseen: list[OSError] = []
+    files = list(_files(paths, unseen.append))
+    for error in unseen:
+        click.echo(f"chaos: {readable(str(error))}", err=True)
+        code = codes.USAGE
     if not files:
         click.echo("no files", err=True)
     for path in files:
@@ -72,9 +77,9 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     return code
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def _files(paths: Iterable[Path], unseen: Unseen) -> Iterator[Path]:
     for path in paths:
-        yield from sorted(one for one in path.rglob("*") if not one.is_dir()) if path.is_dir() else (path,)
+        yield from (one for one in entries_below(path, unseen) if not one.is_dir()) if path.is_dir() else (path,)
 
 
 def _is_wanted(kind: str, kinds: tuple[str, ...]) -> bool:

@@ -76,6 +76,11 @@ def headline(one: Happened) -> str | None:
         case "checkpoint":
             whose = who if one.rank is not None else "no rank in its name"
             return f"{whose}: checkpoint of step {data.get('step')}, {data.get('path')}"
+        case "checkpoints.not_searched" if "levels" in data:
+            return (
+                f"{data.get('directory')} has too deep directories: searched for checkpoints is what is at most "
+                f"{data['levels']} levels below; name another directory by --checkpoints"
+            )
         case "checkpoints.not_searched":
             return (
                 f"more than {data.get('limit')} files below {data.get('directory')}: not searched for checkpoints; "

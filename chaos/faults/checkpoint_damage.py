@@ -25,6 +25,7 @@ from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common
 from chaos.observe.saved_state import read_saved_state
 from chaos.plain_files import open_plain
 from chaos.platforms.base import Job
+from chaos.walking import entries_below, raise_too_deep
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.run.undo_checkpoint)."""
@@ -148,9 +149,12 @@ def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
 
 
 def finished(victim: Victim) -> list[tuple[int, Path]]:
-    """The rank's finished checkpoints with the steps that are stored in them, the newest last."""
+    """The rank's finished checkpoints with the steps that are stored in them, the newest last.
+
+    Raises chaos.walking.TooDeep where a newer one may lie deeper than anybody looks.
+    """
     found: list[tuple[int, Path]] = []
-    for file in find_checkpoints(storage_of(victim)):
+    for file in find_checkpoints(storage_of(victim), raise_too_deep):
         if file.temporary or file.rank != victim.rank:
             continue
         step = stored_step(file.path)
@@ -197,7 +201,9 @@ def kept_place(victim: Victim, path: Path) -> Path:
 
 def kept_file(victim: Victim) -> tuple[Path, Path] | None:
     """The original that is kept for this fault and rank, and where the job had it; None as long as there is none."""
-    files = [path for path in _kept_of(victim).rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [
+        path for path in entries_below(_kept_of(victim), raise_too_deep) if path.is_file() and not path.is_symlink()
+    ]
     return (files[0], storage_of(victim) / files[0].relative_to(_kept_of(victim))) if len(files) == 1 else None
 
 

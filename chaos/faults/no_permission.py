@@ -21,6 +21,7 @@ from chaos.platforms.permissions import (
     is_immutable,
     set_immutable,
 )
+from chaos.walking import raise_too_deep
 
 ALLOW = "allow-writing"
 """The undo action (chaos.run.undo_storage)."""
@@ -55,7 +56,7 @@ class NoPermission:
             if not has_capability(victim.identity.pid, CAP_DAC_OVERRIDE):
                 path.chmod(_SHUT)
                 return
-            for directory in directories_in(path):
+            for directory in directories_in(path, raise_too_deep):
                 set_immutable(directory, True)
         except OSError as error:
             raise FaultMissed(f"the permission to write in {path} cannot be taken: {error}") from error

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.walking import walk
+
 SEEN = "seen "
 """Begins the entries that stand for files by size and time only. A job may write to such a file itself."""
 
@@ -119,8 +121,11 @@ def _python_files(root: Path) -> Iterator[Path]:
 
 
 def _files(root: Path, left_out: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """Files below a directory in a fixed order; hidden directories and other environments are not entered."""
-    for directory, below, names in os.walk(root):
+    """Files below a directory in a fixed order; hidden directories and other environments are not entered.
+
+    What is deeper than a walk goes has no part in it, as what is over MOST_FILES.
+    """
+    for directory, below, names in walk(root):
         if "pyvenv.cfg" in names and directory != str(root):
             below.clear()
             continue

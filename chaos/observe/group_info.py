@@ -8,13 +8,13 @@ ckpt_restore_rank_list = 2}``; ``ParallelGroupRanks {repeated uint32 dim = 1 (no
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from chaos.plain_files import read_plain
+from chaos.walking import raise_unseen, walk
 
 GROUP_INFO = "group_info.pb"
 MAX_BYTES = 4 << 20
@@ -63,9 +63,12 @@ def read_group_info(path: Path) -> GroupInfo:
 
 
 def find_group_infos(root: Path) -> dict[int, Path]:
-    """The files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed."""
+    """The files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed.
+
+    Raises OSError where not all of it can be looked at.
+    """
     found: dict[int, Path] = {}
-    for directory, subdirectories, files in os.walk(root, followlinks=False):
+    for directory, subdirectories, files in walk(root, raise_unseen):
         subdirectories.sort()
         path = Path(directory, GROUP_INFO)
         rank = Path(directory).name.removeprefix("rank_")

@@ -5,7 +5,6 @@ A name is a hint; the numbers stored inside the file are the truth. Nothing is o
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from chaos.observe.mindformers_layout import ITERATION, PART
+from chaos.walking import Unseen, raise_unseen, walk
 
 Kind = Literal["end-of-life", "periodic", "either"]
 
@@ -71,17 +71,18 @@ class FoundCheckpoint:
         return _RANK_DIRECTORY.fullmatch(self.path.parent.name) is not None
 
 
-def find_checkpoints(root: Path) -> list[FoundCheckpoint]:
+def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundCheckpoint]:
     """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
     Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
     ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and ``iteration_N/{prefix}-model-R-ranks.safetensors``,
     and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and whatever
     else of these formats is in a directory ``iteration_N``.
-    A ``root`` that does not exist holds nothing.
+    A ``root`` that does not exist holds nothing. ``unseen`` is told of what is not looked into, since it cannot be read
+    or is too deep (chaos.walking); by default that raises OSError, for a checkpoint may be there.
     """
     found: list[FoundCheckpoint] = []
-    for directory, subdirectories, files in os.walk(root, followlinks=False):
+    for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         iteration = ITERATION.fullmatch(Path(directory).name)
         if iteration is not None:
@@ -112,9 +113,12 @@ def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[Foun
 
 
 def find_temporary_directories(root: Path) -> list[Path]:
-    """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them."""
+    """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them.
+
+    Raises OSError where not all of it can be looked at: one may be there.
+    """
     found = []
-    for directory, subdirectories, _ in os.walk(root, followlinks=False):
+    for directory, subdirectories, _ in walk(root, raise_unseen):
         for name in subdirectories:
             path = Path(directory, name)
             if (match := _STEP_DIRECTORY.fullmatch(name)) and match["temporary"] and not path.is_symlink():

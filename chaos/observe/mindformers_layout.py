@@ -6,13 +6,13 @@ Names are hints; nothing is opened here. Source: MindFormers 1.7 to 2.1, ``check
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.observe.mindformers_records import COMMON, METADATA, TRACKER
+from chaos.walking import raise_unseen, walk
 
 ITERATION = re.compile(r"iteration_(?P<step>\d{8,18})")
 """Name of the directory of one save."""
@@ -38,9 +38,12 @@ class FoundIteration:
 
 
 def find_iterations(root: Path) -> list[FoundIteration]:
-    """All saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed."""
+    """All saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
+
+    Raises OSError where not all of it can be looked at.
+    """
     found = []
-    for directory, subdirectories, files in os.walk(root, followlinks=False):
+    for directory, subdirectories, files in walk(root, raise_unseen):
         subdirectories.sort()
         match = ITERATION.fullmatch(Path(directory).name)
         if match is not None:
@@ -51,7 +54,10 @@ def find_iterations(root: Path) -> list[FoundIteration]:
 
 def find_trackers(root: Path) -> list[Path]:
     """The files under ``root`` that name the iteration to resume from. Those of a resume's own record are left out:
-    MindFormers keeps in ``resume_record`` what rank 0 has chosen in the legacy layout."""
+    MindFormers keeps in ``resume_record`` what rank 0 has chosen in the legacy layout.
+
+    Raises OSError where not all of it can be looked at.
+    """
     return sorted(_trackers(root))
 
 
@@ -88,6 +94,6 @@ def _describe(path: Path, step: int, files: list[Path]) -> FoundIteration:
 
 
 def _trackers(root: Path) -> Iterator[Path]:
-    for directory, _, files in os.walk(root, followlinks=False):
+    for directory, _, files in walk(root, raise_unseen):
         if TRACKER in files and Path(directory).name != "resume_record":
             yield Path(directory, TRACKER)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.platforms.procfs import PROC
+from chaos.walking import Unseen, walk
 
 CAP_DAC_OVERRIDE = 1
 """With it a process passes over modes (capabilities(7))."""
@@ -29,9 +30,9 @@ def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> b
     return False
 
 
-def directories_in(top: Path) -> Iterator[Path]:
-    """A directory and all below it, from top to bottom; links are not followed."""
-    for path, _, _ in os.walk(top):
+def directories_in(top: Path, onerror: Unseen = None) -> Iterator[Path]:
+    """A directory and all below it, from top to bottom; no link is followed. ``onerror`` as of chaos.walking.walk."""
+    for path, _, _ in walk(top, onerror):
         yield Path(path)
 
 

@@ -19,6 +19,7 @@ from chaos.faults.storage import PROBE, UNMOUNT
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED
+from chaos.walking import walk_opened
 
 _MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
 """Undo actions of the faults whose acts make such empty things. Digests are kept after any run."""
@@ -40,7 +41,7 @@ def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str],
 
     def unread(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
-            failed.append(f"{error.filename} cannot be looked into: {error.strerror}")
+            failed.append(f"{run_dir / 'job' / error.filename} cannot be looked into: {error.strerror}")
 
     for path, remove in _left_by_acts(run_dir / "job", steps, unread):
         try:
@@ -66,8 +67,9 @@ def _left_by_acts(
             unread(error)
         return
     try:
-        # Digests are written in no directory that this user cannot read: only a fault may have made what is there.
-        for below, directories, files, descriptor in os.fwalk(".", onerror=unread if by_faults else None, dir_fd=top):
+        # Digests are written in no directory that this user cannot read, and in none that is too deep to be searched:
+        # only a fault may have made what is there.
+        for below, directories, files, descriptor in walk_opened(top, unread if by_faults else None):
             place = job / below
             for name in directories if by_faults else ():
                 if any(name == REMOVED.format(other) for other in directories) and _is_empty(name, descriptor):

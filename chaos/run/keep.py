@@ -11,10 +11,13 @@ from chaos.observe.saved_state import keep_digests
 
 
 def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
-    """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that."""
+    """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that.
+
+    One that lies where nobody can look stays as it is.
+    """
     large = {
         found.path: size
-        for found in find_checkpoints(run_dir / "job")
+        for found in find_checkpoints(run_dir / "job", unseen=None)
         if (size := sum(file.stat().st_size for file in part_files(found.path))) > limit_mb * 1_000_000
         and found.path == found.saved_as
     }

@@ -28,6 +28,7 @@ from chaos.run.directory import (
 )
 from chaos.run.left_by_harness import described, left_by_harness, networks_of
 from chaos.run.left_on_platform import left_on_platform
+from chaos.walking import walk
 
 _REMOVED = re.compile(re.escape(REMOVED).replace(r"\{\}", ".+"))
 
@@ -90,7 +91,7 @@ def _cut_off(reports: Path) -> list[str]:
     """What has a name that the harness uses within one act only, wherever it is; ``heal`` looks where it was made."""
     unread: list[OSError] = []
     found = list((reports / BASELINES).glob("*.new"))
-    for directory, directories, files in os.walk(reports, onerror=unread.append):
+    for directory, directories, files in walk(reports, unread.append):
         found += [Path(directory, name) for name in files if name == PROBE or name.endswith(UNFINISHED_DIGESTS)]
         found += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
     left = [f"left by an act that was cut off: {path}" for path in sorted(found)]
@@ -100,7 +101,7 @@ def _cut_off(reports: Path) -> list[str]:
 def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:
     """Control groups that have the run in their name, or that a step names, whether it is open or was closed."""
     named = {str(step.arguments.get("path")) for step in steps}
-    groups = [Path(directory, name) for directory, names, _ in os.walk(CONTROL_GROUPS) for name in names]
+    groups = [Path(directory, name) for directory, names, _ in walk(CONTROL_GROUPS) for name in names]
     return sorted(
         str(group)
         for group in groups

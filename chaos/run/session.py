@@ -30,6 +30,7 @@ from chaos.run.undo import AFTER_LAUNCHES, AFTER_PROCESSES, UNDO_ACTIONS, UndoCo
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
+from chaos.walking import entries_below
 
 MEETING = "meeting"
 """Directory in the private one in which the ranks of several nodes find each other."""
@@ -218,11 +219,14 @@ def _record_hygiene(
 ) -> None:
     """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
     job = owned.path / "job"
-    stale = [path for pattern in ("*_tmp", "*.tmp") for path in job.rglob(pattern)]
+    unseen: list[OSError] = []
+    stale = [path for path in entries_below(job, unseen.append) if path.name.endswith(("_tmp", ".tmp"))]
+    unsearched: dict[str, Any] = {"unsearched": [f"{one.filename}: {one.strerror}" for one in unseen]} if unseen else {}
     history.record(
         "hygiene",
         orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],
         ports=[left for port in ports if (left := left_of_port(port, owned.token)) is not None],
         stale=sorted(str(path.relative_to(owned.path)) for path in stale),
         private_left=any(directory.exists() for directory in directories),
+        **unsearched,
     )

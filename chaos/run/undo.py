@@ -255,7 +255,10 @@ def _marked_with(directory: Path) -> str:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        try:
+            shutil.rmtree(path)
+        except RecursionError as error:  # before Python 3.13; what a job has made may be that deep
+            raise CannotUndo(f"{path} has too many levels of directories below: remove it by rm -r") from error
     else:
         path.unlink()
 

@@ -16,6 +16,7 @@ from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable, set_immutable
 from chaos.run.directory import RunDirectoryError, read_run
 from chaos.run.undo_base import CannotUndo, UndoContext
+from chaos.walking import raise_unseen, walk
 
 
 def unmount_storage(step: UndoStep, context: UndoContext) -> str:
@@ -41,7 +42,7 @@ def allow_writing(step: UndoStep, context: UndoContext) -> str:
     if not path.is_dir() or path.is_symlink():
         return f"{path} does not exist"
     opened = 0
-    for directory in directories_in(path):
+    for directory in directories_in(path):  # in what is too deep nothing was made immutable
         with contextlib.suppress(OSError):  # a file system that knows no such flag, or a directory that is just gone
             if is_immutable(directory):
                 set_immutable(directory, False)
@@ -127,14 +128,16 @@ def _copy_afresh(source: Path, kept: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy files and directories. What a job that still runs removes meanwhile is left out."""
-    target.mkdir()
-    for entry in sorted(source.iterdir()):
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir() and not entry.is_symlink():
-                _copy(entry, target / entry.name)
-            else:
-                shutil.copy2(entry, target / entry.name, follow_symlinks=False)
+    """Copy files and directories. What a job that still runs removes meanwhile is left out.
+
+    Raises OSError where not all of it can be copied, for the original goes away afterwards.
+    """
+    for path, directories, others in walk(source, raise_unseen):
+        here, there = Path(path), target / Path(path).relative_to(source)
+        there.mkdir()
+        for name in (*others, *(name for name in directories if (here / name).is_symlink())):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(here / name, there / name, follow_symlinks=False)
 
 
 def _move_back(kept: Path, path: Path) -> int:

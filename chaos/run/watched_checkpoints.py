@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from chaos.observe.layout import FoundCheckpoint, find_checkpoints
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.running import JobProcess
 from chaos.run.happened import Happened
+from chaos.walking import MAX_LEVELS, TooDeep, Unseen, walk
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000
@@ -26,11 +26,12 @@ class _Place:
     reached: Path
     searched: bool = False
     given_up: bool = False
+    told: bool = False
 
     def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
         """The finished checkpoints in it, by their paths as the job sees them."""
         found = {}
-        for one in find_checkpoints(self.reached):
+        for one in find_checkpoints(self.reached, unseen=None):
             try:
                 seen = one.path.stat()
             except OSError:  # removed meanwhile
@@ -81,11 +82,16 @@ class WatchedCheckpoints:
         for place in self._places.values():
             if place.given_up:
                 continue
-            if _too_many(place.reached):
+            too_deep: list[OSError] = []
+            if _too_many(place.reached, too_deep.append):
                 place.given_up = True
                 told = {"directory": str(place.shown), "limit": MAX_FILES}
                 yield Happened("checkpoints.not_searched", self._clock.wall(), None, None, told)
                 continue
+            if not place.told and any(isinstance(one, TooDeep) for one in too_deep):
+                place.told = True
+                told = {"directory": str(place.shown), "levels": MAX_LEVELS}
+                yield Happened("checkpoints.not_searched", self._clock.wall(), None, None, told)
             for path, (key, one) in place.files().items():
                 if path in before:
                     known.add(key)
@@ -102,9 +108,9 @@ class WatchedCheckpoints:
             yield Happened("checkpoint", self._clock.wall(), one.rank, None, about)
 
 
-def _too_many(root: Path) -> bool:
+def _too_many(root: Path, unseen: Unseen) -> bool:
     count = 0
-    for _, directories, files in os.walk(root):
+    for _, directories, files in walk(root, unseen):
         count += len(directories) + len(files)
         if count > MAX_FILES:
             return True

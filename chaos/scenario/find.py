@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote, suggest
+from chaos.walking import TooDeep, Unseen, walk
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -79,28 +80,32 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
 
     A file is taken as it is, so that loading it says what is wrong with it. A directory is walked, in sorted order and
     without hidden directories and links to directories; its YAML files whose first key is ``chaos`` are taken.
-    Raises ScenarioError for a path that does not exist.
+    Raises ScenarioError for a path that does not exist, and for a directory too deep to be searched.
     """
     found: dict[str, Path] = {}
     problems = []
+    unseen: list[OSError] = []
     for path in map(Path, paths):
         if _is_file(path):
             chosen = [path]
         elif _is_directory(path):
-            chosen = _scenarios_below(path)
+            chosen = _scenarios_below(path, unseen.append)
         else:
             chosen = []
             problems.append(Problem(printable(str(path)), 0, 0, "there is no such file or directory"))
         for file in chosen:
             found.setdefault(os.path.realpath(file), file)
+    problems += [
+        Problem(printable(str(one.filename)), 0, 0, str(one.strerror)) for one in unseen if isinstance(one, TooDeep)
+    ]
     if problems:
         raise ScenarioError(problems)
     return list(found.values())
 
 
-def _scenarios_below(directory: Path) -> list[Path]:
+def _scenarios_below(directory: Path, onerror: Unseen = None) -> list[Path]:
     found: list[Path] = []
-    for folder, subfolders, files in os.walk(directory):
+    for folder, subfolders, files in walk(directory, onerror):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         found.extend(Path(folder, name) for name in files if name.endswith(SUFFIXES))
     return [path for path in sorted(found) if is_scenario_file(path)]

@@ -23,6 +23,7 @@ from chaos.run.soak import code_key
 from chaos.run.wait import wait_for
 from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.recorded import archive_of, unpack
+from chaos.walking import walk
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -135,9 +136,10 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 
 def manifest(run_dir: Path) -> dict[str, list[object]]:
-    """Size and digest of every file of a run, by its path in it."""
+    """Size and digest of every file of a run, by its path in it; why a directory was not looked into, by its own."""
     found: dict[str, list[object]] = {}
-    for directory, subdirectories, files in os.walk(run_dir, followlinks=False):
+    unseen: list[OSError] = []
+    for directory, subdirectories, files in walk(run_dir, unseen.append):
         subdirectories.sort()
         for name in sorted(files):
             path = Path(directory, name)
@@ -145,6 +147,8 @@ def manifest(run_dir: Path) -> dict[str, list[object]]:
                 found[path.relative_to(run_dir).as_posix()] = [-1, "not a plain file"]
                 continue
             found[path.relative_to(run_dir).as_posix()] = [path.stat().st_size, _digest(path)]
+    for one in unseen:
+        found[Path(one.filename).relative_to(run_dir).as_posix()] = [-1, str(one.strerror)]
     return found
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import chaos
 from chaos.checks.judge import judge
+from chaos.walking import TooDeep, entries_below, raise_unseen
 
 RECORDED = Path(__file__).parent / "bases"
 
@@ -51,6 +52,8 @@ def record(name: str, run_dir: Path, archive: Path) -> None:
         if judgement.verdict != "pass":
             raise NotRecorded(f"{run_dir} is {judgement.verdict}, and no base: see chaos analyze {run_dir}")
         unfinished.replace(archive)
+    except TooDeep as error:
+        raise NotRecorded(str(error)) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -65,12 +68,15 @@ def _neutral_names(run_dir: Path) -> dict[str, str]:
 
 
 def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
-    """Write every plain file of a run into ``archive``, with other names for the directories in ``renamed``."""
+    """Write every plain file of a run into ``archive``, with other names for the directories in ``renamed``.
+
+    Raises OSError where not all of the run can be looked at.
+    """
     archive.parent.mkdir(exist_ok=True)
     # The longest first: one may be in another.
     names = [(one.encode(), renamed[one].encode()) for one in sorted(renamed, key=len, reverse=True)]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
-        for path in sorted(run_dir.rglob("*")):
+        for path in entries_below(run_dir, raise_unseen):
             if path.is_symlink() or not path.is_file():
                 continue
             content = path.read_bytes()

@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from tests.unit.deep import deep_directory
 
 
 class FakeClock:
@@ -53,6 +55,17 @@ def _own_run() -> Iterator[str]:
     value = f"unit-{os.getpid()}-{secrets.token_hex(8)}"
     yield value
     end_processes(lambda: find_run_processes(value), grace_seconds=0, clock=SYSTEM_CLOCK)
+
+
+MakeDeep = Callable[..., Path]
+
+
+@pytest.fixture
+def make_deep() -> Iterator[MakeDeep]:
+    """``make_deep(place)``: very deep directories below ``place``. They are taken away before pytest's own clearing up,
+    which recurses."""
+    with ExitStack() as made:
+        yield lambda place, *how: made.enter_context(deep_directory(place, *how))
 
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

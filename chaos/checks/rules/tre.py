@@ -17,6 +17,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_layout import companion
 from chaos.observe.norm_record import NAME, NormRecordError, read_norm_record
 from chaos.plan.model import Plan
+from chaos.walking import entries_below, raise_unseen
 
 HANDLERS: tuple[str, ...] = ()
 """TRE calls no handler of the SDK."""
@@ -41,7 +42,7 @@ def judge(case: Case) -> None:
 def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: Artifacts, found: Collector) -> None:
     """Judge the record of abnormal norms. ``history_steps`` holds the norms by the digests of rank 0, by step."""
     assert plan.watch is not None
-    paths = sorted(artifacts.job_dir.rglob(NAME))
+    paths = [one for one in entries_below(artifacts.job_dir, raise_unseen) if one.name == NAME]
     wanted = expected_record(plan)
     if len(paths) > 1:
         names = [artifacts.relative(path) for path in paths]

@@ -38,6 +38,7 @@ MODULES = (
     "platforms/process.py",
     "platforms/procfs.py",
     "platforms/surroundings.py",
+    "walking.py",
 )
 """Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
 

@@ -35,6 +35,7 @@ from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, send_signal, state
 from chaos.platforms.procfs import environment, read_signals
+from chaos.walking import entries_below, raise_too_deep
 
 MARKER = ".chaos-run"
 _READ = 1 << 16
@@ -92,9 +93,10 @@ class Hand(NetworkRequests, ToolRequests):
         self._roots = [Path(path).resolve() for path in paths]
 
     def files(self, path: str) -> list[dict[str, Any]]:
-        """The plain files below a directory, with size (bytes) and time of change (ns)."""
+        """The plain files below a directory, with size (bytes) and time of change (ns): all of them, or an error."""
         root = self._inside(path)
-        found = [(one, one.lstat()) for one in sorted(root.rglob("*")) if one.is_file() and not one.is_symlink()]
+        below = entries_below(root, raise_too_deep)
+        found = [(one, one.lstat()) for one in below if one.is_file() and not one.is_symlink()]
         return [{"path": str(one), "size": of.st_size, "changed": of.st_mtime_ns} for one, of in found]
 
     def read(self, path: str, offset: int, size: int) -> str:

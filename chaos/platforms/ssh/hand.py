@@ -23,6 +23,7 @@ from chaos.platforms.ssh.files import PACKAGE, File, Seen, closed, fetch, list_t
 from chaos.platforms.ssh.mirror import Mirror
 from chaos.platforms.ssh.translation import Translation
 from chaos.platforms.ssh.transport import ChannelTransport
+from chaos.walking import entries_below, raise_too_deep
 
 MARKER = ".chaos-run"
 MAX_SCENARIO_BYTES = 64 << 20
@@ -225,7 +226,7 @@ class HostHand(HandClient):
 
     def _scenario_files(self) -> Iterator[File]:
         root = self._scenario_here
-        files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+        files = [path for path in entries_below(root, raise_too_deep) if path.is_file()]
         if sum(path.stat().st_size for path in files) > MAX_SCENARIO_BYTES:
             raise PlatformError(
                 f"{root}: has more than {MAX_SCENARIO_BYTES >> 20} MiB, too much to copy to every host: put the "
@@ -237,7 +238,7 @@ class HostHand(HandClient):
         """The job's directory, as storage that all hosts share would show it: what other hosts have saved, too."""
         root, run = self._run_here / "job", self._run_here.name
         there, _ = list_there(self._sftp, f"{self._run}/job")
-        for path in sorted(root.rglob("*")):
+        for path in entries_below(root, raise_too_deep):
             name = path.relative_to(root).as_posix()
             if not path.is_symlink() and (path.is_dir() or there.get(name) != _seen(path)):
                 yield path, f"{run}/job/{name}"

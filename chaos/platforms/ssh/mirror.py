@@ -18,6 +18,7 @@ import paramiko
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.files import Seen, closed, fetch, list_there, put
+from chaos.walking import entries_below
 
 _LOOK_SECONDS = 0.03
 _LOGS_EVERY = 8
@@ -236,7 +237,7 @@ class Mirror:
             self._brought[name] = _version(here)
 
     def _take(self) -> None:
-        for here in sorted(self._meeting_here.rglob("*")):
+        for here in entries_below(self._meeting_here, self._unseen):
             name = here.relative_to(self._meeting_here).as_posix()
             if here.is_dir():
                 if name not in self._directories:
@@ -246,6 +247,9 @@ class Mirror:
             elif not here.name.startswith("."):
                 with self._one(_MEETING, name):
                     self._take_file(here, name)
+
+    def _unseen(self, error: OSError) -> None:
+        self._wrong[_MEETING][_MEETING] = str(error)
 
     def _take_file(self, here: Path, name: str) -> None:
         version = _version(here)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.walking import entries_below
+
 
 @dataclass(frozen=True)
 class Source:
@@ -25,13 +27,17 @@ def sources(package: Path, rooms: tuple[str, ...], word: bytes) -> Iterator[Sour
     """The package's files that hold the word, in these directories or files of it. What is no Python is left out."""
     for room in rooms:
         start = package / room
-        for path in [start] if start.is_file() else sorted(start.rglob("*.py")):
+        for path in [start] if start.is_file() else _python_files(start):
             try:
                 data = path.read_bytes()
                 if word in data:
                     yield Source(str(path.relative_to(package.parent)), ast.parse(data))
             except (OSError, ValueError, SyntaxError, RecursionError):
                 continue
+
+
+def _python_files(start: Path) -> list[Path]:
+    return [one for one in entries_below(start) if one.name.endswith(".py")]
 
 
 def signature(node: ast.FunctionDef) -> inspect.Signature:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit.cli.kit import Ended
+from tests.unit.conftest import MakeDeep
 
 Call = Callable[..., Ended]
 DATA = Path(__file__).parents[1] / "observe" / "data"
@@ -55,3 +56,11 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(chaos: Call,
     assert ended.code == 64
     assert "link.log" in ended.err and "link" in ended.err
     assert "a.log: reader none; 1 lines, 0 events, 1 unknown lines" in ended.out
+
+
+def test_directories_too_deep_to_be_searched_are_told(chaos: Call, tmp_path: Path, make_deep: MakeDeep) -> None:
+    make_deep(tmp_path / "job")
+    (tmp_path / "job" / "a.log").write_text("epoch: 1 step: 1, loss is 0.5\n")
+    ended = chaos("logs", str(tmp_path / "job"))
+    assert ended.code == 64 and "1 events (train.loss 1)" in ended.out
+    assert f"chaos: {tmp_path / 'job'}: has more than 256 levels of directories below" in ended.err

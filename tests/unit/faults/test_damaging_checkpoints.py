@@ -20,6 +20,7 @@ from chaos.platforms.process import identify
 from chaos.registry import registry
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
+from tests.unit.conftest import MakeDeep
 from tests.unit.observe.ckpt_writer import CkptWriter
 
 NO_JOB: Any = None
@@ -283,3 +284,10 @@ def test_the_ledger_names_the_file_the_original_and_what_was_done(owned: RunDire
     step = stage.make()
     assert "cut off in the middle" in step.note and str(stage.own / NEWEST) in step.note
     assert Ledger(owned.path / "undo.jsonl").open_steps()[0].arguments == step.arguments
+
+
+def test_where_a_newer_file_may_lie_too_deep_to_be_found_none_is_hit(owned: RunDirectory, make_deep: MakeDeep) -> None:
+    stage = Stage(owned, "truncate-checkpoint")
+    make_deep(stage.storage / "deep", 300)
+    with pytest.raises(OSError, match="has more than 256 levels of directories below"):
+        stage.kind.undo_steps("hit", [stage.victim])

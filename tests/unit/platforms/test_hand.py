@@ -37,7 +37,7 @@ from chaos.platforms.process import (
 from chaos.platforms.procfs import PROC, read_text
 from chaos.run.channel import Channel, Hello, Message, Stranger
 from chaos.run.wait import wait_for
-from tests.unit.conftest import Start
+from tests.unit.conftest import MakeDeep, Start
 from tests.unit.platforms.conftest import Found, Spec, StartHand
 
 SECRET = "s" * 64
@@ -338,3 +338,14 @@ def test_a_lost_hand_lets_its_agents_go(start_hand: StartHand, channel: Channel,
         os.kill(hand.introduction.pid, signal.SIGKILL)
         assert caller.recv(1000) == b""
         message.connection.answer({"message": "go"})
+
+
+def test_directories_too_deep_to_be_searched_are_refused_by_their_path_and_the_hand_lives(
+    start_hand: StartHand, tmp_path: Path, make_deep: MakeDeep
+) -> None:
+    hand, run = start_hand(), make_deep(tmp_path / "run", 3000)
+    (run / "log").touch()
+    hand.open_roots([str(run)])
+    with pytest.raises(PlatformError, match=f"{run}: has more than 256 levels of directories below"):
+        hand.files(str(run))
+    assert hand.read(str(run / "log")) == b""

@@ -12,6 +12,7 @@ from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.run.before_resume import look_at_saves
+from tests.unit.conftest import MakeDeep
 from tests.unit.good_run import SAVED, GoodRun
 from tests.unit.moved_run import DIRECTORY, Place, moved_run
 
@@ -70,3 +71,8 @@ def test_what_was_remembered_is_read_in_the_place_of_what_lies_there_now(tmp_pat
         assert look_at_saves(written, "periodic", history)
     file.path.write_bytes(b"another")
     assert state_at_resume(read_history(written / "history"), Artifacts(written, None), file) == before
+
+
+def test_directories_too_deep_to_be_searched_keep_no_job_from_its_resume(tmp_path: Path, make_deep: MakeDeep) -> None:
+    make_deep(tmp_path / "job" / "deep")
+    assert looked(job(usual), tmp_path) == (True, [])

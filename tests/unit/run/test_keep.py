@@ -10,6 +10,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.observe.layout import find_checkpoints
 from chaos.observe.saved_state import read_saved_state
 from chaos.run.keep import thin_out
+from tests.unit.conftest import MakeDeep
 from tests.unit.observe.mindformers_files import write_iteration
 
 
@@ -25,3 +26,13 @@ def test_sound_saves_of_several_ranks_are_thinned_out_to_sound_digests(tmp_path:
     recorded = read_history(tmp_path / "history").select("checkpoint.digested")
     assert len(recorded) == 4 and all((tmp_path / str(one.data["path"])).is_file() for one in recorded)
     assert not list((tmp_path / "job").rglob("*.safetensors"))
+
+
+def test_directories_too_deep_to_be_searched_keep_nothing_from_being_thinned_out(
+    tmp_path: Path, make_deep: MakeDeep
+) -> None:
+    write_iteration(tmp_path / "job" / "output", 4, ranks=2)
+    make_deep(tmp_path / "job" / "deep")
+    with HistoryWriter(tmp_path / "harness.jsonl", writer="harness", run="r1", clock=SYSTEM_CLOCK) as history:
+        thin_out(tmp_path, 0, history)
+    assert not list((tmp_path / "job" / "output").rglob("*.safetensors"))

@@ -19,6 +19,7 @@ from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.leftovers import leftovers
 from chaos.run.ownership import FileLock
 from chaos.run.wait import wait_for
+from tests.unit.conftest import MakeDeep
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 NOBODY = 2**22 + 1
@@ -116,3 +117,9 @@ def test_an_open_step_is_found_by_its_id(dead: RunDirectory, reports: Path) -> N
     with_history(dead)
     dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}))
     assert leftovers(reports, NOBODY) == [f"{dead.run}: open undo step job"]
+
+
+def test_directories_too_deep_to_be_searched_are_told(dead: RunDirectory, reports: Path, make_deep: MakeDeep) -> None:
+    make_deep(dead.path / "job" / "deep")
+    told = f"not searched: {reports.resolve()}: has more than 256 levels of directories below"
+    assert told in leftovers(reports, NOBODY)

@@ -29,6 +29,7 @@ from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session, put_back_faults
 from chaos.run.wait import Deadline, wait_for
 from chaos.scenario.model import Scenario
+from tests.unit.conftest import MakeDeep
 from tests.unit.run.fakes import Watcher
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -240,3 +241,14 @@ def test_a_port_whose_listener_is_in_no_run_is_told_with_its_listener(monkeypatc
         assert (left["port"], [one["pid"] for one in left["listeners"]]) == (port, [os.getpid()])
         monkeypatch.setattr("psutil.net_connections", lambda kind: [])
         assert left_of_port(port, "this") == {"port": port, "listeners": []}
+
+
+def test_directories_too_deep_to_be_searched_are_recorded_and_everything_is_put_back(
+    run: RunDirectory, opened: Open, make_deep: MakeDeep
+) -> None:
+    with opened():
+        make_deep(run.path / "job" / "deep")
+        (run.path / "job" / "a.tmp").touch()
+    assert closed(run) == ["job", "private-directory"]
+    told = f"{run.path / 'job'}: has more than 256 levels of directories below"
+    assert hygiene(run) == {**CLEAN, "stale": ["job/a.tmp"], "unsearched": [told]}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cli.watch_view import headline
 from chaos.history.clock import Clock
 from chaos.jobs.kind import JobError
 from chaos.observe.reader import built_in_readers
@@ -22,6 +23,7 @@ from chaos.run.happened import Happened
 from chaos.run.wait import wait_for
 from chaos.run.watched_checkpoints import WatchedCheckpoints
 from chaos.run.watching import GRACE_SECONDS, Watch
+from tests.unit.conftest import MakeDeep
 from tests.unit.running_jobs import OwnJob, launched_job, own_job
 
 Watching = Callable[..., Watch]
@@ -307,3 +309,17 @@ def test_a_directory_without_a_job_is_refused(tmp_path: Path) -> None:
         Watch(str(tmp_path), here=Path("/"), readers=[])
     with pytest.raises(JobError, match="is not of a job that has ranks"):
         Watch(str(os.getppid()), here=Path("/"), readers=[])
+
+
+def test_directories_too_deep_to_be_searched_are_told_once_and_the_rest_is_searched(
+    tmp_path: Path, clock: Clock, make_deep: MakeDeep
+) -> None:
+    make_deep(tmp_path / "work" / "deep")
+    search = WatchedCheckpoints(tmp_path / "work", clock)
+    (one,) = search.look()
+    assert (one.event, one.data) == ("checkpoints.not_searched", {"directory": str(tmp_path / "work"), "levels": 256})
+    assert str(headline(one)).startswith(f"{tmp_path / 'work'} has too deep directories")
+    (tmp_path / "work" / "rank_0").mkdir()
+    (tmp_path / "work" / "rank_0" / "mlp-1_5.ckpt").touch()
+    clock.sleep(6)
+    assert [one.event for one in search.look()] == ["checkpoint"]

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import find_scenario, is_scenario_file, iter_scenarios
+from tests.unit.conftest import MakeDeep
 
 Write = Callable[..., Path]
 
@@ -97,3 +98,9 @@ def test_directories_are_walked_for_scenarios(write: Write, tmp_path: Path) -> N
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="there is no such file or directory"):
         iter_scenarios([tmp_path / "none"])
+
+
+def test_directories_too_deep_to_be_searched_are_a_problem(tmp_path: Path, make_deep: MakeDeep) -> None:
+    make_deep(tmp_path / "deep")
+    with pytest.raises(ScenarioError, match="has more than 256 levels of directories below"):
+        iter_scenarios([tmp_path / "deep"])

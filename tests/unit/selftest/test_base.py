@@ -12,6 +12,7 @@ from chaos.run.ownership import FileLock
 from chaos.selftest import base as module
 from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, damage, manifest
 from chaos.selftest.launcher import Launcher, Ran, RunFailed
+from tests.unit.conftest import MakeDeep
 from tests.unit.good_run import GoodRun, good_run
 
 
@@ -151,3 +152,9 @@ def test_a_manifest_has_every_file(tmp_path: Path) -> None:
     names = {path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()}
     assert set(manifest(run)) == names
     assert json.loads(json.dumps(manifest(run))) == manifest(run)
+
+
+def test_a_manifest_says_what_was_not_looked_at(tmp_path: Path, make_deep: MakeDeep) -> None:
+    make_deep(tmp_path / "run")
+    assert manifest(tmp_path / "run")["."] == [-1, "has more than 256 levels of directories below"]
+    assert manifest(tmp_path / "none") == {}

@@ -11,6 +11,7 @@ from chaos.selftest import recorded as module
 from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, manifest
 from chaos.selftest.launcher import Launcher, Ran
 from chaos.selftest.recorded import NotRecorded, pack, record, unpack
+from tests.unit.conftest import MakeDeep
 from tests.unit.good_run import GoodRun, good_run
 
 
@@ -78,3 +79,11 @@ def test_only_a_green_run_of_its_own_scenario_can_be_recorded(tmp_path: Path) ->
     with pytest.raises(NotRecorded, match=r"takes [\d,]+ bytes, more than 4,194,304: use a smaller job"):
         record(name, good, archive)
     assert list(archive.parent.iterdir()) == [archive] and archive.read_bytes() == kept
+
+
+def test_a_run_that_cannot_be_looked_at_as_a_whole_is_not_recorded(tmp_path: Path, make_deep: MakeDeep) -> None:
+    run = good_run().write(tmp_path / "run")
+    make_deep(run / "job" / "deep")
+    with pytest.raises(NotRecorded, match="has more than 256 levels of directories below"):
+        record(good_run().plan.scenario, run, tmp_path / "kept" / "base.zip")
+    assert list((tmp_path / "kept").iterdir()) == []

@@ -1,0 +1,103 @@
+"""Where a job has left what cannot be searched, no check says that there is nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.judge import judge
+from chaos.observe.group_info import find_group_infos
+from chaos.observe.layout import find_checkpoints, find_temporary_directories
+from chaos.observe.mindformers_layout import find_iterations, find_trackers
+from chaos.walking import TooDeep
+from tests.unit.checks.judging import said
+from tests.unit.conftest import MakeDeep
+from tests.unit.good_run import GoodRun
+
+DEEP = "job: has more than 256 levels of directories below"
+LEFT = "no process, port or unfinished file is left"
+SEARCHES: tuple[Callable[[Path], object], ...] = (
+    find_checkpoints,
+    find_temporary_directories,
+    find_iterations,
+    find_trackers,
+    find_group_infos,
+    lambda job: Artifacts(job.parent, None).checkpoints,
+    lambda job: Artifacts(job.parent, None).temporary_directories,
+    lambda job: Artifacts(job.parent, None).unfinished(),
+)
+
+
+@pytest.fixture
+def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the job that this user cannot read."""
+    path = tmp_path / "run" / "job" / "closed"
+    path.mkdir(parents=True)
+    scandir = os.scandir
+
+    def refuse(place: str) -> object:
+        if place == str(path):
+            raise PermissionError(13, "Permission denied", place)
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    return path
+
+
+def test_a_search_that_has_not_seen_all_raises(tmp_path: Path, make_deep: MakeDeep) -> None:
+    job = make_deep(tmp_path / "job")
+    for search in SEARCHES:
+        with pytest.raises(TooDeep, match=DEEP):
+            search(job)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_one_that_meets_a_directory_it_cannot_read_raises_too(search: Callable[[Path], object], closed: Path) -> None:
+    with pytest.raises(PermissionError, match="closed"):
+        search(closed.parent)
+
+
+def test_a_run_whose_job_left_a_very_deep_directory_is_unknown(
+    run: GoodRun, tmp_path: Path, make_deep: MakeDeep
+) -> None:
+    place = run.write(tmp_path / "run")
+    assert judge(place).verdict == "pass"
+    make_deep(place / "job" / "deep")
+    judgement = judge(place)
+    assert judgement.verdict == "unknown"
+    assert {one.verdict for one in judgement.findings} == {"pass", "unknown"}
+    assert said(judgement, "checkpoint", "unknown", DEEP) and said(judgement, "hygiene", "unknown", f"{LEFT} | not sea")
+    assert all(DEEP in one.seen for one in judgement.findings if one.verdict == "unknown")
+
+
+def test_a_run_whose_job_left_a_directory_that_cannot_be_read_is_unknown(run: GoodRun, closed: Path) -> None:
+    judgement = judge(run.write(closed.parents[1]))
+    assert judgement.verdict == "unknown"
+    assert said(judgement, "checkpoint", "unknown", "Permission denied: 'job/closed'")
+    assert said(judgement, "hygiene", "unknown", f"{LEFT} | not searched: job/closed: Permission denied")
+
+
+def test_what_is_found_beside_it_is_still_a_failure(run: GoodRun, tmp_path: Path, make_deep: MakeDeep) -> None:
+    place = run.write(tmp_path / "run")
+    make_deep(place / "job" / "deep")
+    (place / "job" / "a.tmp").touch()
+    judgement = judge(place)
+    assert said(judgement, "hygiene", "fail", "unfinished files: job/a.tmp") and judgement.verdict == "fail"
+
+
+def test_what_was_not_searched_when_the_run_ended_is_unknown(run: GoodRun, tmp_path: Path) -> None:
+    run.one("hygiene")["unsearched"] = ["/elsewhere/job: has more than 256 levels of directories below"]
+    judgement = judge(run.write(tmp_path / "run"))
+    assert judgement.verdict == "unknown" and said(judgement, "hygiene", "unknown", "not searched when the run ended")
+
+
+def test_logs_that_cannot_all_be_searched_say_nothing(tmp_path: Path, make_deep: MakeDeep) -> None:
+    logs = tmp_path / "logs" / "train"
+    make_deep(logs / "deep")
+    (logs / "worker_0.log").write_text("hit")
+    with pytest.raises(TooDeep):
+        Artifacts(tmp_path, None).log_contains("train", "absent", 0)
