@@ -9,16 +9,18 @@ On Ascend: storage, memory or a link on the way to it that changes a bit and doe
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaos.faults.checkpoint_damage import Damage, Hit, blocks
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
-from chaos.observe.tensor import Tensor
+from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from chaos.observe.tensor import STORAGE, byte_count
+from chaos.observe.values import value_blocks
 from chaos.plain_files import open_plain
 
 _MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
@@ -46,28 +48,37 @@ def header_bit(path: Path) -> tuple[int, int]:
 def data_bit(path: Path) -> tuple[int, int]:
     """Byte and bit of the largest value in the largest tensor of floats. Raises FaultMissed where there is none."""
     try:
-        tensors = read_checkpoint(path).tensors
+        checkpoint = read_checkpoint(path)
+        sizes = {name: byte_count(one.dtype, one.shape) for name, one in checkpoint.tensors.items()}
+        floats = [name for name, one in checkpoint.tensors.items() if one.dtype in _MANTISSA_TOP and sizes[name]]
+        if not floats:
+            raise FaultMissed(f"{path} holds no floating-point values")
+        name = max(floats, key=lambda one: sizes[one])
+        if name not in checkpoint.places:
+            raise FaultMissed(f"tensor {name!r} of {path} is cut into slices, which this fault does not flip")
+        index = _largest(checkpoint, name)
     except CheckpointError as error:
         raise FaultMissed(f"{path} cannot be read: {error.problem}") from error
-    floats = [(name, one) for name, one in tensors.items() if one.dtype in _MANTISSA_TOP and one.data.size]
-    if not floats:
-        raise FaultMissed(f"{path} holds no floating-point values")
-    name, tensor = max(floats, key=lambda named: named[1].data.nbytes)
-    raw = tensor.data.tobytes()
-    with open_plain(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        at = content.find(raw)
-    if at < 0:
-        raise FaultMissed(f"tensor {name!r} of {path} is cut into slices, which this fault does not flip")
-    size = tensor.data.dtype.itemsize
-    bit = _MANTISSA_TOP[tensor.dtype]
-    return at + _largest(tensor) * size + bit // 8, bit % 8
+    dtype = checkpoint.tensors[name].dtype
+    bit = _MANTISSA_TOP[dtype]
+    return checkpoint.places[name].at + index * STORAGE[dtype].itemsize + bit // 8, bit % 8
 
 
-def _largest(tensor: Tensor) -> int:
-    """Index of the value of the largest magnitude. BFloat16 is kept as its bits, which without the sign sort alike."""
-    if tensor.dtype == "bfloat16":
-        return int(np.argmax(tensor.data.reshape(-1) & 0x7FFF))
-    return int(np.argmax(np.abs(np.nan_to_num(tensor.data.reshape(-1)))))
+def _largest(checkpoint: Checkpoint, name: str) -> int:
+    """Index of the first value of the largest magnitude."""
+    found, largest, passed = 0, None, 0
+    for block in value_blocks(checkpoint, name):
+        sizes = _magnitudes(checkpoint.tensors[name].dtype, block)
+        index = int(np.argmax(sizes))
+        if largest is None or sizes[index] > largest:
+            found, largest = passed + index, sizes[index]
+        passed += len(block)
+    return found
+
+
+def _magnitudes(dtype: str, block: NDArray[Any]) -> NDArray[Any]:
+    """BFloat16 is kept as its bits, which without the sign sort alike."""
+    return block & 0x7FFF if dtype == "bfloat16" else np.abs(np.nan_to_num(block))
 
 
 def _with_flipped(path: Path, at: int, bit: int) -> Iterable[bytes]:

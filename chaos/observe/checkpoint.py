@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.observe.blocks import Span
 from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported
 from chaos.observe.ckpt_format import RECORD, parse_ckpt
 from chaos.observe.parsed import Crc, Parsed
@@ -49,12 +50,14 @@ class Checkpoint:
     that were appended to them (``epoch_num``, ``step_num``, ``batch_num``, ``cur_rank``, ``global_step``,
     ``loss_scale``). ``global_step`` is in both: it is a parameter of the optimizer, and ``save_checkpoint`` writes an
     appended one in its place. ``__exception_save__`` is rarely there: MindSpore 2.10 takes it out before it writes.
-    ``crc`` says whether a stored checksum was compared. ``partial``: what other ranks save of the same is left out.
+    ``places`` says where in the file the content of each tensor is that is not cut into slices. ``crc`` says whether
+    a stored checksum was compared. ``partial``: what other ranks save of the same is left out.
     """
 
     path: Path
     tensors: dict[str, Tensor]
     values: dict[str, bool | int | float | str]
+    places: dict[str, Span]
     crc: Crc
     partial: bool = False
 
@@ -62,15 +65,16 @@ class Checkpoint:
         """A whole number stored under ``name``, appended or a tensor of one integer; None when there is none."""
         value = self.values.get(name)
         if value is None and name in self.tensors:
-            value = self.tensors[name].scalar()
+            value = self.tensors[name].scalar
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_checkpoint(path: Path, *, limit: int = DEFAULT_LIMIT) -> Checkpoint:
     """Read a ``.ckpt`` or ``.safetensors`` file; which of them is decided by the content.
 
-    ``limit`` is the size in bytes above which a file is not read. The memory needed is about the size of the file plus
-    a few times its largest record. Nothing is unpickled or run.
+    ``limit`` is the size in bytes above which a file is not read. The content is read in blocks and not kept: the
+    memory needed is a few blocks (``chaos.observe.blocks``), whatever the size of the file, and what is told of each
+    tensor. Nothing is unpickled or run.
     Raises CheckpointError when the file is missing, unreadable or damaged, and its subclass CheckpointNotSupported when
     it is over the limit or holds a kind of value that this reader does not know.
     """
@@ -109,9 +113,9 @@ def _sort(path: Path, parsed: Parsed) -> Checkpoint:
         if isinstance(entry, str):
             values[name] = entry
             continue
-        scalar = entry.scalar() if name in APPENDED else None
+        scalar = entry.scalar if name in APPENDED else None
         if scalar is not None:
             values[name] = scalar
         if scalar is None or name in _ALSO_PARAMETER:
             tensors[name] = entry
-    return Checkpoint(path, tensors, values, parsed.crc, parsed.partial)
+    return Checkpoint(path, tensors, values, parsed.places, parsed.crc, parsed.partial)

@@ -1,8 +1,8 @@
 """Strict parser of MindSpore's ``.ckpt`` format.
 
 The file is a sequence of records ``0x0A, length, Value``, optionally followed by ``crc_num`` and the CRC-32 of all
-records as ten big-endian bytes. The records are framed here and handed to protobuf one at a time, so that the memory
-needed is the tensors plus a few times the largest record, and files above protobuf's own limit of 2 GiB can be read.
+records as ten big-endian bytes. Of a record first the fields are read, without the content; then, when they are sound,
+the content block by block. So the memory needed does not grow with the tensors.
 
 What the file of MindSpore 2.10 shows:
 
@@ -15,18 +15,20 @@ What the file of MindSpore 2.10 shows:
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass
+import io
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
 
+from chaos.observe.blocks import Span
 from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported, UnknownContent
-from chaos.observe.ckpt_messages import parse_value
+from chaos.observe.ckpt_messages import ValueFields, read_value
+from chaos.observe.ckpt_source import CkptSource
 from chaos.observe.parsed import Crc, Parsed
-from chaos.observe.tensor import MAX_DIMS, STORAGE, Tensor, byte_count, make_tensor
+from chaos.observe.tensor import MAX_DIMS, STORAGE, Tensor, TensorContent
 
 RECORD = 0x0A  # field 1, length-delimited
 MAX_RECORD = 1 << 30  # twice what MindSpore writes into one
+MAX_TEXT = 64 << 20  # of all names, types and appended texts: what is kept of a file, but for the shapes
 _DTYPES = {
     "Bool": "bool",
     "Int8": "int8",
@@ -45,75 +47,53 @@ _DTYPES = {
 _PACKED_TYPES = {"Int4"}  # known to MindSpore; two values share a byte
 _TRAILER_MARK = b"crc_num"
 _TRAILER_SIZE = len(_TRAILER_MARK) + 10
-_MAX_VARINT = 10
 
 
 @dataclass
 class _Partial:
     """A tensor of which some slices are still to come. ``at`` is where its first record starts."""
 
-    tag: str
     tensor_type: str
     dims: tuple[int, ...]
-    raw: bytearray
-    filled: int
+    content: TensorContent
     at: int
 
 
-class _Source:
-    """Bytes up to ``end``, with their CRC."""
+@dataclass
+class _Found:
+    """What the records have held so far. ``text`` counts the bytes of names and texts."""
 
-    def __init__(self, path: Path, stream: BinaryIO, end: int) -> None:
-        self.path, self.end = path, end
-        self.at = 0
-        self.crc = 0
-        self._stream = stream
-
-    def take(self, count: int) -> bytes:
-        data = self._stream.read(count)
-        if len(data) != count:
-            raise CheckpointError(self.path, "the file got shorter while it was read", self.at)
-        self.crc = zlib.crc32(data, self.crc)
-        self.at += count
-        return data
-
-    def varint(self) -> int:
-        start, value = self.at, 0
-        for index in range(_MAX_VARINT):
-            if self.at >= self.end:
-                raise CheckpointError(self.path, "the file ends inside the length of a record: truncated", start)
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << (7 * index)
-            if byte < 0x80:
-                if byte == 0 and index:
-                    break
-                return value
-        raise CheckpointError(self.path, "the length of a record is not a protobuf number", start)
+    entries: dict[str, Tensor | str] = field(default_factory=dict)
+    places: dict[str, Span] = field(default_factory=dict)
+    partial: _Partial | None = None
+    text: int = 0
 
 
-def parse_ckpt(path: Path, stream: BinaryIO, size: int) -> Parsed:
+def parse_ckpt(path: Path, stream: io.BufferedReader, size: int) -> Parsed:
     """Read a whole ``.ckpt``. ``stream`` stands at byte 0 of ``size`` bytes; ``path`` is for the errors.
 
     Raises CheckpointError. A file that was cut exactly between two records is a sound, shorter file: that values are
     missing can only be seen by comparing names, or by its CRC trailer having been expected.
     """
     stored_crc = _stored_crc(stream, size)
-    source = _Source(path, stream, size if stored_crc is None else size - _TRAILER_SIZE)
-    entries: dict[str, Tensor | str] = {}
-    partial: _Partial | None = None
-    while source.at < source.end:
+    end = size if stored_crc is None else size - _TRAILER_SIZE
+    source = CkptSource(path, stream, end, summed=stored_crc is not None)
+    found = _Found()
+    while source.at < end:
         start = source.at
-        message = _next_record(source)
+        record_end = _next_record(source)
         try:
-            partial = _add(entries, partial, message, start, source.end)
+            _add(found, source, read_value(source.peek, source.at, record_end), start)
         except UnknownContent as error:
             raise CheckpointNotSupported(path, str(error), start) from error
         except ValueError as error:
             raise CheckpointError(path, str(error), start) from error
-    if partial is not None:
-        problem = f"tensor {partial.tag!r} has {partial.filled} of its {len(partial.raw)} bytes; slices are missing"
-        raise CheckpointError(path, problem, partial.at)
-    if not entries:
+        source.skip(record_end)
+    if found.partial is not None:
+        content = found.partial.content
+        problem = f"tensor {content.name!r} has {content.filled} of its {content.size} bytes; slices are missing"
+        raise CheckpointError(path, problem, found.partial.at)
+    if not found.entries:
         raise CheckpointError(path, "the file holds no values")
     crc: Crc = "absent"
     if stored_crc is not None:
@@ -121,10 +101,10 @@ def parse_ckpt(path: Path, stream: BinaryIO, size: int) -> Parsed:
             problem = f"the stored CRC is {stored_crc}, the content's is {source.crc}: the content was changed"
             raise CheckpointError(path, problem, source.end)
         crc = "verified"
-    return Parsed(entries, crc)
+    return Parsed(found.entries, found.places, crc)
 
 
-def _stored_crc(stream: BinaryIO, size: int) -> int | None:
+def _stored_crc(stream: io.BufferedReader, size: int) -> int | None:
     if size < _TRAILER_SIZE:
         return None
     stream.seek(size - _TRAILER_SIZE)
@@ -133,7 +113,8 @@ def _stored_crc(stream: BinaryIO, size: int) -> int | None:
     return int.from_bytes(trailer[len(_TRAILER_MARK) :], "big") if trailer.startswith(_TRAILER_MARK) else None
 
 
-def _next_record(source: _Source) -> Any:
+def _next_record(source: CkptSource) -> int:
+    """Pass the head of a record. Returns where the record ends."""
     start = source.at
     key = source.take(1)[0]
     if key != RECORD:
@@ -147,64 +128,70 @@ def _next_record(source: _Source) -> Any:
         raise CheckpointNotSupported(
             source.path, f"a record of {length} bytes is over the limit of {MAX_RECORD}", start
         )
-    try:
-        return parse_value(source.take(length))
-    except ValueError as error:
-        raise CheckpointError(source.path, str(error), start) from error
+    return source.at + length
 
 
-def _add(
-    entries: dict[str, Tensor | str], partial: _Partial | None, message: Any, at: int, end: int
-) -> _Partial | None:
-    """Put one record to the entries. Returns the tensor that is still incomplete, if any."""
-    tag = _text(message.tag, "tag")
+def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None:
+    """Put one record to what was found; of its bytes nothing is passed but those up to the end of its content."""
+    tag = _text(found, source, value.tag, "tag")
     if not tag:
         raise ValueError("the record has no tag")
-    if message.HasField("maptensor"):
+    if value.map_tensor is not None:
         raise UnknownContent(f"{tag!r} is a map parameter, which this reader does not know")
-    tensor = message.tensor
-    if not (message.HasField("tensor") and tensor.HasField("tensor_type") and tensor.HasField("tensor_content")):
+    if value.tensor_type is None or value.content is None:
         raise ValueError(f"{tag!r} has no tensor, no type or no content")
-    if len(tensor.dims) > MAX_DIMS:
-        raise ValueError(f"tensor {tag!r} has impossible dims, {len(tensor.dims)} of them")
-    tensor_type, dims, content = _text(tensor.tensor_type, "type"), tuple(tensor.dims), tensor.tensor_content
+    if len(value.dims) > MAX_DIMS:
+        raise ValueError(f"tensor {tag!r} has impossible dims, {len(value.dims)} of them")
+    tensor_type, dims, place = _text(found, source, value.tensor_type, "type"), value.dims, value.content
+    partial = found.partial
     if partial is not None:
-        if (tag, tensor_type, dims) != (partial.tag, partial.tensor_type, partial.dims):
+        begun = partial.content
+        if (tag, tensor_type, dims) != (begun.name, partial.tensor_type, partial.dims):
             raise ValueError(
-                f"tensor {partial.tag!r} has {partial.filled} of its {len(partial.raw)} bytes, but the next record is "
+                f"tensor {begun.name!r} has {begun.filled} of its {begun.size} bytes, but the next record is "
                 f"{tag!r} {tensor_type} {list(dims)}"
             )
-    elif tag in entries:
+    elif tag in found.entries:
         raise ValueError(f"{tag!r} is in the file twice")
     elif tensor_type == "str":
-        entries[tag] = _string(tag, dims, content)
-        return None
-    dtype = _dtype(tag, tensor_type)
-    shape = _shape(tag, dtype, dims, len(content))
-    expected = byte_count(dtype, shape)
+        found.entries[tag] = _string(found, source, tag, dims, place)
+        return
     if partial is None:
-        if len(content) == expected:
-            entries[tag] = _tensor(tag, dtype, shape, content)
-            return None
-        if expected > end - at:
-            raise ValueError(f"tensor {tag!r} {tensor_type} {list(dims)} needs {expected} bytes, more than are left")
-        partial = _Partial(tag, tensor_type, dims, bytearray(expected), 0, at)
-    if not content or partial.filled + len(content) > expected:
-        problem = f"{partial.filled + len(content)} bytes of content, but {tensor_type} {list(dims)} needs {expected}"
+        dtype = _dtype(tag, tensor_type)
+        content = TensorContent(tag, dtype, _shape(tag, dtype, dims, place.length))
+        if content.size > source.end - at:
+            problem = f"needs {content.size} bytes, more than are left"
+            raise ValueError(f"tensor {tag!r} {tensor_type} {list(dims)} {problem}")
+        partial = _Partial(tensor_type, dims, content, at)
+    content = partial.content
+    filled = content.filled + place.length
+    if (not place.length and content.size) or filled > content.size:
+        problem = f"{filled} bytes of content, but {tensor_type} {list(dims)} needs {content.size}"
         raise ValueError(f"tensor {tag!r} has {problem}")
-    partial.raw[partial.filled : partial.filled + len(content)] = content
-    partial.filled += len(content)
-    if partial.filled < expected:
-        return partial
-    entries[tag] = _tensor(tag, dtype, shape, partial.raw)
-    return None
+    source.skip(place.at)
+    for block in source.blocks(place.end):
+        content.take(block)
+    found.partial = partial
+    if filled == content.size:
+        found.entries[tag] = _tensor(tag, content)
+        if place.length == filled:  # not the last of several slices
+            found.places[tag] = place
+        found.partial = None
 
 
-def _text(raw: bytes, what: str) -> str:
+def _text(found: _Found, source: CkptSource, place: Span | None, what: str) -> str:
+    raw = b"" if place is None else _kept(found, source, place)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"the {what} of the record is not text: {raw[:40]!r}") from error
+
+
+def _kept(found: _Found, source: CkptSource, place: Span) -> bytes:
+    found.text += place.length
+    if found.text > MAX_TEXT:
+        raise UnknownContent(f"names and texts of more than {MAX_TEXT} bytes, the limit for all of a file")
+    return source.peek(place.at, place.length)
 
 
 def _dtype(tag: str, tensor_type: str) -> str:
@@ -223,17 +210,17 @@ def _shape(tag: str, dtype: str, dims: tuple[int, ...], content: int) -> tuple[i
     return dims
 
 
-def _tensor(tag: str, dtype: str, shape: tuple[int, ...], raw: bytes | bytearray) -> Tensor:
+def _tensor(tag: str, content: TensorContent) -> Tensor:
     try:
-        return make_tensor(tag, dtype, shape, raw)
+        return content.tensor()
     except ValueError as error:
         raise ValueError(f"tensor {tag!r} {error}") from error
 
 
-def _string(tag: str, dims: tuple[int, ...], content: bytes) -> str:
+def _string(found: _Found, source: CkptSource, tag: str, dims: tuple[int, ...], place: Span) -> str:
     if dims != (0,):
         raise ValueError(f"text {tag!r} has dims {list(dims[:MAX_DIMS])}, expected [0]")
     try:
-        return content.decode("utf-32-le").rstrip("\0")
+        return _kept(found, source, place).decode("utf-32-le").rstrip("\0")
     except UnicodeDecodeError as error:
         raise ValueError(f"text {tag!r} is not UTF-32") from error

@@ -7,17 +7,21 @@ MindSpore (``crc_check=True``) stores ``crc_num`` in the metadata: CRC-32 over n
 order of the names. Its code takes ``bytes(array)`` for the content, which for an integer of shape ``()`` and value *n*
 is *n* zero bytes and not the number (seen with 2.10); the reader has to do the same. ``remove_redundancy`` says in text
 whether the file leaves out what other ranks that hold the same save.
+
+The content is read in blocks, and a second time where a CRC is stored: its order is not that of the file.
 """
 
 from __future__ import annotations
 
+import io
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from chaos.observe.blocks import BLOCK, BlockReader, Span
 from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported, UnknownContent
 from chaos.observe.parsed import Crc, Parsed
-from chaos.observe.tensor import MAX_DIMS, Tensor, byte_count, make_tensor
+from chaos.observe.tensor import MAX_DIMS, Tensor, TensorContent, byte_count
 from chaos.strict_json import parse
 
 LENGTH_SIZE = 8
@@ -51,7 +55,7 @@ def looks_like_safetensors(head: bytes, size: int) -> bool:
     return int.from_bytes(head[:LENGTH_SIZE], "little") <= size - LENGTH_SIZE
 
 
-def parse_safetensors(path: Path, stream: BinaryIO, size: int) -> Parsed:
+def parse_safetensors(path: Path, stream: io.BufferedReader, size: int) -> Parsed:
     """Read a whole ``.safetensors``. ``stream`` stands at byte 0 of ``size`` bytes. Raises CheckpointError."""
     prefix = stream.read(LENGTH_SIZE)
     length = int.from_bytes(prefix, "little")
@@ -62,15 +66,16 @@ def parse_safetensors(path: Path, stream: BinaryIO, size: int) -> Parsed:
     try:
         header = _header(stream.read(length))
         metadata = _metadata(header)
-        entries = _read_all(stream, header, size - LENGTH_SIZE - length)
+        source = BlockReader(stream)
+        entries, places = _read_all(source, header, LENGTH_SIZE + length, size)
         if not entries:
             raise ValueError("the file holds no tensors")
-        crc = _check_crc(metadata, entries)
+        crc = _check_crc(metadata, entries, places, source)
     except UnknownContent as error:
         raise CheckpointNotSupported(path, str(error)) from error
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise CheckpointError(path, str(error)) from error
-    return Parsed(dict(entries), crc, partial=metadata.get("remove_redundancy") == "True")
+    return Parsed(dict(entries), places, crc, partial=metadata.get("remove_redundancy") == "True")
 
 
 def _header(raw: bytes) -> dict[str, Any]:
@@ -99,25 +104,30 @@ def _metadata(header: dict[str, Any]) -> dict[str, str]:
     return metadata
 
 
-def _read_all(stream: BinaryIO, header: dict[str, Any], size: int) -> dict[str, Tensor]:
+def _read_all(
+    source: BlockReader, header: dict[str, Any], start: int, end: int
+) -> tuple[dict[str, Tensor], dict[str, Span]]:
+    """The tensors between two places of the file, and where their contents are."""
     described = {name: _entry(name, entry) for name, entry in header.items()}
-    at, tensors = 0, {}
-    for name, (dtype, shape, begin, end) in sorted(described.items(), key=lambda item: item[1][2:]):
-        if begin != at:
-            raise ValueError(f"tensor {name!r} starts at data byte {begin}, expected {at}: a gap or an overlap")
-        if end > size:
-            raise ValueError(f"tensor {name!r} ends at data byte {end}, but the data has {size}: truncated")
-        raw = stream.read(end - begin)
-        if len(raw) != end - begin:
-            raise ValueError("the file got shorter while it was read")
+    at, size = 0, end - start
+    tensors, places = {}, {}
+    for name, (dtype, shape, first, last) in sorted(described.items(), key=lambda item: item[1][2:]):
+        if first != at:
+            raise ValueError(f"tensor {name!r} starts at data byte {first}, expected {at}: a gap or an overlap")
+        if last > size:
+            raise ValueError(f"tensor {name!r} ends at data byte {last}, but the data has {size}: truncated")
+        places[name] = Span(start + first, last - first)
+        content = TensorContent(name, dtype, shape)
+        for block in source.read(places[name]):
+            content.take(block)
         try:
-            tensors[name] = make_tensor(name, dtype, shape, raw)
+            tensors[name] = content.tensor()
         except ValueError as error:
             raise ValueError(f"tensor {name!r} {error}") from error
-        at = end
+        at = last
     if at != size:
         raise ValueError(f"{size - at} bytes after the last tensor belong to nothing")
-    return tensors
+    return tensors, places
 
 
 def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
@@ -143,7 +153,9 @@ def _naturals(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < _MAX_INT for value in values)
 
 
-def _check_crc(metadata: dict[str, str], entries: dict[str, Tensor]) -> Crc:
+def _check_crc(
+    metadata: dict[str, str], entries: dict[str, Tensor], places: dict[str, Span], source: BlockReader
+) -> Crc:
     text = metadata.get("crc_num")
     if text is None:
         return "absent"
@@ -151,10 +163,11 @@ def _check_crc(metadata: dict[str, str], entries: dict[str, Tensor]) -> Crc:
     for name in sorted(entries):
         crc = zlib.crc32(name.encode("utf-8"), crc)
         tensor = entries[name]
-        if tensor.shape == () and "int" in tensor.dtype:
-            crc = _crc_of_zeros(name, int(tensor.data), crc)
+        if tensor.shape == () and "int" in tensor.dtype and tensor.scalar is not None:
+            crc = _crc_of_zeros(name, int(tensor.scalar), crc)
         else:
-            crc = zlib.crc32(tensor.data.data, crc)
+            for block in source.read(places[name]):
+                crc = zlib.crc32(block, crc)
     if text != str(crc):
         raise ValueError(f"the stored CRC is {text[:20]!r}, the content's is {crc}: the content was changed")
     return "verified"
@@ -165,4 +178,8 @@ def _crc_of_zeros(name: str, count: int, crc: int) -> int:
         raise ValueError(f"{name!r} is {count}, with which MindSpore cannot have computed the stored CRC")
     if count > _MAX_ZEROS:
         raise UnknownContent(f"the CRC over {name!r} = {count} takes {count} zero bytes, too many to compute")
-    return zlib.crc32(bytes(count), crc)
+    zeros = memoryview(bytes(min(count, BLOCK)))
+    while count:
+        crc = zlib.crc32(zeros[:count], crc)
+        count -= min(count, BLOCK)
+    return crc

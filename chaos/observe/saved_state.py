@@ -66,8 +66,8 @@ def read_saved_state(path: Path) -> SavedState:
 def _state(checkpoint: Checkpoint) -> SavedState:
     names = {*checkpoint.values, *checkpoint.tensors}
     return SavedState(
-        digests={name: tensor.digest() for name, tensor in checkpoint.tensors.items()},
-        infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite()),
+        digests={name: tensor.digest for name, tensor in checkpoint.tensors.items()},
+        infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite),
         numbers={name: number for name in names if (number := checkpoint.number(name)) is not None},
         partial=checkpoint.partial,
     )

@@ -1,16 +1,14 @@
-"""A tensor out of a checkpoint file."""
+"""A tensor out of a checkpoint file: what is known of it once its content has gone by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chaos.agent.digest import tensor_digest
+from chaos.agent.digest import tensor_hash
 
 # dtype name -> how its raw bytes are held. numpy has no bfloat16, so its bits are kept as unsigned integers.
 STORAGE = {
@@ -29,52 +27,25 @@ STORAGE = {
     "float64": np.dtype("<f8"),
 }
 MAX_DIMS = 32  # what numpy can hold; MindSpore itself stops at far fewer
-_FLOATS = ("float16", "float32", "float64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _BFLOAT16_EXPONENT = 0x7F80
-_BLOCK = 1 << 22  # values looked at in one go, so that a test over a huge tensor needs no huge temporary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor.
+    """One tensor, without its values.
 
-    ``dtype`` is numpy's name or ``bfloat16``; ``data`` has the shape ``shape`` and is read-only. For bfloat16 it holds
-    the raw bits as uint16; ``as_float32`` gives the numbers.
+    ``dtype`` is numpy's name or ``bfloat16``. ``digest`` is the one that the agent computes for the same values in the
+    process (``chaos.agent.digest``). ``finite``: no value is NaN or infinite; integers and booleans always are finite.
+    ``scalar`` is the value of a tensor that holds exactly one, else None.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    data: NDArray[Any]
-
-    def digest(self) -> str:
-        """The digest that the agent computes for the same values in the process (``chaos.agent.digest``)."""
-        return tensor_digest(self.dtype, self.shape, self.data)
-
-    def finite(self) -> bool:
-        """Whether no value is NaN or infinite. Integers and booleans always are finite."""
-        if self.dtype == "bfloat16":
-            return all(bool(((block & _BFLOAT16_EXPONENT) != _BFLOAT16_EXPONENT).all()) for block in self._blocks())
-        if self.dtype in _FLOATS:
-            return all(bool(np.isfinite(block).all()) for block in self._blocks())
-        return True
-
-    def as_float32(self) -> NDArray[np.float32]:
-        """The values as float32. Exact for bfloat16 and float16; float64 and wide integers are rounded."""
-        if self.dtype == "bfloat16":
-            return (self.data.astype(np.uint32) << np.uint32(16)).view(np.float32)
-        return self.data.astype(np.float32)
-
-    def scalar(self) -> bool | int | float | None:
-        """The value of a tensor that holds exactly one, else None."""
-        if self.data.size != 1:
-            return None
-        value: bool | int | float = (self.as_float32() if self.dtype == "bfloat16" else self.data).item()
-        return value
-
-    def _blocks(self) -> list[NDArray[Any]]:
-        flat = self.data.reshape(-1)
-        return [flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)]
+    digest: str
+    finite: bool
+    scalar: bool | int | float | None
 
 
 def byte_count(dtype: str, shape: Sequence[int]) -> int:
@@ -82,14 +53,75 @@ def byte_count(dtype: str, shape: Sequence[int]) -> int:
     return prod(shape) * STORAGE[dtype].itemsize
 
 
-def make_tensor(name: str, dtype: str, shape: tuple[int, ...], raw: bytes | bytearray) -> Tensor:
-    """A tensor over ``raw`` without a copy. ``raw`` must have ``byte_count`` bytes.
+class TensorContent:
+    """Makes a tensor of its content, which comes in pieces and is not kept.
 
-    Raises ValueError when a boolean is neither 0 nor 1: no writer makes that.
+    ``size`` is how many bytes type and shape ask for, ``filled`` how many have come.
     """
-    if dtype == "bool" and raw and np.frombuffer(raw, np.uint8).max() > 1:
-        raise ValueError("holds a boolean that is neither 0 nor 1")
-    storage = STORAGE[dtype]
-    data = np.frombuffer(raw, storage).reshape(shape) if raw else np.empty(shape, storage)
-    data.flags.writeable = False
-    return Tensor(name, dtype, shape, data)
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        self.name, self.dtype, self.shape = name, dtype, shape
+        self.size = byte_count(dtype, shape)
+        self.filled = 0
+        self._storage = STORAGE[dtype]
+        self._hash = tensor_hash(dtype, shape)
+        self._begun = b""  # of a value that the last piece ended inside of
+        self._single = b""
+        self._finite = True
+        self._booleans = True
+
+    def take(self, piece: bytes | memoryview) -> None:
+        """The next bytes. A piece may end anywhere, also inside a value, and is not looked at again afterwards."""
+        self._hash.update(piece)
+        self.filled += len(piece)
+        if self.size == self._storage.itemsize:
+            self._single += bytes(piece)
+        if self.dtype == "bool" and piece:
+            self._booleans = self._booleans and bool(np.frombuffer(piece, np.uint8).max() <= 1)
+        if self.dtype in _FLOATS and self._finite:
+            self._look(memoryview(piece))
+
+    def tensor(self) -> Tensor:
+        """The tensor, after its last piece. Raises ValueError when it cannot be one.
+
+        That is when bytes are missing or too many, when a boolean is neither 0 nor 1, which no writer makes, or when
+        no array can have the shape.
+        """
+        if self.filled != self.size:
+            raise ValueError(f"has {self.filled} of its {self.size} bytes")
+        if not self._booleans:
+            raise ValueError("holds a boolean that is neither 0 nor 1")
+        if not self.size:
+            np.empty(self.shape, self._storage)  # the other dims are not held to any bytes: numpy refuses absurd ones
+        return Tensor(self.name, self.dtype, self.shape, self._hash.hexdigest(), self._finite, self._scalar())
+
+    def _look(self, piece: memoryview) -> None:
+        """Test the values that are whole with this piece, and keep the beginning of the next."""
+        width = self._storage.itemsize
+        if self._begun:
+            missing = width - len(self._begun)
+            self._begun += bytes(piece[:missing])
+            piece = piece[missing:]
+            if len(self._begun) < width:
+                return
+            self._test(memoryview(self._begun))
+        whole = len(piece) // width * width
+        self._test(piece[:whole])
+        self._begun = bytes(piece[whole:])
+
+    def _test(self, values: memoryview) -> None:
+        if self.dtype == "bfloat16":
+            exponents = np.frombuffer(values, np.dtype("<u2")) & _BFLOAT16_EXPONENT
+            finite = exponents != _BFLOAT16_EXPONENT
+        else:
+            finite = np.isfinite(np.frombuffer(values, self._storage))
+        self._finite = self._finite and bool(finite.all())
+
+    def _scalar(self) -> bool | int | float | None:
+        if self.size != self._storage.itemsize:
+            return None
+        array = np.frombuffer(self._single, self._storage)
+        if self.dtype == "bfloat16":
+            array = (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        value: bool | int | float = array.item()
+        return value

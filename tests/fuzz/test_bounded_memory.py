@@ -95,6 +95,26 @@ def test_a_checkpoint_of_many_small_fields(tmp_path: Path, part: bytes, said: st
     assert size < 40
 
 
+def test_a_checkpoint_of_256_mebibytes(tmp_path: Path) -> None:
+    ckpt = CkptWriter()
+    path = tmp_path / "large.ckpt"
+    path.write_bytes(ckpt.record("w", [64 * MIB], "Float32", bytes(64 * MIB)) * 4)
+    size, text = grown(path, "print(read_checkpoint(path).tensors['w'].finite)")
+    assert text == "True"
+    assert size < 40
+
+
+def test_a_safetensors_of_256_mebibytes(tmp_path: Path) -> None:
+    header = b'{"w":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}' % (64 * MIB, 256 * MIB)
+    path = tmp_path / "large.safetensors"
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(file.tell() + 256 * MIB)
+    size, text = grown(path, "print(read_checkpoint(path).tensors['w'].finite)")
+    assert text == "True"
+    assert size < 40
+
+
 def test_a_safetensors_header_of_brackets(tmp_path: Path) -> None:
     header = b'{"a":[' + b"[]," * (3 * MIB) + b"[]]}"
     path = tmp_path / "bomb.safetensors"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from chaos.observe.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.saved_state import read_saved_state
+from chaos.observe.tensor import byte_count
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
 
@@ -19,7 +20,7 @@ def check(content: bytes, folder: Path) -> None:
     except CheckpointError as error:
         assert path.name in str(error) and len(str(error)) < 2000
         return
-    assert sum(tensor.data.nbytes for tensor in checkpoint.tensors.values()) <= len(content)
+    assert sum(byte_count(tensor.dtype, tensor.shape) for tensor in checkpoint.tensors.values()) <= len(content)
     state = read_saved_state(path)
     assert state.digests.keys() == checkpoint.tensors.keys()
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from chaos.faults.checkpoint_damage import KEPT, digest_file, unfinished_place
@@ -13,6 +14,7 @@ from chaos.faults.flip_checkpoint import data_bit
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.observe.blocks import BLOCK
 from chaos.observe.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.layout import find_checkpoints
 from chaos.plan.schedule import EFFECTS
@@ -22,6 +24,7 @@ from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
 from tests.unit.conftest import MakeDeep
 from tests.unit.observe.ckpt_writer import CkptWriter
+from tests.unit.observe.values import values
 
 NO_JOB: Any = None
 KINDS = ("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "rename-checkpoint", "remove-checkpoint")
@@ -153,13 +156,16 @@ def test_a_renamed_file_has_the_name_of_a_step_that_nobody_has_reached(owned: Ru
 
 def test_a_flipped_bit_changes_one_value_and_the_file_still_loads(owned: RunDirectory) -> None:
     stage = Stage(owned, "flip-checkpoint")
-    before = read_checkpoint(stage.own / NEWEST).tensors
+    before = read_checkpoint(stage.own / NEWEST)
+    weights = values(before, "layer.weight")
     stage.make()
-    after = read_checkpoint(stage.own / NEWEST).tensors
-    assert [name for name in before if before[name].digest() != after[name].digest()] == ["layer.weight"]
-    differs = before["layer.weight"].data != after["layer.weight"].data
-    assert differs.sum() == 1 and bool(differs[abs(before["layer.weight"].data).argmax()])
-    assert after["layer.weight"].finite()
+    after = read_checkpoint(stage.own / NEWEST)
+    assert [name for name, one in before.tensors.items() if one.digest != after.tensors[name].digest] == [
+        "layer.weight"
+    ]
+    differs = weights != values(after, "layer.weight")
+    assert differs.sum() == 1 and bool(differs[abs(weights).argmax()])
+    assert after.tensors["layer.weight"].finite
 
 
 def test_a_flipped_bit_in_the_header_makes_the_file_unreadable(owned: RunDirectory) -> None:
@@ -184,7 +190,25 @@ def test_a_bit_is_found_in_files_of_mindspore_and_a_checksum_notices_it(name: st
             read_checkpoint(path)
         return
     one, other = read_checkpoint(data).tensors, read_checkpoint(path).tensors
-    assert sum(one[tensor].digest() != other[tensor].digest() for tensor in one) == 1
+    assert sum(one[tensor].digest != other[tensor].digest for tensor in one) == 1
+
+
+def test_the_largest_value_is_found_in_any_block_of_its_own_tensor(tmp_path: Path) -> None:
+    """A tensor before it holds the same bytes."""
+    values = np.ones(3 * BLOCK // 4, np.float32)
+    values[-5] = -7
+    values[-2] = 7
+    same = CkptWriter().record("bits", [len(values)], "Int32", values.tobytes())
+    path = tmp_path / "one.ckpt"
+    path.write_bytes(same + CkptWriter().record("w", [len(values)], "Float32", values.tobytes()))
+    assert data_bit(path) == (path.stat().st_size - 5 * 4 + 2, 6)
+
+
+def test_a_tensor_in_slices_is_not_flipped(tmp_path: Path) -> None:
+    path = tmp_path / "one.ckpt"
+    path.write_bytes(CkptWriter().record("w", [4], "Float32", bytes(8)) * 2)
+    with pytest.raises(FaultMissed, match="cut into slices"):
+        data_bit(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

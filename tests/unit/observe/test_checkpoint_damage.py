@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
 from tests.unit.observe.ckpt_writer import CkptWriter
+from tests.unit.observe.values import values
 
 Read = Callable[[bytes], Checkpoint]
 
@@ -28,13 +29,13 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
 
 
 def digests(checkpoint: Checkpoint) -> dict[str, str]:
-    return {name: tensor.digest() for name, tensor in checkpoint.tensors.items()}
+    return {name: tensor.digest for name, tensor in checkpoint.tensors.items()}
 
 
 def test_a_sound_file_is_read(read: Read, ckpt: CkptWriter) -> None:
     checkpoint = read(ckpt.sample())
     assert list(checkpoint.tensors) == ["fc.weight", "moments.fc.weight", "flag"]
-    assert checkpoint.tensors["fc.weight"].data.tolist() == [1.0, -2.0, 3.5, 0.25]
+    assert values(checkpoint, "fc.weight").tolist() == [1.0, -2.0, 3.5, 0.25]
     assert checkpoint.values == {"epoch_num": 1, "step_num": 5}
 
 
@@ -161,7 +162,7 @@ def test_slices_of_one_tensor_are_joined(read: Read, ckpt: CkptWriter) -> None:
     whole = read(ckpt.record("a", [2, 3], "Int16", bytes(range(12)))).tensors["a"]
     parts = b"".join(ckpt.record("a", [2, 3], "Int16", bytes(range(n, n + 4))) for n in (0, 4, 8))
     joined = read(parts + ckpt.floats("b", 1.0))
-    assert joined.tensors["a"].digest() == whole.digest()
+    assert joined.tensors["a"].digest == whole.digest
     assert list(joined.tensors) == ["a", "b"]
     with pytest.raises(CheckpointError, match="16 bytes of content"):
         read(ckpt.record("a", [2, 3], "Int16", bytes(8)) * 2)
@@ -169,8 +170,8 @@ def test_slices_of_one_tensor_are_joined(read: Read, ckpt: CkptWriter) -> None:
 
 def test_a_scalar_has_one_digest_however_a_release_writes_its_dims(read: Read, ckpt: CkptWriter) -> None:
     forms = [read(ckpt.record("lr", dims, "Float32", b"\0\0\x80\x3f")).tensors["lr"] for dims in ([], [0], [1])]
-    assert len({form.digest() for form in forms}) == 1
-    assert [form.scalar() for form in forms] == [1.0, 1.0, 1.0]
+    assert len({form.digest for form in forms}) == 1
+    assert [form.scalar for form in forms] == [1.0, 1.0, 1.0]
     assert read(ckpt.record("none", [0], "Float32", b"")).tensors["none"].shape == (0,)
 
 
@@ -195,9 +196,9 @@ def test_finite_tells_nan_and_infinity_in_every_float_type(read: Read, ckpt: Ckp
     kinds = {"Float16": (b"\0\x7c", b"\0\x3c"), "BFloat16": (b"\xc0\x7f", b"\x80\x3f")}
     kinds |= {"Float32": (b"\0\0\xc0\x7f", b"\0\0\x80\x3f"), "Float64": (b"\0" * 6 + b"\xf0\xff", bytes(8))}
     for kind, (bad, good) in kinds.items():
-        assert read(ckpt.record("a", [2], kind, good + good)).tensors["a"].finite(), kind
-        assert not read(ckpt.record("a", [2], kind, good + bad)).tensors["a"].finite(), kind
-    assert read(ckpt.record("a", [1], "Int32", b"\xff" * 4)).tensors["a"].finite()
+        assert read(ckpt.record("a", [2], kind, good + good)).tensors["a"].finite, kind
+        assert not read(ckpt.record("a", [2], kind, good + bad)).tensors["a"].finite, kind
+    assert read(ckpt.record("a", [1], "Int32", b"\xff" * 4)).tensors["a"].finite
 
 
 @settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])

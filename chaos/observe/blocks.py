@@ -1,0 +1,48 @@
+"""Reading a file in blocks, so that what is in memory does not grow with the file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+BLOCK = 4 << 20
+"""Bytes that are in memory at once."""
+
+
+class Span(NamedTuple):
+    """A part of a file."""
+
+    at: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """The place after it."""
+        return self.at + self.length
+
+
+class BlockReader:
+    """Reads a stream in blocks into one buffer, which is used again for every block."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._buffer = memoryview(b"")
+
+    def read(self, span: Span) -> Iterator[memoryview]:
+        """The content of a part of the file. A block holds until the next is asked for.
+
+        Raises EOFError where the file ends before that.
+        """
+        at, count = span.at, span.length
+        wanted = min(count, BLOCK)
+        if len(self._buffer) < wanted:
+            self._buffer = memoryview(bytearray(wanted))
+        while count:
+            # Somebody else may have read from the stream while the last block was looked at.
+            self._stream.seek(at)
+            got = self._stream.readinto(self._buffer[: min(count, BLOCK)])
+            if not got:
+                raise EOFError("the file got shorter while it was read")
+            yield self._buffer[:got].toreadonly()
+            at, count = at + got, count - got
