@@ -52,7 +52,7 @@ def baseline_key(
 def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """The processor's model name and instruction sets, as far as the kernel tells."""
     try:
-        lines = cpuinfo.read_text("ascii", "replace").splitlines()
+        lines = cpuinfo.read_bytes().decode("ascii", "replace").split("\n")
     except OSError:
         return ""
     wanted = ("model name", "flags", "Features", "CPU part")

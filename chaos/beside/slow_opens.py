@@ -72,13 +72,16 @@ def watch_opens(directory: str, *, alone: bool = False) -> int:
     return int(group)
 
 
-def _mount_point(descriptor: int) -> str:
-    """Where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo)."""
-    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as lines:  # noqa: PTH123
-        number = next(line.split()[1] for line in lines if line.startswith("mnt_id:"))
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:  # noqa: PTH123
-        point = next(fields[4] for fields in map(str.split, lines) if fields[0] == number)
-    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point)
+def _mount_point(descriptor: int, proc: str = "/proc/self") -> str:
+    """Where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo).
+
+    Read as bytes, whose lines end with a newline only: a path may hold whatever else would end a line of text.
+    """
+    with open(f"{proc}/fdinfo/{descriptor}", "rb") as lines:  # noqa: PTH123
+        number = next(line.split()[1] for line in lines if line.startswith(b"mnt_id:"))
+    with open(f"{proc}/mountinfo", "rb") as lines:  # noqa: PTH123
+        point = next(fields[4] for line in lines if (fields := line.split(b" "))[0] == number and len(fields) > 4)
+    return os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), point))
 
 
 def allow(group: int, descriptor: int) -> None:

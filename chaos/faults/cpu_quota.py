@@ -60,7 +60,9 @@ class CpuQuota(Condition):
         if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended, or nothing controls its processor time")
         try:
-            throttle(victim.identity.pid, self._group(victim), float(victim.parameters["cores"]), hierarchy)
+            throttle(victim.here, self._group(victim), float(victim.parameters["cores"]), hierarchy)
+        except LookupError as error:
+            raise FaultMissed(f"rank {victim.rank} has ended") from error
         except OSError as error:
             raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
 

@@ -52,7 +52,10 @@ class FdLimit(Condition):
         limit = highest_descriptor(victim.identity.pid) + 1 + int(value_of(victim.parameters, self.parameters, "spare"))
         if limit >= soft:
             raise FaultMissed(f"rank {victim.rank} may open {soft} files, which is no more than {limit} already")
-        set_open_files_limit(victim.identity, limit)
+        try:
+            set_open_files_limit(victim.here, limit)
+        except LookupError as error:
+            raise FaultMissed(f"rank {victim.rank} has ended") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The limit, and how many descriptors are left below it, by the kernel."""
@@ -82,7 +85,7 @@ class FdLimit(Condition):
 
     def _soft(self, victim: Victim) -> int:
         try:
-            return open_files_limit(victim.identity)
+            return open_files_limit(victim.here)
         except LookupError as error:
             raise FaultMissed(f"rank {victim.rank} has ended") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,6 +43,11 @@ class Victim:
     place: Mapping[str, Any] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     machine: RankMachine = field(default_factory=ThisMachine)
+
+    @property
+    def here(self) -> ProcessIdentity:
+        """The process as this host knows it: for faults that are made only where every node is this host."""
+        return replace(self.identity, node=None)
 
 
 class FaultKind(Protocol):

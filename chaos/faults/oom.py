@@ -20,7 +20,7 @@ from chaos.faults.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
 from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job
-from chaos.platforms.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups, put
+from chaos.platforms.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups
 
 REMOVE = "remove-memory-group"
 """The undo action (chaos.run.undo_memory_group)."""
@@ -58,7 +58,10 @@ class OutOfMemory(OwnEnd):
         """Make the group, move the process into it, and let it take memory. Raises FaultMissed where that cannot be."""
         self.held(victim)
         try:
-            put(_groups().make(_name(victim), _limit(victim)), victim.identity.pid)
+            groups = _groups()
+            groups.put(groups.make(_name(victim), _limit(victim)), victim.here)
+        except LookupError as error:
+            raise FaultMissed(f"rank {victim.rank} has ended") from error
         except OSError as error:
             raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
         super().inject(job, victim)

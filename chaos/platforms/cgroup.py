@@ -1,4 +1,4 @@
-"""A control group of a fault's own for the processor time of a process (cgroups(7), both versions).
+"""Control groups (cgroups(7), both versions): who is in which, and one of a fault's own for processor time.
 
 Version 1 has the files ``cpu.cfs_*``, version 2 ``cpu.max``. Nothing is written to a group that is not the run's own:
 with version 1 the group is made below the one that the process is in. With version 2 a group has a quota only where the
@@ -12,7 +12,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.platforms.procfs import PROC, read_text
+from chaos.platforms.mounts import all_mounts
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, identify, state
+from chaos.platforms.procfs import PROC, kernel_lines, read_stat, read_text
 
 _PERIOD = 100_000
 """Microseconds over which the kernel counts; its default."""
@@ -23,34 +25,65 @@ _LIMITS = ("cpu.max", "cpuset.cpus", "cpuset.mems", "io.max", "memory.high", "me
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where the controller ``cpu`` is mounted, and which version it is."""
+    """Where a controller is mounted, and which version it is."""
 
     mount: Path
     version: int
+    controller: str = "cpu"
 
 
 def cpu_hierarchy(proc_root: Path = PROC) -> Hierarchy | None:
     """The hierarchy that controls processor time, None where there is none."""
     unified = None
-    for line in (proc_root / "self" / "mountinfo").read_text("utf-8", "surrogateescape").splitlines():
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.partition(" ")
-        point = Path(before.split(" ")[4])
-        if kind == "cgroup" and "cpu" in options.split(" ")[-1].split(","):
+    for mount in all_mounts("self", proc_root):
+        point = Path(mount.point)
+        if mount.type == "cgroup" and "cpu" in mount.super_options:
             return Hierarchy(point, 1)
-        if kind == "cgroup2" and _has_cpu(point):
+        if mount.type == "cgroup2" and _has_cpu(point):
             unified = Hierarchy(point, 2)
     return unified
 
 
-def group_of(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
+def group_of(pid: int | str, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
     """The directory of the group that a process is in. Raises ProcessLookupError when it has ended."""
-    text = read_text(pid, "cgroup", proc_root)
-    for line in (text or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "cpu" in controllers.split(",") or (hierarchy.version == 2 and not controllers):
+    for line in kernel_lines(read_text(pid, "cgroup", proc_root) or ""):
+        fields = line.split(":", 2)
+        if len(fields) < 3:
+            continue
+        _, controllers, path = fields
+        if hierarchy.controller in controllers.split(",") or (hierarchy.version == 2 and not controllers):
             return hierarchy.mount / path.lstrip("/")
     raise ProcessLookupError(f"process {pid} has ended")
+
+
+def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> None:
+    """Move that very process with all of its threads into a group. Raises OSError, and NoSuchProcess once it has ended.
+
+    The kernel is told a PID, which may belong to another process by then. So it is looked at again; a process that has
+    only just got the PID goes back to where its parent is, for that is where the kernel has begun it.
+    """
+    if state(identity, proc_root) in ("gone", "zombie"):
+        raise NoSuchProcess(f"{identity} has ended")
+    try:
+        _put(group, identity.pid)
+    except ProcessLookupError as error:
+        raise NoSuchProcess(f"{identity} has ended") from error
+    if (found := state(identity, proc_root)) == "gone":
+        _send_back(identity.pid, group, hierarchy, proc_root)
+    if found in ("gone", "zombie"):
+        raise NoSuchProcess(f"{identity} has ended")
+
+
+def _send_back(pid: int, group: Path, hierarchy: Hierarchy, proc_root: Path) -> None:
+    stat = read_stat(pid, proc_root)
+    if stat is None or pid not in members(group):
+        return
+    # One whose parent is outside of this PID namespace has the group of whoever is first in here.
+    _put(group_of(stat.ppid or 1, hierarchy, proc_root), pid)
+
+
+def _put(group: Path, pid: int) -> None:
+    (group / "cgroup.procs").write_text(str(pid))
 
 
 def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
@@ -70,12 +103,15 @@ def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
     raise OSError(f"neither {own} nor a group above it hands processor time on (cgroup.subtree_control)")
 
 
-def throttle(pid: int, name: str, cores: float, hierarchy: Hierarchy) -> Path:
-    """Put a process into a new group of that name, which gets so many cores' time. Raises OSError."""
-    own = group_of(pid, hierarchy)
+def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
+    """Put that very process into a new group of that name, which gets so many cores' time.
+
+    Raises OSError, and NoSuchProcess once it has ended: the group is there then, and is removed by :func:`dissolve`.
+    """
+    own = group_of(identity.pid, hierarchy, proc_root)
     if own.name == name:
         return own
-    group = place_for(pid, hierarchy) / name
+    group = place_for(identity.pid, hierarchy, proc_root) / name
     group.mkdir()
     quota = max(1000, int(cores * _PERIOD))
     if hierarchy.version == 2:
@@ -83,27 +119,40 @@ def throttle(pid: int, name: str, cores: float, hierarchy: Hierarchy) -> Path:
     else:
         (group / "cpu.cfs_period_us").write_text(str(_PERIOD))
         (group / "cpu.cfs_quota_us").write_text(str(quota))
-    (group / "cgroup.procs").write_text(str(pid))
+    move(identity, group, hierarchy, proc_root)
     return group
 
 
 def throttled(group: Path) -> int:
     """How many periods the group had to wait in. Raises OSError."""
-    lines = dict(line.split() for line in (group / "cpu.stat").read_text("ascii").splitlines())
-    return int(lines.get("nr_throttled", 0))
+    return counts(group / "cpu.stat").get("nr_throttled", 0)
 
 
-def dissolve(group: Path, back: Path) -> int:
+def counts(file: Path) -> dict[str, int]:
+    """What the kernel counts in a file of a group, a name and a number a line. Raises OSError."""
+    lines = (line.split() for line in kernel_lines(file.read_text("ascii")))
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+
+
+def members(group: Path) -> list[int]:
+    """The processes that are in the group. Raises FileNotFoundError when there is no such group."""
+    return [int(line) for line in (group / "cgroup.procs").read_text("ascii").split()]
+
+
+def dissolve(group: Path, back: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> int:
     """Move whoever is in the group back to where it was, and remove it; how many they were. Raises OSError."""
     for name, unlimited in (("cpu.max", "max"), ("cpu.cfs_quota_us", "-1")):
         if (group / name).exists():  # whatever becomes of the move, nobody is slowed any more
             (group / name).write_text(unlimited)
     moved = 0
-    for pid in (group / "cgroup.procs").read_text("ascii").split():
+    for pid in members(group):
         try:
-            (back / "cgroup.procs").write_text(pid)
+            identity = identify(pid, proc_root)
+            if pid not in members(group):
+                continue  # the PID may belong to another process since the list was read
+            move(identity, back, hierarchy, proc_root)
             moved += 1
-        except ProcessLookupError:
+        except NoSuchProcess:
             continue
     group.rmdir()
     return moved

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.platforms.procfs import PROC, read_text
+from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 _ID = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])")
 _SHOWN = 12
@@ -44,7 +44,7 @@ def container_of(pid: int, proc_root: Path = PROC) -> Container | None:
 
 def _inner_pid(status: str) -> int | None:
     """The PID in the innermost namespace, None where there is only one."""
-    for line in status.splitlines():
+    for line in kernel_lines(status):
         if line.startswith("NSpid:"):
             pids = line.split()[1:]
             return int(pids[-1]) if len(pids) > 1 and pids[-1].isdecimal() else None

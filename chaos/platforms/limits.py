@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from pathlib import Path
@@ -16,14 +17,30 @@ def open_files_limit(identity: ProcessIdentity) -> int:
 
 
 def set_open_files_limit(identity: ProcessIdentity, soft: int) -> None:
-    """Change the soft limit of that very process; the hard one stays. Raises LookupError, OSError, ValueError."""
+    """Change the soft limit of that very process; the hard one stays. Raises LookupError, OSError, ValueError.
+
+    The kernel is told a PID, which may belong to another process by then: that one gets back what it had.
+    """
     hard = _limits(identity)[1]
-    resource.prlimit(identity.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    try:
+        before = resource.prlimit(identity.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    except ProcessLookupError as error:
+        raise LookupError(f"{identity} has ended") from error
+    if (found := state(identity)) == "gone":
+        _take_back(identity.pid, (soft, hard), before)
+    if found in ("gone", "zombie"):
+        raise LookupError(f"{identity} has ended")
 
 
 def highest_descriptor(pid: int, proc_root: Path = PROC) -> int:
     """The highest descriptor that is open. Raises OSError when the process has ended."""
     return max((int(name) for name in os.listdir(proc_root / str(pid) / "fd")), default=-1)  # noqa: PTH208
+
+
+def _take_back(pid: int, given: tuple[int, int], before: tuple[int, int]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if resource.prlimit(pid, resource.RLIMIT_NOFILE) == given:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 
 def _limits(identity: ProcessIdentity) -> tuple[int, int]:

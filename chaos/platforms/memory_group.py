@@ -10,6 +10,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.platforms.cgroup import Hierarchy, counts, group_of, move
+from chaos.platforms.mounts import all_mounts
+from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC
 
 PREFIX = "chaos-oom-"
@@ -22,10 +25,15 @@ class NoMemoryGroup(RuntimeError):
 
 @dataclass(frozen=True)
 class MemoryGroups:
-    """Where groups can be made: a directory of the hierarchy that controls memory, and its version."""
+    """Where groups can be made: a directory of the hierarchy that controls memory."""
 
     parent: Path
-    version: int
+    hierarchy: Hierarchy
+
+    @property
+    def version(self) -> int:
+        """That of control groups."""
+        return self.hierarchy.version
 
     def path(self, name: str) -> Path:
         """The directory of the group of this name."""
@@ -43,25 +51,29 @@ class MemoryGroups:
             _write_if_there(group / "memory.memsw.limit_in_bytes", str(limit))
         return group
 
+    def put(self, group: Path, identity: ProcessIdentity) -> None:
+        """Move that very process with all of its threads into the group. Raises OSError, NoSuchProcess."""
+        move(identity, group, self.hierarchy)
+
 
 def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
     """Where this process may make groups: in its own group or above it. Raises NoMemoryGroup."""
     refused = []
-    for point, version in _hierarchies(proc_root):
-        own = _own_group(proc_root, version)
-        for directory in (point / own, *(point / own).parents):
-            if not directory.is_relative_to(point):
+    for hierarchy in _hierarchies(proc_root):
+        try:
+            own = group_of("self", hierarchy, proc_root)
+        except ProcessLookupError:  # it is not in that one
+            own = hierarchy.mount
+        if ".." in own.parts:  # it is not seen from here
+            own = hierarchy.mount
+        for directory in (own, *own.parents):
+            if not directory.is_relative_to(hierarchy.mount):
                 break
-            if why := _refusal(directory, version):
+            if why := _refusal(directory, hierarchy.version):
                 refused.append(why)
                 continue
-            return MemoryGroups(directory, version)
+            return MemoryGroups(directory, hierarchy)
     raise NoMemoryGroup(refused[-1] if refused else "no control group of this machine controls memory")
-
-
-def put(group: Path, pid: int) -> None:
-    """Move a process with all of its threads into the group. Raises OSError."""
-    (group / "cgroup.procs").write_text(str(pid))
 
 
 def kills(group: Path) -> int | None:
@@ -69,14 +81,8 @@ def kills(group: Path) -> int | None:
     for name in ("memory.events", "memory.oom_control"):
         file = group / name
         if file.exists():
-            lines = dict(line.split() for line in file.read_text("ascii").splitlines() if len(line.split()) == 2)
-            return int(lines["oom_kill"]) if "oom_kill" in lines else None
+            return counts(file).get("oom_kill")
     return None
-
-
-def members(group: Path) -> list[int]:
-    """The processes that are in the group. Raises FileNotFoundError when there is no such group."""
-    return [int(line) for line in (group / "cgroup.procs").read_text("ascii").split()]
 
 
 def is_memory_group(path: Path) -> bool:
@@ -84,25 +90,14 @@ def is_memory_group(path: Path) -> bool:
     return path.name.startswith(PREFIX) and (path / "cgroup.procs").is_file() and (path / "memory.stat").is_file()
 
 
-def _hierarchies(proc_root: Path) -> list[tuple[Path, int]]:
+def _hierarchies(proc_root: Path) -> list[Hierarchy]:
     found = []
-    for line in (proc_root / "self" / "mountinfo").read_text("utf-8", "surrogateescape").splitlines():
-        before, _, after = line.partition(" - ")
-        kind, *_, options = after.split(" ")
-        point = Path(before.split(" ")[4])
-        if kind == "cgroup" and "memory" in options.split(","):
-            found.append((point, 1))
-        elif kind == "cgroup2":
-            found.append((point, 2))
-    return sorted(found, key=lambda one: one[1])
-
-
-def _own_group(proc_root: Path, version: int) -> str:
-    for line in (proc_root / "self" / "cgroup").read_text("utf-8", "surrogateescape").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if ("memory" in controllers.split(",")) if version == 1 else not controllers:
-            return path.strip("/")
-    return ""
+    for mount in all_mounts("self", proc_root):
+        if mount.type == "cgroup" and "memory" in mount.super_options:
+            found.append(Hierarchy(Path(mount.point), 1, "memory"))
+        elif mount.type == "cgroup2":
+            found.append(Hierarchy(Path(mount.point), 2, "memory"))
+    return sorted(found, key=lambda one: one.version)
 
 
 def _refusal(directory: Path, version: int) -> str | None:

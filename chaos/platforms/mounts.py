@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.platforms.procfs import PROC
+from chaos.platforms.permissions import has_capability
+from chaos.platforms.procfs import PROC, lines_of
 
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -22,7 +24,8 @@ CAP_SYS_ADMIN = 21
 REMOVED = ".{}.removed"
 """Name of the directory that is removed and mounted in place of another one; ``heal`` knows it (chaos.run.cut_off)."""
 
-_ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+_LEAST_FIELDS = 6
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ def mounts_in(directory: Path, proc_root: Path = PROC) -> list[Mount]:
 
 def all_mounts(pid: int | str = "self", proc_root: Path = PROC) -> list[Mount]:
     """All that process ``pid`` sees mounted, in the order in which it was mounted. Raises OSError when it has gone."""
-    text = (proc_root / str(pid) / "mountinfo").read_text("utf-8", "surrogateescape")
-    return [_parse(line) for line in text.splitlines()]
+    lines = lines_of(proc_root / str(pid) / "mountinfo")
+    return [mount for mount in map(_parse, lines) if mount is not None]
 
 
 def mount_memory(point: Path, source: str, size: int) -> None:
@@ -115,25 +118,22 @@ def unmount(point: Path) -> None:
 
 def may_mount(proc_root: Path = PROC) -> bool:
     """Whether this process has the right to mount."""
-    for line in (proc_root / "self" / "status").read_text("ascii", "replace").splitlines():
-        if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1)
-    return False
+    return has_capability("self", CAP_SYS_ADMIN, proc_root)
 
 
-def _parse(line: str) -> Mount:
-    """``36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/root rw,errors=continue``."""
+def _parse(line: str) -> Mount | None:
+    """``36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/root rw,errors=continue``; None for another line."""
     before, _, after = line.partition(" - ")
     fields = before.split(" ")
+    if len(fields) < _LEAST_FIELDS:
+        return None
     kind, source, options = (*after.split(" "), "", "", "")[:3]
     flags, more = tuple(fields[5].split(",")), tuple(options.split(","))
     return Mount(_unescape(fields[4]), flags, kind, _unescape(source), more, _unescape(fields[3]))
 
 
 def _unescape(text: str) -> str:
-    for code, character in _ESCAPES.items():
-        text = text.replace(code, character)
-    return text
+    return _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), text)
 
 
 def _mount(source: str | None, point: Path, kind: str | None, flags: int, data: str | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from chaos.platforms.directories import FileKey
-from chaos.platforms.procfs import PROC, read_text
+from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 _LOG = re.compile(r"\.log(\.\d{1,10})?$")
 _OUTPUTS = ("1", "2")
@@ -69,7 +69,7 @@ def _outputs(pid: int, numbers: Iterable[str], proc_root: Path) -> list[Output]:
 
 def _writes(pid: int, number: str, proc_root: Path) -> bool:
     """Whether that descriptor is open for writing, by /proc/PID/fdinfo (proc(5): flags in octal)."""
-    for line in (read_text(pid, f"fdinfo/{number}", proc_root) or "").splitlines():
+    for line in kernel_lines(read_text(pid, f"fdinfo/{number}", proc_root) or ""):
         if line.startswith("flags:"):
             return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
     return False

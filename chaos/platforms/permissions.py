@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from chaos.platforms.procfs import PROC
+from chaos.platforms.procfs import PROC, lines_of
 from chaos.walking import Unseen, walk
 
 CAP_DAC_OVERRIDE = 1
@@ -24,7 +24,7 @@ _IMMUTABLE = 0x10
 
 def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> bool:
     """Whether a process has it in effect. Raises OSError when it has gone."""
-    for line in (proc_root / str(pid) / "status").read_text("ascii", "replace").splitlines():
+    for line in lines_of(proc_root / str(pid) / "status"):
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> capability & 1)
     return False

@@ -50,21 +50,21 @@ class ProcessIdentity:
         return f"process {self.pid}{where} (started at tick {self.start_time})"
 
 
-def identify(pid: int) -> ProcessIdentity:
+def identify(pid: int, proc_root: Path = PROC) -> ProcessIdentity:
     """Who ``pid`` is now. A zombie can be identified too. Raises NoSuchProcess."""
-    stat = read_stat(pid)
+    stat = read_stat(pid, proc_root)
     if stat is None:
         raise NoSuchProcess(f"there is no process {pid}")
     return ProcessIdentity(pid, stat.start_time, boot_id())
 
 
-def state(identity: ProcessIdentity) -> State:
+def state(identity: ProcessIdentity, proc_root: Path = PROC) -> State:
     """Whether that very process runs, is stopped by a signal, has ended unreaped (zombie), or is gone.
 
     Raises ElsewhereProcess for one of a node.
     """
     _refuse_elsewhere(identity)
-    stat = read_stat(identity.pid)
+    stat = read_stat(identity.pid, proc_root)
     if stat is None or stat.start_time != identity.start_time or identity.boot != boot_id():
         return "gone"
     if stat.ended:

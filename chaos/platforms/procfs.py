@@ -91,9 +91,23 @@ def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
     return Signals(_numbers(own["SigCgt"]), _numbers(own["SigIgn"]), _numbers(pending))
 
 
+def kernel_lines(text: str) -> list[str]:
+    """The lines of a file of the kernel. Only a newline ends one: a name in it may hold every other character.
+
+    ``str.splitlines`` takes ten more for ends of lines, and reading as text takes a carriage return for one: so
+    ``text`` must come from :func:`read_text` or :func:`lines_of`, which leave the characters as they are.
+    """
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a file of the kernel that may hold names of any kind. Raises OSError."""
+    return kernel_lines(os.fsdecode(path.read_bytes()))
+
+
 def _masks(status: bytes | None) -> dict[str, int] | None:
     """The signal masks of a status file; None when it has none, as that of a process that has ended."""
-    lines = (line.partition(b":") for line in (status or b"").splitlines())
+    lines = (line.partition(b":") for line in (status or b"").split(b"\n"))
     masks = {name.decode("ascii"): int(value, 16) for name, _, value in lines if name in _MASKS}
     return masks if len(masks) == len(_MASKS) else None
 

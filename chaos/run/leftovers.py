@@ -16,7 +16,7 @@ from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.memory_group import PREFIX
 from chaos.platforms.mounts import REMOVED, mounts_in
-from chaos.platforms.procfs import PROC, all_pids
+from chaos.platforms.procfs import PROC, all_pids, lines_of
 from chaos.run.directory import (
     LEDGER_FILE,
     RUN_FILE,
@@ -127,5 +127,5 @@ def _naming(directory: Path) -> list[int]:
 
 def _locks_of(pid: int) -> list[str]:
     """Locks that a process has taken and that still count, by the kernel's list (proc(5))."""
-    lines = (PROC / "locks").read_text("ascii").splitlines()
+    lines = lines_of(PROC / "locks")
     return [" ".join(fields[5:6]) for line in lines if len(fields := line.split()) > 5 and fields[4] == str(pid)]

@@ -47,6 +47,6 @@ def leave_group(step: UndoStep, context: UndoContext) -> str:
     if not group.is_dir():
         return f"there is no {group}"
     try:
-        return f"removed {group}, {dissolve(group, back)} processes moved back"
+        return f"removed {group}, {dissolve(group, back, hierarchy)} processes moved back"
     except OSError as error:
         raise CannotUndo(f"{group} may still hold processes of the run: {error}") from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.history.ledger import UndoStep
-from chaos.platforms.memory_group import is_memory_group, members
+from chaos.platforms.cgroup import members
+from chaos.platforms.memory_group import is_memory_group
 from chaos.run.undo_base import CannotUndo, UndoContext
 
 

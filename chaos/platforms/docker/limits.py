@@ -94,7 +94,7 @@ def free_processors(container: Container) -> None:
 def _counted(hand: HandClient, files: tuple[str, ...], key: str) -> int:
     lines = [line.split() for line in _read(hand, files).splitlines()]
     for line in lines:
-        if len(line) == 2 and line[0] == key:
+        if len(line) == 2 and line[0] == key and line[1].isdecimal():
             return int(line[1])
     raise PlatformError(f"node {hand.node}: the kernel does not count {key} there")
 
@@ -102,7 +102,7 @@ def _counted(hand: HandClient, files: tuple[str, ...], key: str) -> int:
 def _read(hand: HandClient, files: tuple[str, ...]) -> str:
     for file in files:
         with contextlib.suppress(PlatformError):
-            return hand.read(f"{CGROUPS}/{file}").decode("ascii")
+            return hand.read(f"{CGROUPS}/{file}").decode("ascii", "replace")
         if hand.lost is not None:
             raise HandLost(f"node {hand.node}: its hand was lost: {hand.lost}")
     raise PlatformError(f"node {hand.node}: none of {', '.join(files)} is below {CGROUPS}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.docker.engine import engine_errors
-from chaos.platforms.procfs import PROC
+from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -19,7 +19,7 @@ def first_process(container: Container) -> int:
         container.reload()
         pid = int(container.attrs["State"]["Pid"])
     try:
-        groups = (PROC / str(pid) / "cgroup").read_text("utf-8")
+        groups = os.fsdecode((PROC / str(pid) / "cgroup").read_bytes())
     except OSError as error:
         raise PlatformError(f"{container.name}: its process {pid} is none of this host: {error}") from error
     if str(container.id) not in groups:
@@ -45,9 +45,6 @@ def _namespace(pid: int) -> str | None:
 
 def _own_pid(pid: int) -> int | None:
     """The PID that a process has in its own namespace (proc(5), NSpid)."""
-    try:
-        status = (PROC / str(pid) / "status").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    found = next((line.split() for line in status.splitlines() if line.startswith("NSpid:")), [])
+    status = kernel_lines(read_text(pid, "status", PROC) or "")
+    found = next((line.split() for line in status if line.startswith("NSpid:")), [])
     return int(found[-1]) if len(found) > 1 else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
+import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,8 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
+from chaos.platforms.hand import answers
+from chaos.platforms.hand.answers import each, fields, optional, text, whole, yes
 from chaos.platforms.hand.network_calls import NetworkCalls
 from chaos.platforms.hand.tool_calls import ToolCalls
 from chaos.platforms.hand.transport import Transport
@@ -30,6 +32,8 @@ from chaos.platforms.process import (
 )
 from chaos.platforms.procfs import Signals
 
+_log = logging.getLogger(__name__)
+
 HELLO_SECONDS = 30.0
 CALL_SECONDS = 30.0
 _ERRORS: Mapping[str, type[Exception]] = {
@@ -40,6 +44,10 @@ _ERRORS: Mapping[str, type[Exception]] = {
     "CommandError": CommandError,
     "NoSuchTool": NoSuchTool,
 }
+
+
+_Mailbox = queue.SimpleQueue[dict[str, Any] | None]
+"""For one message; None says that the hand was lost."""
 
 
 class HandLost(PlatformError):
@@ -77,8 +85,9 @@ class Visit(Protocol):
 class HandClient(NetworkCalls, ToolCalls):
     """A hand at the other end of ``transport``. Its methods may be called from several threads.
 
-    Every method raises HandLost when the hand has ended or does not answer in time, and PlatformError for what it
-    refuses; those about processes also raise what :mod:`chaos.platforms.process` does.
+    Every method raises HandLost when the hand has ended, does not answer in time, or says what no hand says, and
+    PlatformError for what it refuses, or answers in another shape than asked for; those about processes also raise what
+    :mod:`chaos.platforms.process` does.
     """
 
     def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
@@ -89,8 +98,10 @@ class HandClient(NetworkCalls, ToolCalls):
         self._visitors = visitors
         self._visits: dict[int, Visit] = {}
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-        self._hello: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._waiting: dict[int, _Mailbox] = {}
+        self._hello: _Mailbox = queue.SimpleQueue()
+        self._greeted = False
+        self._begun = False
         self._lock = threading.Lock()
         self._closing = False
         self.lost: str | None = None
@@ -98,6 +109,7 @@ class HandClient(NetworkCalls, ToolCalls):
         self._reader.start()
         try:
             self.introduction = self._introduced()
+            self._begun = True
             self._call("begin", run=run)
         except BaseException:
             self.close()
@@ -114,7 +126,7 @@ class HandClient(NetworkCalls, ToolCalls):
 
     def remove(self, path: str) -> bool:
         """Remove a private directory that this run has made there; False when there is none."""
-        return bool(self._call("remove", path=path))
+        return self._ask(yes, "remove", path=path)
 
     def open_roots(self, paths: Sequence[str]) -> None:
         """Let files below these directories be listed and read."""
@@ -122,11 +134,11 @@ class HandClient(NetworkCalls, ToolCalls):
 
     def files(self, path: str) -> dict[str, tuple[int, int]]:
         """The plain files below a directory, each with its size (bytes) and time of change (ns)."""
-        return {one["path"]: (one["size"], one["changed"]) for one in self._call("files", path=path)}
+        return dict(self._ask(each(answers.file), "files", path=path))
 
     def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
         """A piece of a file, of at most 1 MiB; empty at its end."""
-        return base64.b64decode(self._call("read", path=path, offset=offset, size=size))
+        return self._ask(answers.piece, "read", path=path, offset=offset, size=size)
 
     # Agents.
 
@@ -146,7 +158,8 @@ class HandClient(NetworkCalls, ToolCalls):
 
     def start(self, spec: LaunchSpec) -> ProcessIdentity:
         """Start the node's launcher."""
-        values = self._call(
+        return self._ask(
+            self._identity,
             "start",
             attempt=spec.attempt,
             argv=list(spec.argv),
@@ -156,21 +169,18 @@ class HandClient(NetworkCalls, ToolCalls):
             log=str(spec.log),
             cores=None if spec.cores is None else list(spec.cores),
         )
-        return self._identity(values)
 
     def processes(self, attempt: str) -> list[FoundProcess]:
         """The living processes of an attempt on that node."""
-        return [self._found(one) for one in self._call("processes", attempt=attempt)]
+        return self._ask(each(self._found), "processes", attempt=attempt)
 
     def state(self, identity: ProcessIdentity) -> State:
         """Whether a process runs, is stopped, is a zombie, or is gone."""
-        found: State = self._call("state", identity=asdict(identity))
-        return found
+        return self._ask(answers.state, "state", identity=asdict(identity))
 
     def exit_status(self, attempt: str, identity: ProcessIdentity) -> ExitStatus | None:
         """How a process of an attempt ended; None while it runs."""
-        (status,) = self._call("exit_statuses", attempt=attempt, identities=[asdict(identity)])
-        return None if status is None else ExitStatus(status["signal"], status["code"])
+        return self._ask(answers.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
 
     def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
         """Send a signal to a process of an attempt."""
@@ -178,20 +188,18 @@ class HandClient(NetworkCalls, ToolCalls):
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
         """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
-        told = self._call("signals", identity=asdict(identity))
-        return None if told is None else Signals(*(frozenset(told[key]) for key in ("caught", "ignored", "pending")))
+        return self._ask(optional(answers.signals), "signals", identity=asdict(identity))
 
     def stop(self, attempt: str, grace_seconds: float) -> Ended:
         """End all processes of an attempt."""
-        return self._ended(
-            self._call("stop", seconds=grace_seconds + CALL_SECONDS, attempt=attempt, grace_seconds=grace_seconds)
-        )
+        seconds = grace_seconds + CALL_SECONDS
+        return self._ask(self._ended, "stop", seconds=seconds, attempt=attempt, grace_seconds=grace_seconds)
 
     # Putting back.
 
     def find(self) -> list[FoundProcess]:
         """Every living process of the run on that node."""
-        return [self._found(one) for one in self._call("find")]
+        return self._ask(each(self._found), "find")
 
     def resume(self, identity: ProcessIdentity) -> None:
         """Continue a stopped process of the run."""
@@ -199,26 +207,22 @@ class HandClient(NetworkCalls, ToolCalls):
 
     def end_run(self) -> Ended:
         """End every process of the run on that node with SIGKILL."""
-        return self._ended(self._call("end_run"))
+        return self._ask(self._ended, "end_run")
 
     def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
         """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
         were not there when the hand began."""
-        told = self._call("leftovers", directories=list(directories))
-        try:
-            return {key: [str(one) for one in told[key]] for key in ("processes", "mounts")}
-        except (KeyError, TypeError) as error:
-            raise PlatformError(f"node {self.node}: its hand does not say what is left: {error}") from error
+        return self._ask(answers.left_over, "leftovers", directories=list(directories))
 
     def standing(self, place: str) -> list[str]:
         """Processes that work below a directory there, or write to a file of it, in words, whatever they carry."""
-        return [str(one) for one in self._call("standing", place=place)]
+        return self._ask(each(text), "standing", place=place)
 
     # Clocks.
 
     def clock_offset(self, clock: Clock) -> Offset:
         """Measure how far the node's monotonic clock is ahead of ``clock``."""
-        return measure_offset(lambda: int(self._call("clock")["mono"]), clock)
+        return measure_offset(lambda: self._ask(lambda told: whole(fields(told)["mono"]), "clock"), clock)
 
     def close(self) -> None:
         """Let the hand end. What it has started goes on."""
@@ -234,20 +238,19 @@ class HandClient(NetworkCalls, ToolCalls):
             hello = self._hello.get(timeout=HELLO_SECONDS)
         except queue.Empty:
             raise HandLost(f"node {self.node}: deadline 'hand' of {HELLO_SECONDS:g} s: its hand says nothing") from None
-        if "hello" not in hello:
+        if hello is None:
             raise HandLost(f"node {self.node}: its hand could not be started: {self.lost}")
-        if hello["hello"] != PROTOCOL:
+        if hello["hello"] is True or hello["hello"] != PROTOCOL:
             raise HandLost(f"node {self.node}: its hand speaks protocol {hello['hello']!r}, not {PROTOCOL}")
         try:
-            return Introduction(
-                int(hello["pid"]), int(hello["uid"]), str(hello["host"]), str(hello["boot"]), str(hello["python"])
-            )
+            pid, uid = whole(hello["pid"]), whole(hello["uid"])
+            return Introduction(pid, uid, text(hello["host"]), text(hello["boot"]), text(hello["python"]))
         except (KeyError, TypeError, ValueError) as error:
             raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
 
     def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, **arguments: Any) -> Any:
         number = next(self._numbers)
-        mailbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        mailbox: _Mailbox = queue.SimpleQueue()
         with self._lock:
             if self.lost is not None:
                 raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
@@ -262,11 +265,11 @@ class HandClient(NetworkCalls, ToolCalls):
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
-        if "lost" in answer:
+        if answer is None:
             raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
         if "error" in answer:
             raise _ERRORS.get(str(answer["error"]), PlatformError)(f"node {self.node}: {answer.get('text')}")
-        return answer.get("result")
+        return answer["result"]
 
     def _post(self, request: str, /, **arguments: Any) -> None:
         """A request whose answer nobody waits for."""
@@ -288,62 +291,70 @@ class HandClient(NetworkCalls, ToolCalls):
         try:
             for message in messages(self._transport.read):
                 self._take(message)
-        except (NotTheProtocol, KeyError, TypeError) as error:
+        except (NotTheProtocol, KeyError, TypeError, ValueError) as error:
             why = f"it said what no hand says: {error}"
         except OSError as error:
             why = str(error)
+        except Exception as error:  # without a reader every caller would wait for its deadline
+            _log.exception("%s: its words cannot be taken in", self)
+            why = f"its words cannot be taken in: {error!r}"
         self._lose(why)
 
     def _lose(self, why: str) -> None:
-        why = "it was let go" if self._closing else why or self._transport.ended()
+        try:
+            why = "it was let go" if self._closing else why or self._transport.ended()
+        except Exception as error:  # as above
+            why = f"nobody says why: {error!r}"
         with self._lock:
             self.lost = why
             waiting, self._waiting = list(self._waiting.values()), {}
             visits, self._visits = list(self._visits.values()), {}
         for mailbox in waiting:
-            mailbox.put({"lost": why})
-        self._hello.put({"lost": why})
+            mailbox.put(None)
+        self._hello.put(None)
         for visit in visits:
-            visit.end()
+            try:
+                visit.end()
+            except Exception:  # the others are to hear of it too
+                _log.exception("%s: the end of an agent cannot be taken in", self)
 
     def _take(self, message: dict[str, Any]) -> None:
         if "answer" in message:
+            if "error" not in message and "result" not in message:
+                raise NotTheProtocol("an answer with neither a result nor an error")
             with self._lock:
-                mailbox = self._waiting.get(message["answer"])
+                mailbox = self._waiting.get(whole(message["answer"]))
             if mailbox is not None:
                 mailbox.put(message)
         elif "hello" in message:
+            if self._greeted:
+                raise NotTheProtocol("a second hello")
+            self._greeted = True
             self._hello.put(message)
         else:
             self._take_event(message)
 
     def _take_event(self, event: dict[str, Any]) -> None:
-        name, caller = event["event"], int(event["caller"])
+        name, caller = event["event"], whole(event["caller"])
+        if not self._begun:
+            raise NotTheProtocol(f"an event {name!r} before it has begun")
         if name == "agent.open" and self._visitors is not None:
-            self._visits[caller] = self._visitors.visit(self, caller, int(event["pid"]), int(event["uid"]))
+            if caller in self._visits:
+                raise NotTheProtocol(f"caller {caller} twice")
+            self._visits[caller] = self._visitors.visit(self, caller, whole(event["pid"]), whole(event["uid"]))
         elif name == "agent.line" and caller in self._visits:
-            self._visits[caller].hear(str(event["line"]).encode())
+            self._visits[caller].hear(text(event["line"]).encode())
         elif name == "agent.end" and caller in self._visits:
             self._visits.pop(caller).end()
 
-    def _identity(self, values: Mapping[str, Any]) -> ProcessIdentity:
-        return ProcessIdentity(int(values["pid"]), int(values["start_time"]), str(values["boot"]), self.node)
+    def _identity(self, value: Any) -> ProcessIdentity:
+        return answers.identity(value, self.node)
 
-    def _found(self, values: Mapping[str, Any]) -> FoundProcess:
-        return FoundProcess(
-            self._identity(values["identity"]),
-            int(values["ppid"]),
-            int(values["session"]),
-            values["role"],
-            values["rank"],
-            values["attempt"],
-            tuple(map(str, values["cmdline"])),
-            values["part"],
-        )
+    def _found(self, value: Any) -> FoundProcess:
+        return answers.found(value, self.node)
 
-    def _ended(self, values: Mapping[str, Any]) -> Ended:
-        remaining = tuple((self._found(process), str(why)) for process, why in values["remaining"])
-        return Ended(tuple(self._found(one) for one in values["ended"]), remaining)
+    def _ended(self, value: Any) -> Ended:
+        return answers.ended(value, self.node)
 
 
 Open = Callable[[int], HandClient]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.answers import Asking, connection, counted, each, echoes, fields, text, whole, yes
 from chaos.platforms.hand.netfilter import Counted, Rule
-from chaos.platforms.hand.network import rule_of
 from chaos.platforms.network.connections import Connection
 from chaos.platforms.network.echo import Echoes
 
@@ -27,7 +24,7 @@ class Looked:
     echoes: Echoes
 
 
-class NetworkCalls(ABC):
+class NetworkCalls(Asking):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
     def check_network(self, own: str, others: Sequence[str], kinds: Sequence[str] = ()) -> None:
@@ -41,36 +38,31 @@ class NetworkCalls(ABC):
 
     def laid(self, fault: str | None = None) -> list[Counted]:
         """The rules of a fault there, or of the whole run, with what the kernel has counted."""
-        with self._understood("which rules are laid"):
-            return _rules(self._call("laid", fault=fault))
+        return self._ask(each(counted), "laid", fault=fault)
 
     def lift(self, fault: str | None = None) -> int:
         """Take away the rules of a fault there, or of the whole run; how many they were."""
-        return int(self._call("lift", fault=fault))
+        return self._ask(whole, "lift", fault=fault)
 
     def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> Looked:
         """What shows there of a fault that cuts off these addresses, all by one call."""
-        told = self._call("look", fault=fault, addresses=list(addresses), count=count, wait=wait)
-        with self._understood("what shows there"):
-            own, every = _rules(told["own"]), _rules(told["all"])
-            return Looked(int(told["connections"]), own, every, _echoes(told["echoes"]))
+        return self._ask(_looked, "look", fault=fault, addresses=list(addresses), count=count, wait=wait)
 
     def echo(self, addresses: Sequence[str], *, count: int, interval: float, wait: float) -> Echoes:
         """What comes of echo requests from there (:func:`chaos.platforms.network.echo.ask`)."""
-        with self._understood("what came of its echoes"):
-            return _echoes(self._call("echo", addresses=list(addresses), count=count, interval=interval, wait=wait))
+        return self._ask(echoes, "echo", addresses=list(addresses), count=count, interval=interval, wait=wait)
 
     def devices(self) -> list[str]:
         """The devices there in which packets of the run are to wait."""
-        return [str(one) for one in self._call("devices")]
+        return self._ask(each(text), "devices")
 
     def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
         """How many connections others have with a TCP port there."""
-        return int(self._call("look_at_port", own=own, port=port, others=list(others)))
+        return self._ask(whole, "look_at_port", own=own, port=port, others=list(others))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
         """Whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
-        return self._call("attempt", own=own, address=address, port=port, wait=wait) is True
+        return self._ask(yes, "attempt", own=own, address=address, port=port, wait=wait)
 
     def send_from(self, own: str, port: int, addresses: Sequence[str]) -> None:
         """Let one packet go from a port there to each address, which nobody answers."""
@@ -78,35 +70,13 @@ class NetworkCalls(ABC):
 
     def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
         """The connections there with others; with ``of_run`` those that processes of the run have."""
-        told = self._call("connected", own=own, others=list(others), of_run=of_run)
-        with self._understood("which connections there are"):
-            return [Connection(**one) for one in told]
+        return self._ask(each(connection), "connected", own=own, others=list(others), of_run=of_run)
 
     def reset(self, connection: Connection) -> bool:
         """Let the kernel there reset a connection of the run. Whether it has; False for one that is gone."""
-        return self._call("reset", connection=asdict(connection)) is True
-
-    @contextmanager
-    def _understood(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except (KeyError, TypeError, ValueError) as error:
-            raise PlatformError(f"{self}: does not say {what}: {error}") from error
-
-    @abstractmethod
-    def _call(self, request: str, /, *, seconds: float = 0.0, **arguments: Any) -> Any: ...
+        return self._ask(yes, "reset", connection=asdict(connection))
 
 
-def _rules(told: Sequence[Mapping[str, Any]]) -> list[Counted]:
-    return [
-        Counted(rule_of(one["rule"]), _pair(one["came"]), _pair(one["vanished"]), int(one["passed"])) for one in told
-    ]
-
-
-def _echoes(told: Mapping[str, Any]) -> Echoes:
-    return Echoes(int(told["sent"]), [float(one) for one in told["milliseconds"]])
-
-
-def _pair(values: Sequence[Any]) -> tuple[int, int]:
-    packets, size = values
-    return int(packets), int(size)
+def _looked(value: Any) -> Looked:
+    own, every = (each(counted)(fields(value)[key]) for key in ("own", "all"))
+    return Looked(whole(value["connections"]), own, every, echoes(value["echoes"]))

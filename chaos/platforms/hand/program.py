@@ -34,7 +34,7 @@ from chaos.platforms.hand.tools import ToolRequests
 from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, send_signal, state
-from chaos.platforms.procfs import environment, read_signals
+from chaos.platforms.procfs import environment, lines_of, read_signals
 from chaos.walking import entries_below, raise_too_deep
 
 MARKER = ".chaos-run"
@@ -238,10 +238,9 @@ class Hand(NetworkRequests, ToolRequests):
             return file.read(4096).decode("utf-8", "replace").strip()
 
 
-def _mounts() -> set[str]:
+def _mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> set[str]:
     """Where something is mounted, as this process sees it (proc(5), mountinfo)."""
-    text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
-    points = [line.split(" ")[4] for line in text.splitlines()]
+    points = [fields[4] for line in lines_of(mountinfo) if len(fields := line.split(" ")) > 4]
     return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
 

@@ -50,9 +50,14 @@ def messages(read: Callable[[], bytes]) -> Iterator[dict[str, Any]]:
             raise NotTheProtocol(f"a line of more than {MAX_LINE:,} bytes")
 
 
+def _no_json(word: str) -> None:
+    """NaN and the infinities, which Python takes for numbers of JSON."""
+    raise ValueError(word)
+
+
 def _message(line: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
         raise NotTheProtocol(f"{line[:80]!r} is no JSON") from error
     if not isinstance(message, dict):

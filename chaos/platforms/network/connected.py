@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from chaos.platforms.procfs import PROC, read_text
+from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 _ESTABLISHED = "01"
 
@@ -15,8 +15,10 @@ def connections(pid: int | str, addresses: Collection[str], port: int | None = N
     With ``port`` only those of that TCP port of it count, with ``own`` those of that address of it.
     """
     found = 0
-    for line in (read_text(pid, "net/tcp", PROC) or "").splitlines()[1:]:
+    for line in kernel_lines(read_text(pid, "net/tcp", PROC) or "")[1:]:
         fields = line.split()
+        if len(fields) < 4:
+            continue
         (here, at), (there, _) = (_end(one) for one in fields[1:3])
         meant = port in (None, at) and own in (None, here)
         found += fields[3] == _ESTABLISHED and there in addresses and meant

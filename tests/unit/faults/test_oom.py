@@ -12,7 +12,9 @@ import pytest
 from chaos.faults.oom import REMOVE
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
-from chaos.platforms.memory_group import NoMemoryGroup, kills, members, memory_groups, put
+from chaos.platforms.cgroup import members
+from chaos.platforms.memory_group import NoMemoryGroup, kills, memory_groups
+from chaos.platforms.process import identify
 from chaos.run.undo import AFTER_PROCESSES, UNDO_ACTIONS
 from chaos.run.undo_base import CannotUndo, UndoContext
 
@@ -56,7 +58,7 @@ def undo(group: Path) -> str:
 
 
 def test_the_kernel_ends_it_and_counts_it_and_the_group_is_removed(rank: subprocess.Popen[bytes], group: Path) -> None:
-    put(group, rank.pid)
+    memory_groups().put(group, identify(rank.pid))
     assert (members(group), kills(group)) == ([rank.pid], 0)
     with pytest.raises(CannotUndo, match=f"still holds process {rank.pid}"):
         undo(group)
