@@ -12,13 +12,14 @@ import shlex
 import stat
 import tarfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import paramiko
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
+from chaos.walking import MAX_LEVELS
 
 PACKAGE = Path(__file__).parents[2]
 """The package ``chaos``."""
@@ -36,7 +37,6 @@ with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
 PREPARE_SECONDS = 300.0
 """How long the host may take no bytes, or give no answer."""
 _BLOCK = 1 << 18
-_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,18 @@ def closed(sftp: paramiko.SFTPClient) -> bool:
     return channel is None or channel.closed
 
 
-def list_there(sftp: paramiko.SFTPClient, root: str) -> tuple[dict[str, Seen], set[str]]:
-    """The plain files and the directories below ``root``, by their paths from it; links are neither."""
-    files: dict[str, Seen] = {}
-    directories: set[str] = set()
+@dataclass(frozen=True)
+class Listing:
+    """What lies below a directory of a host, by paths from it. ``unlisted`` has a reason for what was not looked at."""
+
+    files: dict[str, Seen] = field(default_factory=dict)
+    directories: set[str] = field(default_factory=set)
+    unlisted: dict[str, str] = field(default_factory=dict)
+
+
+def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
+    """The plain files and the directories below ``root``; links are neither. Of a deep tree the top is listed."""
+    found = Listing()
     waiting = [""]
     while waiting:
         inside = waiting.pop()
@@ -124,14 +132,18 @@ def list_there(sftp: paramiko.SFTPClient, root: str) -> tuple[dict[str, Seen], s
             continue
         for entry in entries:
             name = f"{inside}/{entry.filename}" if inside else entry.filename
-            if not is_plain(entry.filename) or name.count("/") > _MAX_DEPTH or entry.st_mode is None:
+            if not is_plain(entry.filename) or entry.st_mode is None:
                 continue
             if stat.S_ISDIR(entry.st_mode):
-                directories.add(name)
+                if name.count("/") == MAX_LEVELS:
+                    top = name.partition("/")[0]
+                    found.unlisted[top] = f"it has more than {MAX_LEVELS} levels of directories below"
+                    continue
+                found.directories.add(name)
                 waiting.append(name)
             elif stat.S_ISREG(entry.st_mode):
-                files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
-    return files, directories
+                found.files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
+    return found
 
 
 def is_plain(name: str) -> bool:

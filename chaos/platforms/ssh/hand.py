@@ -222,7 +222,7 @@ class HostHand(HandClient):
         parts.append(self._job_files())
         unpack_there(self._connection, self._place, made, chain.from_iterable(parts))
         self._shipped = True
-        self._known, _ = list_there(self._sftp, f"{self._run}/job")
+        self._known = list_there(self._sftp, f"{self._run}/job").files
 
     def _scenario_files(self) -> Iterator[File]:
         root = self._scenario_here
@@ -237,7 +237,7 @@ class HostHand(HandClient):
     def _job_files(self) -> Iterator[File]:
         """The job's directory, as storage that all hosts share would show it: what other hosts have saved, too."""
         root, run = self._run_here / "job", self._run_here.name
-        there, _ = list_there(self._sftp, f"{self._run}/job")
+        there = list_there(self._sftp, f"{self._run}/job").files
         for path in entries_below(root, raise_too_deep):
             name = path.relative_to(root).as_posix()
             if not path.is_symlink() and (path.is_dir() or there.get(name) != _seen(path)):
@@ -249,11 +249,12 @@ class HostHand(HandClient):
         """Bring the job's files; those that could not be brought, each with the reason."""
         if closed(self._sftp):
             self._sftp = self._connection.sftp()
-        unfetched: dict[str, str] = {}
         root = self._run_here / "job"
-        there, directories = list_there(self._sftp, f"{self._run}/job")
-        for name in directories:
+        listing = list_there(self._sftp, f"{self._run}/job")
+        unfetched = {f"job/{name}": why for name, why in listing.unlisted.items()}
+        for name in sorted(listing.directories):
             (root / name).mkdir(parents=True, exist_ok=True)
+        there = listing.files
         for name, seen in there.items():
             if self._known.get(name) != seen:
                 try:

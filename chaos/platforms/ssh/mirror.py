@@ -17,7 +17,7 @@ import paramiko
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.files import Seen, closed, fetch, list_there, put
+from chaos.platforms.ssh.files import Listing, Seen, closed, fetch, list_there, put
 from chaos.walking import entries_below
 
 _LOOK_SECONDS = 0.03
@@ -181,6 +181,11 @@ class Mirror:
                 raise
             self._wrong[at][f"{at}/{name}"] = str(error) or type(error).__name__
 
+    def _listing(self, at: str, root: str) -> Listing:
+        listing = list_there(self._sftp, root)
+        self._wrong[at] |= {f"{at}/{name}": why for name, why in listing.unlisted.items()}
+        return listing
+
     def _look_at_history(self) -> None:
         for name in sorted(self._sftp.listdir(f"{self._run}/history")):
             if name.startswith(f"{self._attempt}-") and name.endswith(".jsonl") and "/" not in name:
@@ -190,8 +195,8 @@ class Mirror:
 
     def _look_at_logs(self) -> None:
         inside = f"logs/{self._attempt}"
-        files, _ = list_there(self._sftp, f"{self._run}/{inside}")
-        for name, seen in files.items():
+        listing = self._listing(_LOGS, f"{self._run}/{inside}")
+        for name, seen in listing.files.items():
             with self._one(_LOGS, name):
                 followed = self._logs.setdefault(name, Followed(self._own(self._run_here / inside / name)))
                 if seen.size < followed.copied:
@@ -202,7 +207,7 @@ class Mirror:
     def _fetch_logs(self) -> None:
         """The logs as they are in the end: one that was renamed meanwhile has been followed under two names."""
         inside = f"logs/{self._attempt}"
-        files, _ = list_there(self._sftp, f"{self._run}/{inside}")
+        files = self._listing(_LOGS, f"{self._run}/{inside}").files
         for name in files:
             with self._one(_LOGS, name):
                 fetch(self._sftp, f"{self._run}/{inside}/{name}", self._own(self._run_here / inside / name))
@@ -220,11 +225,11 @@ class Mirror:
     # Where ranks meet: what this host has written comes here, what others have written goes there.
 
     def _exchange(self) -> None:
-        files, directories = list_there(self._sftp, self._meeting)
-        self._directories |= directories
-        for name in directories:
+        listing = self._listing(_MEETING, self._meeting)
+        self._directories |= listing.directories
+        for name in listing.directories:
             (self._meeting_here / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name, seen in files.items():
+        for name, seen in listing.files.items():
             if self._met.get(name) != seen:
                 self._bring(name, seen)
         self._take()

@@ -12,6 +12,8 @@ from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import fetch, list_there, put
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
+from chaos.walking import MAX_LEVELS
+from tests.unit.conftest import MakeDeep
 
 
 def test_a_command_is_run_and_answers(host: Host) -> None:
@@ -75,7 +77,18 @@ def test_files_come_back_as_they_went_and_links_do_not(host: Host, tmp_path: Pat
     (tmp_path / "file").write_bytes(b"content")
     with Connection(host) as connection, connection.sftp() as sftp:
         put(sftp, tmp_path / "file", f"{there}/inside/file", f"{there}/unfinished")
-        files, directories = list_there(sftp, str(there))
-        assert (list(files), directories) == (["inside/file"], {"inside"})
+        listing = list_there(sftp, str(there))
+        assert (list(listing.files), listing.directories, listing.unlisted) == (["inside/file"], {"inside"}, {})
         fetch(sftp, f"{there}/inside/file", tmp_path / "here" / "file")
     assert (tmp_path / "here" / "file").read_bytes() == b"content"
+
+
+def test_what_is_too_deep_on_a_host_is_told_and_the_rest_is_listed(
+    host: Host, tmp_path: Path, make_deep: MakeDeep
+) -> None:
+    make_deep(tmp_path / "there" / "deep")
+    (tmp_path / "there" / "file").touch()
+    with Connection(host) as connection, connection.sftp() as sftp:
+        listing = list_there(sftp, str(tmp_path / "there"))
+    assert list(listing.files) == ["file"] and len(listing.directories) == MAX_LEVELS
+    assert listing.unlisted == {"deep": f"it has more than {MAX_LEVELS} levels of directories below"}

@@ -17,6 +17,7 @@ from chaos.platforms.ssh.hand import HostHand, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.mirror import Mirror
 from chaos.run.wait import wait_for
+from tests.unit.conftest import MakeDeep
 from tests.unit.platforms.conftest import Spec
 
 NAMES = ("train-rank_0-5.jsonl", "train-rank_1-6.jsonl")
@@ -89,6 +90,17 @@ def test_a_log_never_takes_the_place_of_another_hosts_log_of_the_same_name(
     assert text(copy) == "of another host"
     assert list(mirror.unfetched) == ["logs/ttp_log.log"]
     assert "host another has a log of the same name" in mirror.unfetched["logs/ttp_log.log"]
+
+
+def test_a_directory_too_deep_to_be_brought_is_told(
+    connection: Connection, there: Path, here: Path, make_deep: MakeDeep
+) -> None:
+    make_deep(there / "logs" / "train" / "deep")
+    (there / "logs" / "train" / "worker_0.log").write_text("said")
+    mirror = mirror_of(connection, there, here)
+    mirror.finish()
+    assert text(here / "logs" / "train" / "worker_0.log") == "said"
+    assert list(mirror.unfetched) == ["logs/deep"] and mirror.lost is None
 
 
 def test_what_can_be_brought_at_last_is_no_loss(connection: Connection, there: Path, here: Path) -> None:
