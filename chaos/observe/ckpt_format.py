@@ -29,6 +29,7 @@ from chaos.observe.tensor import MAX_DIMS, STORAGE, Tensor, TensorContent
 RECORD = 0x0A  # field 1, length-delimited
 MAX_RECORD = 1 << 30  # twice what MindSpore writes into one
 MAX_TEXT = 64 << 20  # of all names, types and appended texts: what is kept of a file, but for the shapes
+MAX_VALUES = 1 << 19  # each takes some 700 bytes; a header of safetensors holds 200,000 tensors
 _DTYPES = {
     "Bool": "bool",
     "Int8": "int8",
@@ -153,6 +154,8 @@ def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None
             )
     elif tag in found.entries:
         raise ValueError(f"{tag!r} is in the file twice")
+    elif len(found.entries) >= MAX_VALUES:
+        raise UnknownContent(f"more than {MAX_VALUES} values, the limit for a file")
     elif tensor_type == "str":
         found.entries[tag] = _string(found, source, tag, dims, place)
         return

@@ -116,6 +116,16 @@ def test_names_and_texts_have_a_limit(ckpt: CkptWriter, tmp_path: Path) -> None:
         read_checkpoint(path)
 
 
+def test_values_have_a_limit_in_number(ckpt: CkptWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.ckpt"
+    path.write_bytes(b"".join(ckpt.record(f"w{n}", [1], "Float32", bytes(4)) for n in range(3)))
+    monkeypatch.setattr("chaos.observe.ckpt_format.MAX_VALUES", 3)
+    assert len(read_checkpoint(path).tensors) == 3
+    monkeypatch.setattr("chaos.observe.ckpt_format.MAX_VALUES", 2)
+    with pytest.raises(CheckpointNotSupported, match="more than 2 values"):
+        read_checkpoint(path)
+
+
 def test_damage_in_any_block_is_told(ckpt: CkptWriter, tmp_path: Path) -> None:
     """Three blocks: the digest or the CRC shows a changed bit, ``finite`` an infinity, and a cut is a cut."""
     size = 2 * BLOCK + 40
