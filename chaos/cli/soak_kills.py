@@ -12,7 +12,6 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +33,13 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parents[1]
 _LOOK_SECONDS = 0.01
+
+
+def _has_come(moment: Moment, place: Path) -> bool:
+    """Whether that is there in ``place`` from which the moment is counted."""
+    if moment.undo is not None:
+        return moment.undo in open_undo(place)
+    return moment.line is None or recorded_lines(place) >= moment.line
 
 
 class _Interrupted(Exception):
@@ -175,17 +181,18 @@ class KillSoak:
         with self._lock:
             self._numbers[name] += 1
             number = self._numbers[name]
-        moment = draw(self._seed, name, number, whole)
+        hit = tally(name, self.kills()).hit
+        moment = draw(self._seed, name, number, whole, hit)
         place = self._make_place(name, f"{number:04d}")
         started = time.monotonic()
         try:
             harness = self._start(place, self._run_of(name))
-            killed = self._kill(harness, moment, lambda: recorded_lines(place))
+            killed = self._kill(harness, moment, place)
             last, undo = reached(place), open_undo(place)
             gone = [harness.pid]
             if moment.heal is not None:
                 healer = self._start(place, ["heal"])
-                self._kill(healer, Moment(moment.heal, None, None), lambda: 0)
+                self._kill(healer, Moment(moment.heal, None, None), place)
                 gone.append(healer.pid)
             done, failed = self._heal(place, gone)
         except _Interrupted:
@@ -205,9 +212,9 @@ class KillSoak:
             shutil.rmtree(place)
         return killed
 
-    def _kill(self, process: subprocess.Popen[bytes], moment: Moment, lines: Callable[[], int]) -> bool:
+    def _kill(self, process: subprocess.Popen[bytes], moment: Moment, place: Path) -> bool:
         """Wait for the moment and send SIGKILL; False when the process has ended before."""
-        while moment.line is not None and lines() < moment.line and process.poll() is None:
+        while not _has_come(moment, place) and process.poll() is None:
             time.sleep(_LOOK_SECONDS)
         try:
             process.wait(moment.seconds)

@@ -44,7 +44,8 @@ class Whole:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a harness is killed: ``seconds`` after its start, or after line ``line`` of its history.
+    """When a harness is killed: ``seconds`` after its start, or after line ``line`` of its history, or after a step of
+    the kind ``undo`` was open.
 
     ``heal`` is when the first heal is killed too, in seconds; None when it is not.
     """
@@ -52,9 +53,11 @@ class Moment:
     seconds: float
     line: int | None
     heal: float | None
+    undo: str | None = None
 
     def __str__(self) -> str:
         since = "the start" if self.line is None else f"line {self.line} of the history"
+        since = since if self.undo is None else f"a step {self.undo} was open"
         healed = "" if self.heal is None else f", the first heal after {self.heal:.3f} s"
         return f"{self.seconds:.3f} s after {since}{healed}"
 
@@ -86,21 +89,31 @@ class Kill:
         return self.scenario, self.cell
 
 
-def draw(seed: int, cell: Cell, number: int, whole: Whole) -> Moment:
+def draw(seed: int, cell: Cell, number: int, whole: Whole, hit: Collection[str] = ()) -> Moment:
     """The moment of kill ``number``: half of them uniform in time, a quarter close to anything that was recorded.
 
     In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is in the acts of the
-    faults, one after another, so that each kind of undo has its turn. Every fourth heal is killed too.
+    faults: while a step of a kind of undo is open that is not among those ``hit`` so far, one kind after another, and
+    in the acts by what was recorded once all were. Every fourth heal is killed too.
     """
     source = random.Random(f"{seed} {cell} {number}")
     heal = source.uniform(0, _HEAL_SECONDS) if source.random() < 0.25 else None
     if number % 2 == 0 or not whole.lines:
         return Moment(source.uniform(0, whole.seconds), None, heal)
     line, late = source.randint(1, whole.lines), _LATE_SECONDS
+    missed = sorted(set(whole.undo) - set(hit))
+    if number % 4 == 1 and missed:
+        late = min([late, *whole.lasted])
+        return Moment(_early(source, late), None, heal, missed[number // 4 % len(missed)])
     if number % 4 == 1 and whole.acts:
         act = number // 4 % len(whole.acts)
         line, late = whole.acts[act], min([late, *whole.lasted[act : act + 1]])
-    return Moment(source.uniform(0, late) ** 2 / late if late > 0 else 0.0, line, heal)
+    return Moment(_early(source, late), line, heal)
+
+
+def _early(source: random.Random, late: float) -> float:
+    """Seconds up to ``late``, the sooner the likelier."""
+    return source.uniform(0, late) ** 2 / late if late > 0 else 0.0
 
 
 class KillRecord:

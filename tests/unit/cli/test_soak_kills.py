@@ -35,6 +35,9 @@ for number in range(4):
     with (history / "harness.jsonl").open("a") as file:
         frame = f'"seq": {number}, "mono": {number}, "wall": 1'
         file.write(f'{{"event": "{"writer.start" if number == 0 else "tick"}", {frame}}}\\n')
+    if number == 2 and OPENS:
+        step = '"id": "x", "fault": null, "action": "odd", "arguments": {}, "note": ""'
+        (run / "undo.jsonl").write_text(f'{{"record": "step", {step}}}\\n')
     time.sleep(0.02)
 """
 
@@ -47,8 +50,10 @@ def soak(
     times: int = 2,
     starts: str = "nothing",
     seconds: float = 1.0,
+    opens: bool = False,
 ) -> int:
-    fake = FAKE.replace("LEAVES", str(leaves)).replace("STARTS", repr(starts)).replace("SECONDS", str(seconds))
+    fake = FAKE.replace("OPENS", str(opens))
+    fake = fake.replace("LEAVES", str(leaves)).replace("STARTS", repr(starts)).replace("SECONDS", str(seconds))
     monkeypatch.setattr(soak_kills, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     pairs = pick_cells([load("kill-rank.yaml", {})], ())
     return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, seed=4, as_json=False)
@@ -83,6 +88,15 @@ def test_a_soak_goes_on_where_it_was_broken_off(
     assert len({kill.number for kill in kills}) == len(kills), "no moment is drawn twice"
     assert "1 kills are recorded" in capsys.readouterr().err
     assert list((reports / "kills").iterdir()) == []
+
+
+def test_a_kind_of_undo_that_no_kill_has_hit_is_waited_for(
+    reports: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soak(reports, monkeypatch, times=1, opens=True)
+    first = KillRecord(reports / "kills.jsonl").kills()[0]
+    assert (first.open, first.killed) == (["odd"], True)
+    assert "after a step odd was open" in first.moment
 
 
 def test_a_run_that_left_something_is_kept_and_fails_the_soak(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:

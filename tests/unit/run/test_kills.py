@@ -74,6 +74,16 @@ def test_an_act_that_lasts_a_moment_is_met_in_that_moment() -> None:
     assert late[21] == 0
 
 
+def test_kinds_of_undo_that_no_kill_has_hit_have_their_turn_first() -> None:
+    whole = replace(WHOLE, acts=[17], lasted=[0.02], undo=["end-job", "note-kept", "unmount-storage"])
+    drawn = [draw(7, whole.of, number, whole, ["end-job"]) for number in range(1, 40, 4)]
+    assert [one.undo for one in drawn[:3]] == ["note-kept", "unmount-storage", "note-kept"]
+    assert all(one.seconds <= 0.02 for one in drawn)
+    assert str(replace(drawn[0], heal=None)).endswith("s after a step note-kept was open")
+    assert all(draw(7, whole.of, number, whole).undo is None for number in range(200) if number % 4 != 1)
+    assert draw(7, whole.of, 1, whole, whole.undo).line == 17
+
+
 def test_a_kind_of_undo_that_was_open_at_no_kill_is_told() -> None:
     kills = [
         replace(KILL, open=["end-job", "leave-group"]),
