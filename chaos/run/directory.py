@@ -28,7 +28,8 @@ CREATION_LOCK = ".lock"
 RUN_FILE = "run.json"
 LEDGER_FILE = "undo.jsonl"
 DIRECTORY = "directory"
-"""Key of run.json: where the run was made. What has the same run.json elsewhere is a copy of it, or was moved."""
+INODE = "inode"
+"""Keys of run.json: where the run was made. What has the same run.json elsewhere is a copy of it, or was moved."""
 ADOPTED = "adopted"
 """Key of run.json in a run whose job was running already: it was not started here, and is never ended here."""
 INJECTED_FILE = "injection.json"
@@ -86,8 +87,8 @@ def create_run(
             owned = RunDirectory(path, run, f"{run}-{random_hex(8)}", RunLock.acquire(path, clock=clock))
             try:
                 created = _local(clock.wall()).isoformat()
-                place = str(path.resolve())
-                made = {"run": run, "token": owned.token, "created": created, DIRECTORY: place, HOST: this_host()}
+                made: dict[str, Any] = {"run": run, "token": owned.token, "created": created, HOST: this_host()}
+                made |= {DIRECTORY: str(path.resolve()), INODE: path.stat().st_ino}
                 write_json(path / RUN_FILE, made)
                 (path / "history").mkdir()
             except BaseException:
@@ -107,7 +108,7 @@ def creation_lock(reports: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
 
 def update_run(run_dir: Path, **values: Any) -> None:
     """Add to run.json, or replace in it, atomically. What tells which run it is stays. One process at a time."""
-    if kept := {"run", "token", DIRECTORY} & values.keys():
+    if kept := {"run", "token", DIRECTORY, INODE} & values.keys():
         raise ValueError(f"{', '.join(sorted(kept))} of a run cannot be changed")
     write_json(run_dir / RUN_FILE, {**read_run(run_dir), **values})
 

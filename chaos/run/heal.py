@@ -15,14 +15,12 @@ from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
-from chaos.platforms.process import alive, state
+from chaos.platforms.process import state
 from chaos.run import orphans
 from chaos.run.cut_off import find_cut_off, remove_cut_off
 from chaos.run.directory import (
     ADOPTED,
-    DIRECTORY,
     LEDGER_FILE,
-    RUN_FILE,
     RunDirectoryError,
     private_directories,
     read_run,
@@ -30,7 +28,8 @@ from chaos.run.directory import (
 )
 from chaos.run.heal_record import HealRecord
 from chaos.run.host import other_host, this_host
-from chaos.run.ownership import RunIsLive, RunLock, is_live, read_owner
+from chaos.run.moved import why_not_here
+from chaos.run.ownership import RunIsLive, RunLock, is_live
 from chaos.run.tidying import no_creation, tidy_reports
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
@@ -95,7 +94,9 @@ def heal_run(
     if not run_dir.is_dir():
         report.failed.append(f"{run_dir}: there is no such run")
         return report
-    if _is_elsewhere(run_dir, report):
+    if (moved := why_not_here(run_dir)) is not None:
+        report.live, report.copy = moved.means == "live", moved.means == "copy"
+        (report.failed if moved.means == "unknown" else report.found).append(moved.why)
         return report
     try:
         with no_creation(run_dir.parent, clock):
@@ -148,41 +149,6 @@ def _is_none_of_ours(run_dir: Path, error: Exception) -> bool:
     except OSError:
         return False
     return isinstance(error, PermissionError) and owner != os.geteuid()
-
-
-def _is_elsewhere(run_dir: Path, report: HealReport) -> bool:
-    """Whether the directory is not where its run was made, and so must not be healed, with the reason in ``report``.
-
-    One that was moved is healed, unless the harness lives that had it: what is copied and then removed at its old place
-    has a lock of its own, which nobody holds.
-    """
-    try:
-        described = read_run(run_dir)
-    except RunDirectoryError:
-        return False
-    made = described.get(DIRECTORY)
-    # A run of an older version does not say where it was made, and another host has other directories.
-    if not isinstance(made, str) or not made.startswith("/") or other_host(described, this_host()) is not None:
-        return False
-    original = Path(made)
-    try:
-        if original.samefile(run_dir):
-            return False
-        report.copy = read_run(original)["token"] == described["token"]
-    except RunDirectoryError:
-        report.copy = os.path.lexists(original / RUN_FILE)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError):
-        report.copy = True
-    if report.copy:
-        report.found.append(f"a copy: what it tells of is that of {original}, which `chaos heal {original}` heals")
-        return True
-    owner = read_owner(run_dir)
-    if owner is not None and owner.pid != os.getpid() and alive(owner):
-        report.live = True
-        report.found.append(f"it was made as {original}, which is gone, and its harness lives ({owner})")
-    return report.live
 
 
 def _heal_cache(reports: Path) -> list[HealReport]:

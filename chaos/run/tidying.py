@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,8 +54,13 @@ def _directories(reports: Path) -> list[Path]:
 
 
 def _is_run(directory: Path) -> bool:
-    # os.path: whether there is one in a directory of another user cannot be asked, and that is none of ours.
-    return os.path.exists(directory / RUN_FILE)  # noqa: PTH110
+    try:
+        (directory / RUN_FILE).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # who heals it finds out why it cannot be looked into, and whose it is
+        return RUN_NAME.fullmatch(directory.name) is not None
+    return True
 
 
 def _remove_stillborn(directory: Path) -> None:

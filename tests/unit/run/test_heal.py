@@ -295,54 +295,21 @@ def test_only_the_process_that_the_ledger_means_is_signalled(dead: RunDirectory,
     assert state(identity) == "stopped"
 
 
-def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
-    dead: RunDirectory, reports: Path, start: Start, tmp_path: Path
+def test_a_run_whose_directory_is_closed_is_not_passed_over(
+    dead: RunDirectory, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = create_run(reports, "kill-rank")
-    for run in (live, dead):
-        run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
-    child = start("sleep", "1000", run=live.token)
-    wait_for("it", lambda: find_run_processes(live.token), seconds=20)
-    copies = [tmp_path / "elsewhere", reports / "copy"]
-    for copy, run in zip(copies, (live, dead), strict=True):
-        shutil.copytree(run.path, copy)
-        report = heal_run(copy)
-        assert (report.outcome, report.ok, report.done, report.failed) == ("copy", False, [], [])
-        assert f"a copy: what it tells of is that of {run.path}" in report.found[0]
-    outcomes = {report.run: report.outcome for report in heal_all(reports)}
-    assert outcomes == {"copy": "copy", dead.run: "healed", live.run: "live"}
-    assert child.poll() is None
-    assert Ledger(copies[1] / "undo.jsonl").read().open
+    """Modes do not bind root, so what they do to others is done here."""
+    really = Path.lstat
 
+    def refused(path: Path) -> os.stat_result:
+        if path.parent.name == dead.run:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really(path)
 
-def test_a_run_that_was_moved_is_healed_where_it_is(dead: RunDirectory, start: Start, tmp_path: Path) -> None:
-    child = start("sleep", "1000", run=dead.token)
-    wait_for("it", lambda: find_run_processes(dead.token), seconds=20)
-    moved = dead.path.rename(tmp_path / "moved")
-    assert heal_run(moved).outcome == "healed"
-    assert child.wait(20) == -signal.SIGKILL
-
-
-def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
-    reports: Path, start: Start, tmp_path: Path
-) -> None:
-    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
-    code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, run.token, flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", code, str(reports)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
-        assert harness.stdout is not None
-        name, token = harness.stdout.readline().split()
-        child = start("sleep", "1000", run=token)
-        wait_for("it", lambda: find_run_processes(token), seconds=20)
-        copy = Path(shutil.copytree(reports / name, tmp_path / "copy"))
-        shutil.rmtree(reports / name)
-        for _ in range(2):
-            report = heal_run(copy)
-            assert report.outcome == "live" and f"process {harness.pid}" in report.found[0]
-        assert child.poll() is None
-        harness.kill()
-    assert heal_run(copy).outcome == "healed"
-    assert child.wait(20) == -signal.SIGKILL
+    (dead.path / ".run.json.0000abcd.new").touch()
+    monkeypatch.setattr(Path, "lstat", refused)
+    (report,) = heal_all(reports)
+    assert report.run == dead.run
 
 
 def test_a_run_that_cannot_be_looked_at_keeps_no_other_from_being_healed(

@@ -1,0 +1,91 @@
+"""Whether a run's directory is where the run was made: what a copy tells of is not its own, and must not be undone."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from chaos.history.clock import boot_id
+from chaos.platforms.find import FoundProcess, find_run_processes
+from chaos.platforms.process import alive
+from chaos.platforms.procfs import PROC
+from chaos.run.directory import DIRECTORY, INODE, RUN_FILE, RunDirectoryError, read_run
+from chaos.run.host import other_host, this_host
+from chaos.run.ownership import read_owner
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+_SHOWN = 200
+"""Characters of the old place that are told."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Why a run must not be healed by this directory.
+
+    "copy": the original is there. "live": it is gone, and the harness lives that had it. "unknown": nobody can tell.
+    """
+
+    means: Literal["copy", "live", "unknown"]
+    why: str
+
+
+def why_not_here(run_dir: Path) -> Moved | None:
+    """Why the run must not be healed here; None where it was made here, or was moved here and its harness has ended.
+
+    A directory that was renamed is the same one still, with the lock that its harness holds. One that was copied, and
+    then removed at its old place, has a lock of its own, which nobody holds.
+    """
+    try:
+        described = read_run(run_dir)
+    except RunDirectoryError:
+        return None
+    made = described.get(DIRECTORY)
+    # A run of an older version does not say where it was made, and another host has other directories.
+    if not isinstance(made, str) or not made.startswith("/") or other_host(described, this_host()) is not None:
+        return None
+    if described.get(INODE) == run_dir.stat().st_ino:
+        return None
+    original, shown = Path(made), made[:_SHOWN]
+    try:
+        if original.samefile(run_dir):
+            return None
+        if _is_that_run(original, described["token"]):
+            return Moved("copy", f"a copy: what it tells of is that of {shown}, which `chaos heal {shown}` heals")
+    except OSError as error:
+        if error.errno not in _GONE:
+            return Moved("unknown", f"whether it is a copy of {shown} cannot be told: {error.strerror}")
+    except ValueError:
+        pass  # no path at all
+    return _without_original(run_dir, shown, described["token"])
+
+
+def _is_that_run(original: Path, token: str) -> bool:
+    try:
+        return bool(read_run(original)["token"] == token)
+    except RunDirectoryError:
+        return os.path.lexists(original / RUN_FILE)  # it is there, and cannot be read
+
+
+def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
+    owner = read_owner(run_dir)
+    if owner is not None and owner.pid != os.getpid() and alive(owner):
+        return Moved("live", f"it was made as {original}, which is gone, and its harness lives ({owner})")
+    processes = find_run_processes(token)
+    # An owner in another PID namespace, of a container, would be looked for in vain here.
+    if processes and (owner is None or owner.boot != boot_id() or not _share_our_pids(processes)):
+        listed = ", ".join(str(one.identity.pid) for one in processes[:5])
+        why = f"it was made as {original}, which is not here, and processes of it live ({listed}): whether its harness"
+        return Moved("unknown", f"{why} does cannot be told. End that, or these processes, and heal it again")
+    return None
+
+
+def _share_our_pids(processes: Iterable[FoundProcess]) -> bool:
+    try:
+        own = (PROC / "self/ns/pid").readlink()
+        return all((PROC / str(one.identity.pid) / "ns/pid").readlink() == own for one in processes)
+    except OSError:
+        return False
