@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timezone
 from fnmatch import fnmatchcase
-from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chaos.history.reader import History
 from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
@@ -22,12 +21,13 @@ from chaos.observe.reader import read_log
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
-from chaos.walking import Unseen, entries_below, raise_unseen, walk
+from chaos.walking import Unseen, entries_below, walk
 
 if TYPE_CHECKING:
     from chaos.checks.logged import Logged
     from chaos.checks.whose import Whose
 
+_T = TypeVar("_T")
 _BLOCK = 1 << 20
 SDK_LOGS = ("ttp/ttp_log.log*", "ttp-node_*/ttp_log.log*")
 """The SDK's logs below those of an attempt: of all ranks on one machine, or of those of each node."""
@@ -40,12 +40,7 @@ SIGNS = ("is greater equal than threshold", "Resume training after TREError")
 class Artifacts:
     """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed."""
 
-    def __init__(self, run_dir: Path, baseline: History | None, unseen: Unseen = raise_unseen) -> None:
-        """``unseen`` is told of each directory of the job in which checkpoints cannot be looked for (chaos.walking).
-
-        Without it that raises OSError, which makes the check that looks *unknown*: nobody knows what is there.
-        """
-        self._unseen = unseen
+    def __init__(self, run_dir: Path, baseline: History | None) -> None:
         self.run_dir = run_dir
         self.baseline = baseline
         self.logged: Logged | None = None
@@ -56,21 +51,41 @@ class Artifacts:
         self._logs: dict[str, list[LogEvent]] = {}
         self._sign_reader = MindSporeLogReader(timezone.utc)
         self._listed: dict[Path, dict[int, list[Path]]] = {}
+        self._found: dict[object, tuple[Any, list[OSError]]] = {}
+        self._unseen: list[OSError] = []
 
     @property
     def job_dir(self) -> Path:
         """The job's working directory, as it was kept."""
         return self.run_dir / "job"
 
-    @cached_property
+    def search(self, find: Callable[[Path, Unseen], _T]) -> _T:
+        """What a search finds below the job's directory; each is made once.
+
+        What it could not look into is kept for :meth:`take_unseen`, anew for everybody who asks.
+        """
+        if find not in self._found:
+            unseen: list[OSError] = []
+            self._found[find] = (find(self.job_dir, unseen.append), unseen)
+        found, unseen = self._found[find]
+        self._unseen += unseen
+        return cast("_T", found)
+
+    def take_unseen(self) -> list[str]:
+        """What the searches since the last call could not look into, in words: nobody knows what is there."""
+        texts = dict.fromkeys(f"{self.relative(Path(str(one.filename)))}: {one.strerror}" for one in self._unseen)
+        self._unseen = []
+        return list(texts)
+
+    @property
     def checkpoints(self) -> list[FoundCheckpoint]:
         """Every checkpoint file that the job left, by its name. Whose they are says chaos.checks.whose."""
-        return find_checkpoints(self.job_dir, self._unseen)
+        return self.search(find_checkpoints)
 
-    @cached_property
+    @property
     def temporary_directories(self) -> list[Path]:
         """Directories of end-of-life checkpoints that were not renamed."""
-        return find_temporary_directories(self.job_dir)
+        return self.search(find_temporary_directories)
 
     def read_checkpoint(self, path: Path) -> SavedState:
         """The content of a checkpoint file. Raises chaos.observe.checkpoint.CheckpointError when it is not sound."""
@@ -190,20 +205,16 @@ class Artifacts:
         """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
 
         The logs of a rank's earlier processes count too; their names have more between the rank and ``log``.
-        Raises OSError where not all of them can be looked for.
         """
         directory = self.run_dir / "logs" / attempt
         pattern = f"worker_{rank}.*log" if rank is not None else "*"
         needle = text.encode()
-        logs = (path for path in entries_below(directory, raise_unseen) if fnmatchcase(path.name, pattern))
+        logs = (path for path in entries_below(directory, self._unseen.append) if fnmatchcase(path.name, pattern))
         return any(_contains(path, needle) for path in logs if not _is_directory(path))
 
-    def unfinished(self, unseen: Unseen = raise_unseen) -> list[Path]:
-        """Files and directories under the job's directory whose names say that they were not finished.
-
-        ``unseen`` is told of each directory that is not looked into; without it that raises OSError.
-        """
-        return sorted(_unfinished(self.job_dir, unseen))
+    def unfinished(self) -> list[Path]:
+        """Files and directories under the job's directory whose names say that they were not finished."""
+        return self.search(_find_unfinished)
 
 
 def _is_directory(path: Path) -> bool:
@@ -232,6 +243,10 @@ def _contains(path: Path, needle: bytes) -> bool:
                 return True
             tail = block[-len(needle) :]
     return False
+
+
+def _find_unfinished(root: Path, unseen: Unseen) -> list[Path]:
+    return sorted(_unfinished(root, unseen))
 
 
 def _unfinished(root: Path, unseen: Unseen) -> Iterator[Path]:

@@ -16,7 +16,7 @@ EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 
 def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     """Compare every file that the job left with the plan's replica groups. Nothing to say where none is written."""
-    files = find_group_infos(artifacts.job_dir)
+    files = artifacts.search(find_group_infos)
     if not files and not plan.group_info:
         return
     groups = {rank: group for group in plan.replica_groups for rank in group}

@@ -214,22 +214,20 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
             found.fail(expected, f"stale files: {text_list(stale)}", event.source)
         if event.data.get("private_left"):
             found.fail(expected, "the run's private directory is left", event.source)
-        for text in event.data.get("unsearched") or []:
+        unsearched = event.data.get("unsearched", [])
+        for text in unsearched if isinstance(unsearched, list) else [unsearched]:
             found.unknown(expected, f"not searched when the run ended: {text}", event.source)
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         absent += [] if isinstance(event.data.get("private_left"), bool) else ["the run's private directory"]
         if absent:
             found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
-    unseen: list[OSError] = []
     unfinished = [
         name
-        for path in artifacts.unfinished(unseen.append)
+        for path in artifacts.unfinished()
         if not _allowed(plan, name := artifacts.relative(path)) and name not in broken
     ]
     if unfinished:
         found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
-    for one in unseen:
-        found.unknown(expected, f"not searched: {one.filename}: {one.strerror}")
     found.settle(expected, "none is")
 
 
@@ -243,8 +241,9 @@ def _judge_ports(event: Event, expected: str, found: Collector) -> None:
         found.fail(expected, f"ports still open: {text_list(own)}", event.source)
     for one in ports:
         if isinstance(one, dict):
-            listed = one.get("listeners")
-            by = _processes(listed) if isinstance(listed, list) and listed else "processes that cannot be seen"
+            told = one.get("listeners")
+            listed = [process for process in told if isinstance(process, dict)] if isinstance(told, list) else []
+            by = _processes(listed) if listed else "processes that cannot be seen"
             seen = f"somebody listens on port {one.get('port')}, and no run is known to be theirs: {by}"
             found.unknown(expected, seen, event.source)
 

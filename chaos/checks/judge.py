@@ -104,10 +104,13 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
     # Whatever a check or its evidence does, the others still have their say and the verdict is not a pass.
     try:
         function: Check = check.load() if isinstance(check, EntryPoint) else check
-        return list(function(plan, history, artifacts))
+        found = list(function(plan, history, artifacts))
     except Exception as error:
         text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
-        return [Finding(name, "unknown", "the check comes to an end", text)]
+        found = [Finding(name, "unknown", "the check comes to an end", text)]
+    for text in artifacts.take_unseen():
+        found.append(Finding(name, "unknown", "all that the job has left can be searched", f"not searched: {text}"))
+    return found
 
 
 def _presentable(finding: Finding, run_dir: Path) -> Finding:

@@ -156,7 +156,7 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
     save = ITERATION.fullmatch(path.parent.name)
     if save is None or all(one.data.get("code") == 0 for one in history.select("rank.exit")):
         return False
-    for tracker in find_trackers(artifacts.job_dir):
+    for tracker in artifacts.search(find_trackers):
         if tracker.parent == path.parent.parent and not tracker.is_symlink():
             try:
                 return int(save["step"]) > read_tracker(tracker)

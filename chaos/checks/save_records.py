@@ -24,8 +24,8 @@ EXPECTED = "what is written down about the saves is true of the files"
 def judge_records(history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the records that the job has left, of both layouts."""
     metas = sorted(_metas(artifacts))
-    iterations = find_iterations(artifacts.job_dir)
-    trackers = [path for path in find_trackers(artifacts.job_dir) if not path.is_symlink()]
+    iterations = artifacts.search(find_iterations)
+    trackers = [path for path in artifacts.search(find_trackers) if not path.is_symlink()]
     broken_off = _broken_off(history)
     for path in metas:
         _judge_meta(path, artifacts, found)

@@ -81,6 +81,7 @@ class _Saves:
 
 def whose(history: History, artifacts: Artifacts) -> Whose:
     """Every finished checkpoint file that the job left, whatever its name and wherever it lies, and whose it is."""
+    _ = artifacts.checkpoints  # whoever asks hears what could not be searched, also where the answer is known
     if artifacts.whose is None or artifacts.whose[0] is not history:
         artifacts.whose = (history, _sort(history, artifacts))
     return artifacts.whose[1]

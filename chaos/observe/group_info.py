@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.plain_files import read_plain
-from chaos.walking import raise_unseen, walk
+from chaos.walking import Unseen, raise_unseen, walk
 
 GROUP_INFO = "group_info.pb"
 MAX_BYTES = 4 << 20
@@ -62,13 +62,13 @@ def read_group_info(path: Path) -> GroupInfo:
         raise GroupInfoError(path, str(error)) from error
 
 
-def find_group_infos(root: Path) -> dict[int, Path]:
+def find_group_infos(root: Path, unseen: Unseen = raise_unseen) -> dict[int, Path]:
     """The files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed.
 
-    Raises OSError where not all of it can be looked at.
+    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
     """
     found: dict[int, Path] = {}
-    for directory, subdirectories, files in walk(root, raise_unseen):
+    for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         path = Path(directory, GROUP_INFO)
         rank = Path(directory).name.removeprefix("rank_")

@@ -112,13 +112,13 @@ def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[Foun
             yield FoundCheckpoint(path, rank, 1, step, None, unfinished, "either", rank)
 
 
-def find_temporary_directories(root: Path) -> list[Path]:
+def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
     """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them.
 
-    Raises OSError where not all of it can be looked at: one may be there.
+    ``unseen`` is told of what cannot be looked at; without it that raises OSError: one may be there.
     """
     found = []
-    for directory, subdirectories, _ in walk(root, raise_unseen):
+    for directory, subdirectories, _ in walk(root, unseen):
         for name in subdirectories:
             path = Path(directory, name)
             if (match := _STEP_DIRECTORY.fullmatch(name)) and match["temporary"] and not path.is_symlink():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.observe.mindformers_records import COMMON, METADATA, TRACKER
-from chaos.walking import raise_unseen, walk
+from chaos.walking import Unseen, raise_unseen, walk
 
 ITERATION = re.compile(r"iteration_(?P<step>\d{8,18})")
 """Name of the directory of one save."""
@@ -37,13 +37,13 @@ class FoundIteration:
     unfinished: tuple[Path, ...]
 
 
-def find_iterations(root: Path) -> list[FoundIteration]:
+def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIteration]:
     """All saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
-    Raises OSError where not all of it can be looked at.
+    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
     """
     found = []
-    for directory, subdirectories, files in walk(root, raise_unseen):
+    for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         match = ITERATION.fullmatch(Path(directory).name)
         if match is not None:
@@ -52,13 +52,13 @@ def find_iterations(root: Path) -> list[FoundIteration]:
     return sorted(found, key=lambda iteration: iteration.path)
 
 
-def find_trackers(root: Path) -> list[Path]:
+def find_trackers(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
     """The files under ``root`` that name the iteration to resume from. Those of a resume's own record are left out:
     MindFormers keeps in ``resume_record`` what rank 0 has chosen in the legacy layout.
 
-    Raises OSError where not all of it can be looked at.
+    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
     """
-    return sorted(_trackers(root))
+    return sorted(_trackers(root, unseen))
 
 
 def companion(model: Path) -> Path | None:
@@ -93,7 +93,7 @@ def _describe(path: Path, step: int, files: list[Path]) -> FoundIteration:
     )
 
 
-def _trackers(root: Path) -> Iterator[Path]:
-    for directory, _, files in walk(root, raise_unseen):
+def _trackers(root: Path, unseen: Unseen) -> Iterator[Path]:
+    for directory, _, files in walk(root, unseen):
         if TRACKER in files and Path(directory).name != "resume_record":
             yield Path(directory, TRACKER)

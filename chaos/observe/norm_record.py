@@ -11,12 +11,18 @@ from pathlib import Path
 
 from chaos.plain_files import read_plain
 from chaos.strict_json import parse
+from chaos.walking import Unseen, raise_unseen, walk
 
 NAME = "abnormal_global_norm.json"
 
 
 class NormRecordError(ValueError):
     """The file is not such a record. The text says what is wrong with it."""
+
+
+def find_norm_records(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
+    """The files of that name under ``root``. ``unseen`` is told of what cannot be looked at; without it that raises."""
+    return sorted(Path(directory, NAME) for directory, _, files in walk(root, unseen) if NAME in files)
 
 
 def read_norm_record(path: Path) -> dict[int, list[float]]:

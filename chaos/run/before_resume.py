@@ -23,7 +23,7 @@ def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> boo
     (``latest.ckpt``), and what it goes on from is not there any more when the run is judged.
     What lies where nobody can look does not count; the checks say so of the run.
     """
-    recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None, unseen=None)
+    recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
     named = {one.path for one in artifacts.checkpoints}
     files = whose(recorded, artifacts)
     paths = [*(one.path for one in files.owned), *(one.path for one in files.unowned)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,9 +16,8 @@ from chaos.history.event import Event
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_layout import companion
-from chaos.observe.norm_record import NAME, NormRecordError, read_norm_record
+from chaos.observe.norm_record import NAME, NormRecordError, find_norm_records, read_norm_record
 from chaos.plan.model import Plan
-from chaos.walking import entries_below, raise_unseen
 
 HANDLERS: tuple[str, ...] = ()
 """TRE calls no handler of the SDK."""
@@ -42,7 +42,7 @@ def judge(case: Case) -> None:
 def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: Artifacts, found: Collector) -> None:
     """Judge the record of abnormal norms. ``history_steps`` holds the norms by the digests of rank 0, by step."""
     assert plan.watch is not None
-    paths = [one for one in entries_below(artifacts.job_dir, raise_unseen) if one.name == NAME]
+    paths = artifacts.search(find_norm_records)
     wanted = expected_record(plan)
     if len(paths) > 1:
         names = [artifacts.relative(path) for path in paths]
@@ -75,7 +75,7 @@ def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: A
             text = f"step {step} is in it {len(own)} times, rank 0 recorded {len(seen)} norms of its gradients there"
             found.unknown(RECORD, text, where)
         for norm, recorded in zip(own, seen, strict=False):
-            if abs(norm - recorded) > _TOLERANCE * abs(recorded):
+            if not math.isclose(norm, recorded, rel_tol=_TOLERANCE):
                 text = f"step {step} is in it with {norm:g}, rank 0's gradients had {recorded:g}"
                 found.fail(RECORD, text, where)
     found.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)

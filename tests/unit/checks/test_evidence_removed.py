@@ -629,6 +629,10 @@ HYGIENE: list[tuple[Spoil, str]] = [
         lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": []}]),
         "no run is known to be theirs: processes that cannot be seen",
     ),
+    (
+        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [3]}]),
+        "no run is known to be theirs: processes that cannot be seen",
+    ),
     (lambda run: run.drop("rank.exit", attempt="train", rank=1), "rank 1 of attempt train ends with exit code 1"),
     (lambda run: run.drop("rank.exit", attempt="resume", rank=1), "rank 1 of attempt resume ends with exit code 0"),
     (lambda run: run.one("rank.exit", attempt="resume", rank=1).update(pid=7), "no exit status of process 2001"),

@@ -219,6 +219,12 @@ def test_of_two_records_of_norms_neither_is_believed(judged: Judge) -> None:
     assert judgement.verdict == "unknown"
 
 
+def test_an_infinite_norm_is_not_near_the_recorded_one(judged: Judge) -> None:
+    run = rolled_back_run()
+    next(run.events("digest", rank=0, step=SPIKE))["gradients"]["norm"] = "inf"
+    assert said(judged(run), "mechanism", "fail", "step 8 is in it with 7.5, rank 0's gradients had inf")
+
+
 def test_a_norm_that_rank_0_did_not_record_as_well_is_unknown(judged: Judge) -> None:
     run = rolled_back_run()
     for one in run.events("digest", rank=0, step=SPIKE):

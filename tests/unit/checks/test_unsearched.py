@@ -13,22 +13,23 @@ from chaos.checks.judge import judge
 from chaos.observe.group_info import find_group_infos
 from chaos.observe.layout import find_checkpoints, find_temporary_directories
 from chaos.observe.mindformers_layout import find_iterations, find_trackers
+from chaos.observe.norm_record import find_norm_records
 from chaos.walking import TooDeep
 from tests.unit.checks.judging import said
 from tests.unit.conftest import MakeDeep
 from tests.unit.good_run import GoodRun
 
 DEEP = "job: has more than 256 levels of directories below"
-LEFT = "no process, port or unfinished file is left"
+SEARCHED = "all that the job has left can be searched"
+SURELY = ("checkpoint", "resume", "consistency", "hygiene")
+"""Checks that look for files in every run."""
 SEARCHES: tuple[Callable[[Path], object], ...] = (
     find_checkpoints,
     find_temporary_directories,
     find_iterations,
     find_trackers,
     find_group_infos,
-    lambda job: Artifacts(job.parent, None).checkpoints,
-    lambda job: Artifacts(job.parent, None).temporary_directories,
-    lambda job: Artifacts(job.parent, None).unfinished(),
+    find_norm_records,
 )
 
 
@@ -70,23 +71,27 @@ def test_a_run_whose_job_left_a_very_deep_directory_is_unknown(
     judgement = judge(place)
     assert judgement.verdict == "unknown"
     assert {one.verdict for one in judgement.findings} == {"pass", "unknown"}
-    assert said(judgement, "checkpoint", "unknown", DEEP) and said(judgement, "hygiene", "unknown", f"{LEFT} | not sea")
+    searching = ("checkpoint", "resume", "loss", "consistency", "mechanism", "hygiene")
+    assert {one.check for one in judgement.findings if one.verdict == "unknown"} <= set(searching)
+    assert all(said(judgement, check, "unknown", f"{SEARCHED} | not searched: {DEEP}") for check in SURELY)
     assert all(DEEP in one.seen for one in judgement.findings if one.verdict == "unknown")
 
 
 def test_a_run_whose_job_left_a_directory_that_cannot_be_read_is_unknown(run: GoodRun, closed: Path) -> None:
     judgement = judge(run.write(closed.parents[1]))
     assert judgement.verdict == "unknown"
-    assert said(judgement, "checkpoint", "unknown", "Permission denied: 'job/closed'")
-    assert said(judgement, "hygiene", "unknown", f"{LEFT} | not searched: job/closed: Permission denied")
+    for check in SURELY:
+        assert said(judgement, check, "unknown", f"{SEARCHED} | not searched: job/closed: Permission denied")
 
 
-def test_what_is_found_beside_it_is_still_a_failure(run: GoodRun, tmp_path: Path, make_deep: MakeDeep) -> None:
-    place = run.write(tmp_path / "run")
-    make_deep(place / "job" / "deep")
+def test_what_is_found_beside_it_is_still_a_failure(run: GoodRun, closed: Path) -> None:
+    place = run.write(closed.parents[1])
     (place / "job" / "a.tmp").touch()
+    *_, damaged = sorted((place / "job").rglob("*.ckpt"))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
     judgement = judge(place)
-    assert said(judgement, "hygiene", "fail", "unfinished files: job/a.tmp") and judgement.verdict == "fail"
+    assert said(judgement, "hygiene", "fail", "unfinished files: job/a.tmp")
+    assert said(judgement, "checkpoint", "fail", "is damaged at byte") and judgement.verdict == "fail"
 
 
 def test_what_was_not_searched_when_the_run_ended_is_unknown(run: GoodRun, tmp_path: Path) -> None:
@@ -95,9 +100,18 @@ def test_what_was_not_searched_when_the_run_ended_is_unknown(run: GoodRun, tmp_p
     assert judgement.verdict == "unknown" and said(judgement, "hygiene", "unknown", "not searched when the run ended")
 
 
-def test_logs_that_cannot_all_be_searched_say_nothing(tmp_path: Path, make_deep: MakeDeep) -> None:
+def test_of_logs_that_cannot_all_be_searched_it_is_told(tmp_path: Path, make_deep: MakeDeep) -> None:
     logs = tmp_path / "logs" / "train"
     make_deep(logs / "deep")
     (logs / "worker_0.log").write_text("hit")
-    with pytest.raises(TooDeep):
-        Artifacts(tmp_path, None).log_contains("train", "absent", 0)
+    artifacts = Artifacts(tmp_path, None)
+    assert not artifacts.log_contains("train", "absent", 0)
+    assert artifacts.take_unseen() == ["logs/train: has more than 256 levels of directories below"]
+    assert artifacts.take_unseen() == []
+
+
+@pytest.mark.parametrize("unsearched", [5, "job", None, [5]])
+def test_an_odd_record_of_what_was_not_searched_is_unknown(run: GoodRun, tmp_path: Path, unsearched: object) -> None:
+    run.one("hygiene")["unsearched"] = unsearched
+    judgement = judge(run.write(tmp_path / "run"))
+    assert judgement.verdict == "unknown" and said(judgement, "hygiene", "unknown", "not searched when the run ended")
