@@ -30,7 +30,7 @@ class BlockReader:
         self._buffer = memoryview(b"")
 
     def read(self, span: Span) -> Iterator[memoryview]:
-        """The content of a part of the file. A block holds until the next is asked for.
+        """The content of a part of the file, in whole blocks but for the last. One holds until the next is asked for.
 
         Raises EOFError where the file ends before that.
         """
@@ -41,8 +41,8 @@ class BlockReader:
         while count:
             # Somebody else may have read from the stream while the last block was looked at.
             self._stream.seek(at)
-            got = self._stream.readinto(self._buffer[: min(count, BLOCK)])
-            if not got:
+            wanted = min(count, BLOCK)
+            if self._stream.readinto(self._buffer[:wanted]) < wanted:
                 raise EOFError("the file got shorter while it was read")
-            yield self._buffer[:got].toreadonly()
-            at, count = at + got, count - got
+            yield self._buffer[:wanted].toreadonly()
+            at, count = at + wanted, count - wanted

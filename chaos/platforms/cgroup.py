@@ -59,27 +59,33 @@ def group_of(pid: int | str, hierarchy: Hierarchy, proc_root: Path = PROC) -> Pa
 def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> None:
     """Move that very process with all of its threads into a group. Raises OSError, and NoSuchProcess once it has ended.
 
-    The kernel is told a PID, which may belong to another process by then. So it is looked at again; a process that has
-    only just got the PID goes back to where its parent is, for that is where the kernel has begun it.
+    The kernel is told a PID, which may belong to another process by then. So it is looked at again, and another one
+    goes back to the group that it came from.
     """
-    if state(identity, proc_root) in ("gone", "zombie"):
-        raise NoSuchProcess(f"{identity} has ended")
     try:
+        own = group_of(identity.pid, hierarchy, proc_root)
+        if state(identity, proc_root) in ("gone", "zombie"):
+            raise NoSuchProcess(f"{identity} has ended")
+        before = group_of(identity.pid, hierarchy, proc_root)
         _put(group, identity.pid)
     except ProcessLookupError as error:
         raise NoSuchProcess(f"{identity} has ended") from error
     if (found := state(identity, proc_root)) == "gone":
-        _send_back(identity.pid, group, hierarchy, proc_root)
+        _send_back(identity.pid, group, None if before == own else before, hierarchy, proc_root)
     if found in ("gone", "zombie"):
         raise NoSuchProcess(f"{identity} has ended")
 
 
-def _send_back(pid: int, group: Path, hierarchy: Hierarchy, proc_root: Path) -> None:
+def _send_back(pid: int, group: Path, before: Path | None, hierarchy: Hierarchy, proc_root: Path) -> None:
+    """``before`` is where that process was seen; None where what was seen there may have been the one that has ended.
+
+    It has only just got the PID then, and is where the kernel has begun it: where its parent is.
+    """
     stat = read_stat(pid, proc_root)
     if stat is None or pid not in members(group):
         return
     # One whose parent is outside of this PID namespace has the group of whoever is first in here.
-    _put(group_of(stat.ppid or 1, hierarchy, proc_root), pid)
+    _put(group_of(stat.ppid or 1, hierarchy, proc_root) if before is None else before, pid)
 
 
 def _put(group: Path, pid: int) -> None:

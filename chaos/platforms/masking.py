@@ -1,6 +1,7 @@
 """Values on a command line that nobody should read in a report: what follows a word such as token or password.
 
-All of it takes time in proportion to the arguments' length, whatever stands in them.
+Of a command for a shell only the word is masked that holds the value, anywhere else mostly all that follows: too much
+masked is the lesser error. All of it takes time in proportion to the arguments' length, whatever stands in them.
 """
 
 from __future__ import annotations
@@ -14,18 +15,34 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAIL = 200
 """Characters at the end of a name that say what it is."""
 
-_ENDINGS = ("token", "secret", "password", "passwd", "passphrase", "pwd", "key", "credential", "credentials")
-_ALONE = frozenset({"pass", "userpass", "dbpass", "auth", "oauth", "authorization", "cookie", "jwt"})
-_MANY = frozenset({"passwords", "secrets", "apikeys"})
+_ENDINGS = (
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "key",
+    "credential",
+    "credentials",
+)
+_ALONE = frozenset(
+    {"pass", "userpass", "dbpass", "sshpass", "mysqlpass", "rootpass", "auth", "oauth", "authorization", "cookie"}
+    | {"jwt", "passwords", "secrets", "apikeys"}
+)
 _OF_SECRETS = frozenset({"access", "api", "auth", "bearer", "hub", "private", "refresh", "secret"})
 """Before ``tokens`` and ``keys``, and before ``key`` in ``key id``."""
 
-_ORDINARY = frozenset({"monkey", "donkey", "turkey", "hockey", "jockey", "whiskey", "hotkey", "pubkey", "publickey"})
-_ORDINARY_OF = frozenset(
-    {"num", "max", "min", "per", "total", "pad", "eos", "bos", "unk", "sep", "cls", "mask", "special", "image"}
-    | {"public", "sort", "primary", "foreign", "group", "partition"}
-)
-"""Before ``token``, ``key`` and ``pass``: a count of them, or one that is no secret."""
+_ORDINARY = frozenset({"monkey", "donkey", "turkey", "hockey", "jockey", "whiskey", "pubkey", "publickey"})
+_COUNTS = frozenset({"num", "max", "min", "per", "total"})
+_ORDINARY_OF = {
+    "token": _COUNTS | {"pad", "eos", "bos", "unk", "sep", "cls", "mask", "masked"},
+    "pass": _COUNTS,
+    "key": frozenset({"public", "sort", "foreign", "partition"}),
+}
+_ORDINARY_KEYS = frozenset({"", "loss", "metric", "monitor"})
+"""Before ``key`` in JSON, YAML and the like, where it is most often the name of an entry."""
 
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 _IN_QUERY = frozenset({"sig", "signature"})
@@ -33,101 +50,142 @@ _IN_QUERY = frozenset({"sig", "signature"})
 
 _HINT = re.compile(r"token|secret|pass|pwd|key|credential|auth|cookie|jwt|sig|://", re.IGNORECASE)
 _NAME = re.compile(r"[\w.-]+")
-_ASSIGNS = re.compile(r"[\"'\])]{0,3}(=|:[ \t]{0,8})")
-_GAP = re.compile(r"\s+")
+_ASSIGNS = re.compile(r"[\\\"'\])]{0,6}(?:=|[ \t]{1,8}={1,2}[ \t]{0,8}|[ \t]{0,8}(:)[ \t]{0,8})")
+_GAP = re.compile(r"(?:\s|\\\n)+")
 _OPTION = re.compile(r"-[^=\s]+")
-_LONG_OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:\Z|[=\s])")
+_NEXT_OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:\Z|[=\s])|-[A-Za-z](?:\Z|\s)")
+_USER = re.compile(r"://([^\s/?#\"']*)@")
+_IN_JSON = re.compile(
+    r"(?:\"[^\"\\]*(?:\\.[^\"\\]*)*\"|'[^'\\]*(?:\\.[^'\\]*)*'|[\w.+*-]+)(?=\s*(?:[,}\]]|\Z))", re.DOTALL
+)
+
+_SHELL = re.compile(r"(?:.*/)?-?(?:ba|da|z|k|a)?sh", re.DOTALL)
+_OTHER_USER = re.compile(r"(?:.*/)?(?:su|runuser)", re.DOTALL)
 _COMMAND = re.compile(r"-[A-Za-z]{0,8}c|--command")
 """What stands before a command for a shell."""
-_SPECIAL = re.compile(r"[\\\"'\s;|&]")
-_PARAMETER = re.compile(r"[^&#\s\"']*")
-_LINE = re.compile(r"[^\"'\n]*")
-_QUOTED = re.compile(r"\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\Z)|'[^']*(?:'|\Z)", re.DOTALL)
-_USER = re.compile(r"://([^\s/?#\"']*)@")
+_SETS = re.compile(r"[-+][A-Za-z]{0,8}[oO]")
+"""An option of a shell with a word after it: ``-o pipefail``."""
+_SPECIAL = re.compile(r"[\\\"'\s;|&`(#]|\$[('{]|<<")
+_PLAIN_VARIABLE = re.compile(r"\$\{\w+\}")
+_BREAKS = " \t\r\n;|&("
 
 
 def masked(arguments: Sequence[str]) -> tuple[str, ...]:
     """The arguments with secret values replaced: ``--hub_token=x``, ``--password x``, ``API_KEY=x``, ``'Cookie: x'``,
-    ``https://user:x@host/?token=x``, and all of these in a command for a shell."""
+    ``https://user:x@host/?token=x``, and all of these in a command for a shell. What is masked stays as it is."""
     shown: list[str] = []
-    before, follows = "", False
+    before, of = "", ""
     for argument in arguments:
-        if follows and not _LONG_OPTION.match(argument):
+        if _OPTION.fullmatch(before) and not _NEXT_OPTION.match(argument) and _is_secret(before, argument):
             shown.append(MASK)
-            before, follows = "", False
+            before, of = "", ""
             continue
-        follows = _OPTION.fullmatch(argument) is not None and _is_secret(argument)
-        shell = _COMMAND.fullmatch(before) is not None
-        shown.append(argument if _HINT.search(argument) is None else _mask_inside(argument, shell))
+        command = of != "" and _COMMAND.fullmatch(before) is not None
+        shown.append(_mask_inside(argument, command) if _HINT.search(argument) else argument)
+        of = _program(argument, before, of)
         before = argument
     return tuple(shown)
 
 
-def _mask_inside(argument: str, shell: bool) -> str:
-    """An argument with what is secret in it replaced: of a ``shell`` one words only, of another all that follows."""
+def _program(argument: str, before: str, of: str) -> str:
+    """Which kind of shell an option after this argument is one of: ``sh``, ``su``, or none."""
+    if _OTHER_USER.fullmatch(argument):
+        return "su"
+    if _SHELL.fullmatch(argument):
+        return "sh"
+    return of if of == "su" or argument[:1] in ("-", "+") or _SETS.fullmatch(before) else ""
+
+
+def _mask_inside(argument: str, command: bool) -> str:
     argument = _USER.sub(_without_password, argument)
     shown, end = [], 0
-    for start, stop in _values(argument, shell):
-        shown += [argument[end:start], MASK]
+    for start, stop, quote in _values(argument, _Words(argument) if command else None):
+        shown += [argument[end:start], MASK, quote]
         end = stop
     return "".join([*shown, argument[end:]])
 
 
-def _values(argument: str, shell: bool) -> Iterator[tuple[int, int]]:
-    """Where secret values begin and end in an argument."""
+def _values(argument: str, words: _Words | None) -> Iterator[tuple[int, int, str]]:
+    """Where secret values begin and end in an argument, and the quote that has to be closed after each."""
     at = 0
     while (found := _NAME.search(argument, at)) is not None:
         at = found.end()
-        place = _place(argument, found.start(), at, shell)
-        if place is not None and place[1] > place[0]:
-            yield place
-            at = place[1]
+        value, json = _value(argument, found.start(), at)
+        if value is None or value == len(argument):
+            continue
+        end, quote = len(argument), ""
+        if words is not None:
+            end, quote = words.end(value)
+        elif json and (whole := _IN_JSON.match(argument, value)) is not None:
+            end = whole.end()
+        if end > value:
+            yield value, end, quote
+            at = end
 
 
-def _place(argument: str, begin: int, end: int, shell: bool) -> tuple[int, int] | None:
-    """Where the value of a name is that stands in an argument; None where it has none, or no secret one."""
-    name, in_query = argument[max(begin, end - _TAIL) : end], argument[begin - 1 : begin] in ("?", "&")
+def _value(argument: str, begin: int, end: int) -> tuple[int | None, bool]:
+    """Where the value of a name begins, None if it has no secret one; and whether it is a name of JSON."""
+    name = argument[max(begin, end - _TAIL) : end]
     sign = _ASSIGNS.match(argument, end)
     if sign is None:
         gap = _GAP.match(argument, end) if argument[begin] == "-" else None
-        if gap is None or _LONG_OPTION.match(argument, gap.end()) or not _is_secret(name):
-            return None
-        return gap.end(), _word_end(argument, gap.end())
-    if not _is_secret(name) and not (in_query and name.lower().rpartition("-")[2] in _IN_QUERY):
-        return None
+        if gap is None or _NEXT_OPTION.match(argument, gap.end()):
+            return None, False
+        return gap.end() if _is_secret(name, argument[gap.end() : gap.end() + 1]) else None, False
     value = sign.end()
-    if sign[1] != "=":
-        # Of `/etc/key:/mnt` and `key:22` nothing is a value, as it is in a header, or in JSON.
-        plain = sign[0] == ":" and (begin > 0 or argument[value : value + 1] in ("/", "\\"))
-        if plain or value == len(argument):
-            return None
-        return value, _end_of(_QUOTED if argument[value] in "\"'" else _LINE, argument, value)
-    if in_query:
-        return value, _end_of(_PARAMETER, argument, value)
-    return value, _word_end(argument, value) if shell else len(argument)
+    in_query = argument[begin - 1 : begin] in ("?", "&") and name.lower().rpartition("-")[2] in _IN_QUERY
+    if not in_query and not _is_secret(name, argument[value : value + 1], in_text=sign[1] is not None):
+        return None, False
+    # Of `/etc/key:/mnt` and `key:22` nothing is a value, as it is in a header, or in JSON.
+    starts = begin == 0 or argument[begin - 1] in "\"'={"
+    if sign[0] == ":" and (not starts or argument[value : value + 1] in ("/", "\\")):
+        return None, False
+    return value, sign[1] is not None and sign[0][0] in "\"'"
 
 
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
+class _Words:
+    """The words of a command for a shell, asked for from its begin to its end."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._signs = _SPECIAL.finditer(text)
+        self._quote = ""
+        self._escaped = -1
 
-def _word_end(text: str, at: int) -> int:
-    """Where a word of a shell ends, with its quotes."""
-    quote, escaped = "", -1
-    for found in _SPECIAL.finditer(text, at):
-        place, sign = found.start(), found[0]
-        if place == escaped:
-            continue
-        if sign == "\\":
-            escaped = place + 1 if quote != "'" else -1
-        elif quote:
-            quote = "" if sign == quote else quote
-        elif sign in "\"'":
-            quote = sign
-        else:
-            return place
-    return len(text)
+    def end(self, at: int) -> tuple[int, str]:
+        """Where the word ends that has a place in it, and the quote that is open at that place.
+
+        What is in no simple word (what another command prints, a comment, a here document) may hold any quotes: from
+        there on all is one word.
+        """
+        opened = None
+        for found in self._signs:
+            place, sign = found.start(), found[0]
+            if opened is None and place >= at:
+                opened = self._quote
+            if place == self._escaped and len(sign) == 1:
+                continue
+            if self._quote == "'":
+                self._quote = "" if sign[-1] == "'" else "'"
+            elif sign == "\\":
+                self._escaped = place + 1
+            elif self._odd(place, sign):
+                return len(self._text), opened or ""
+            elif sign in ('"', "'"):
+                self._quote = "" if sign == self._quote else self._quote or sign
+            elif not self._quote and place >= at and sign in _BREAKS:
+                return place, opened or ""
+        return len(self._text), self._quote if opened is None else opened
+
+    def _odd(self, place: int, sign: str) -> bool:
+        if sign == "${":
+            return _PLAIN_VARIABLE.match(self._text, place) is None
+        if sign in ("`", "$("):
+            return True
+        if self._quote:
+            return False
+        first = place == 0 or self._text[place - 1] in _BREAKS
+        return sign in ("$'", "<<") or (sign == "(" and not first) or (sign == "#" and first)
 
 
 def _without_password(found: re.Match[str]) -> str:
@@ -139,10 +197,10 @@ def _without_password(found: re.Match[str]) -> str:
     return f"://{MASK}@" if scheme.endswith(("http", "https")) else found[0]
 
 
-def _is_secret(name: str) -> bool:
+def _is_secret(name: str, value: str, *, in_text: bool = False) -> bool:
     """Whether what has this name is a secret, by its last words: ``hub_token``, ``apiKey``, ``AWS_ACCESS_KEY_ID``."""
     if name.lstrip("-") in _DIRECTORIES:
-        return False
+        return not value.startswith("/")
     words = [word.lower() for word in _WORD.findall(name[-_TAIL:])]
     while words and words[-1].isdigit():
         words.pop()
@@ -151,6 +209,9 @@ def _is_secret(name: str) -> bool:
         return second in ("accesskey", "secretkey", "apikey") or (second == "key" and third in _OF_SECRETS)
     if last in ("tokens", "keys"):
         return second in _OF_SECRETS
-    if last in _ORDINARY or (second in _ORDINARY_OF and last in ("token", "key", "pass")):
+    if last in _ORDINARY or second in _ORDINARY_OF.get(last, ()):
         return False
-    return last.endswith(_ENDINGS) or last in _ALONE or last in _MANY or second + last in _ENDINGS
+    if in_text and last == "key" and second in _ORDINARY_KEYS:
+        return False
+    # Together the words are told in `passPhrase` and `tOkEn`.
+    return "".join(words).endswith(_ENDINGS) or last in _ALONE

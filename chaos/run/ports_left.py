@@ -8,7 +8,6 @@ from typing import Any
 import psutil
 
 from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.masking import masked
 from chaos.platforms.procfs import command_line, environment
 
 _SECONDS = 1.0
@@ -34,7 +33,7 @@ def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
     unknown = [pid for pid, run in runs.items() if run is None]
     if runs and not unknown and None not in owners:
         return None
-    return {"port": port, "listeners": [{"pid": pid, "cmdline": list(masked(command_line(pid)))} for pid in unknown]}
+    return {"port": port, "listeners": [{"pid": pid, "cmdline": list(command_line(pid))} for pid in unknown]}
 
 
 def listens(port: int) -> bool:

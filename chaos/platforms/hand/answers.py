@@ -25,6 +25,8 @@ from chaos.platforms.procfs import Signals
 
 T = TypeVar("T")
 Parser = Callable[[Any], T]
+Errors = tuple[type[Exception], ...]
+"""Kinds that a caller tells from others."""
 
 _MOST = 1 << 64
 """No number of a kernel is as large, nor the number of a caller."""
@@ -33,7 +35,7 @@ _SHOWN = 80
 
 
 class Asking(ABC):
-    """Asks a hand. Whatever it answers comes out as facts, or as PlatformError."""
+    """Asks a hand. Whatever it answers comes out as facts, as PlatformError, or as an error that the call names."""
 
     def _ask(self, parse: Parser[T], request: str, /, **arguments: Any) -> T:
         """The answer to a request. Raises what :meth:`_call` does, and PlatformError where it is none."""
@@ -44,7 +46,8 @@ class Asking(ABC):
             raise PlatformError(f"{self}: what it answers to {request!r} cannot be understood: {error}") from error
 
     @abstractmethod
-    def _call(self, request: str, /, *, seconds: float = 0.0, **arguments: Any) -> Any: ...
+    def _call(self, request: str, /, *, seconds: float = 0.0, raises: Errors = (), **arguments: Any) -> Any:
+        """The result of a request. Of the errors that the hand may have had, ``raises`` come out as they are."""
 
 
 def text(value: Any) -> str:

@@ -14,37 +14,26 @@ from chaos.history.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.hand import answers
-from chaos.platforms.hand.answers import each, fields, optional, text, whole, yes
+from chaos.platforms.hand.answers import Errors, each, fields, optional, text, whole, yes
 from chaos.platforms.hand.network_calls import NetworkCalls
 from chaos.platforms.hand.tool_calls import ToolCalls
 from chaos.platforms.hand.transport import Transport
 from chaos.platforms.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
-from chaos.platforms.process import (
-    NoSuchProcess,
-    ProcessIdentity,
-    RefusedProcess,
-    State,
-    WrongProcess,
-)
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, State, WrongProcess
 from chaos.platforms.procfs import Signals
 
 _log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 30.0
 CALL_SECONDS = 30.0
-_ERRORS: Mapping[str, type[Exception]] = {
-    "NoSuchProcess": NoSuchProcess,
-    "WrongProcess": WrongProcess,
-    "RefusedProcess": RefusedProcess,
-    "PermissionError": PermissionError,
-    "CommandError": CommandError,
-    "NoSuchTool": NoSuchTool,
-}
+_ENDED = (NoSuchProcess, WrongProcess)
+"""Errors of a hand that callers tell from others, where a process is sent a signal."""
 
+_SAID = 2000
+"""Characters of a hand's words that are repeated."""
 
 _Mailbox = queue.SimpleQueue[dict[str, Any] | None]
 """For one message; None says that the hand was lost."""
@@ -86,8 +75,8 @@ class HandClient(NetworkCalls, ToolCalls):
     """A hand at the other end of ``transport``. Its methods may be called from several threads.
 
     Every method raises HandLost when the hand has ended, does not answer in time, or says what no hand says, and
-    PlatformError for what it refuses, or answers in another shape than asked for; those about processes also raise what
-    :mod:`chaos.platforms.process` does.
+    PlatformError for what it refuses, or answers in another shape than asked for. Other errors come only from the
+    methods that name them.
     """
 
     def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
@@ -183,8 +172,8 @@ class HandClient(NetworkCalls, ToolCalls):
         return self._ask(answers.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
 
     def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
-        """Send a signal to a process of an attempt."""
-        self._call("signal", attempt=attempt, identity=asdict(identity), signum=int(signum))
+        """Send a signal to a process of an attempt. Raises NoSuchProcess and WrongProcess, too."""
+        self._call("signal", raises=_ENDED, attempt=attempt, identity=asdict(identity), signum=int(signum))
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
         """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
@@ -202,8 +191,8 @@ class HandClient(NetworkCalls, ToolCalls):
         return self._ask(each(self._found), "find")
 
     def resume(self, identity: ProcessIdentity) -> None:
-        """Continue a stopped process of the run."""
-        self._call("resume", identity=asdict(identity))
+        """Continue a stopped process of the run. Raises NoSuchProcess and WrongProcess, too."""
+        self._call("resume", raises=_ENDED, identity=asdict(identity))
 
     def end_run(self) -> Ended:
         """End every process of the run on that node with SIGKILL."""
@@ -248,7 +237,7 @@ class HandClient(NetworkCalls, ToolCalls):
         except (KeyError, TypeError, ValueError) as error:
             raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
 
-    def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, **arguments: Any) -> Any:
+    def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, raises: Errors = (), **arguments: Any) -> Any:
         number = next(self._numbers)
         mailbox: _Mailbox = queue.SimpleQueue()
         with self._lock:
@@ -268,7 +257,10 @@ class HandClient(NetworkCalls, ToolCalls):
         if answer is None:
             raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
         if "error" in answer:
-            raise _ERRORS.get(str(answer["error"]), PlatformError)(f"node {self.node}: {answer.get('text')}")
+            said = answer.get("text")
+            told = said[:_SAID] if isinstance(said, str) else "its hand does not say why it refuses that"
+            kind = next((one for one in raises if one.__name__ == answer["error"]), PlatformError)
+            raise kind(f"node {self.node}: {request}: {told}")
         return answer["result"]
 
     def _post(self, request: str, /, **arguments: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.platforms.commands import SECONDS, Done
+from chaos.platforms.commands import SECONDS, CommandError, Done, NoSuchTool
 from chaos.platforms.hand.answers import Asking, by_name, each, fields, optional, text, whole
 from chaos.platforms.process import ProcessIdentity
 
@@ -18,12 +18,16 @@ class ToolCalls(Asking):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
     def tool(self, argv: tuple[str, ...], answer: str = "") -> Done:
-        """Run a tool of the vendor there, after one that was begun before has ended. Raises CommandError, too."""
+        """Run a tool of the vendor there, after one that was begun before has ended.
+
+        Raises CommandError and NoSuchTool, too.
+        """
 
         def done(value: Any) -> Done:
             return Done(argv, whole(fields(value)["code"]), text(value["output"]), text(value["errors"]))
 
-        return self._ask(done, "tool", seconds=2 * SECONDS + _MORE_SECONDS, argv=list(argv), answer=answer)
+        seconds, raises = 2 * SECONDS + _MORE_SECONDS, (NoSuchTool, CommandError)
+        return self._ask(done, "tool", seconds=seconds, raises=raises, argv=list(argv), answer=answer)
 
     def lacking_tools(self) -> list[str]:
         """What faults of a device lack there, in words."""

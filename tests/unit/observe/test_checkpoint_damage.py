@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
 from tests.unit.observe.ckpt_writer import CkptWriter
+from tests.unit.observe.mindformers_files import write_safetensors
 from tests.unit.observe.values import values
 
 Read = Callable[[bytes], Checkpoint]
@@ -226,3 +227,14 @@ def test_several_changed_bytes_end_in_a_checkpoint_or_a_checkpoint_error(
         assert isinstance(read(bytes(content[: len(content) - cut])), Checkpoint)
     except CheckpointError as error:
         assert error.problem
+
+
+def test_a_file_cut_after_it_was_read_has_no_values(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    write_safetensors(path, {"a.weight": [1.0] * 100})
+    checkpoint, whole = read_checkpoint(path), path.read_bytes()
+    assert values(checkpoint, "a.weight").tolist() == [1.0] * 100
+    for lost in (1, 3, 4, 399, 400, len(whole)):
+        path.write_bytes(whole[:-lost])
+        with pytest.raises(CheckpointError, match="got shorter while it was read"):
+            values(checkpoint, "a.weight")

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.history.clock import SYSTEM_CLOCK
+from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.commands import CommandError
+from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.docker import limits
 from chaos.platforms.hand.client import HandClient, HandLost, Visitors
 from chaos.platforms.hand.wire import PROTOCOL
-from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.network.connections import Connection
+from chaos.platforms.nodes import Node
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
+from chaos.run import nodes_left
 
 HELLO = {"hello": PROTOCOL, "pid": 7, "uid": 0, "host": "h", "boot": "b", "python": "3.9.2"}
 WHO = ProcessIdentity(7, 100, "b", 3)
@@ -53,7 +59,28 @@ CALLS: dict[str, Callable[[HandClient], Any]] = {
     "tool": lambda hand: hand.tool(("npu-smi",)),
     "lacking_tools": lambda hand: hand.lacking_tools(),
     "device_variables": lambda hand: hand.device_variables(WHO),
+    "reset": lambda hand: hand.reset(Connection("10.0.0.1", 1, "10.0.0.2", 2, 0, 3, 4)),
 }
+ORDERS: dict[str, Callable[[HandClient], Any]] = {
+    "place": lambda hand: hand.place("/x", {}),
+    "open_roots": lambda hand: hand.open_roots(["/x"]),
+    "listen": lambda hand: hand.listen("/x"),
+    "signal": lambda hand: hand.signal("train", WHO, 9),
+    "resume": lambda hand: hand.resume(WHO),
+    "check_network": lambda hand: hand.check_network("10.0.0.1", []),
+    "lay": lambda hand: hand.lay("f", []),
+    "send_from": lambda hand: hand.send_from("10.0.0.1", 1, []),
+}
+"""Calls to which nothing is answered but that they are done."""
+
+REQUESTS = {"exit_status": "exit_statuses", "clock_offset": "clock", "connections_at": "look_at_port"}
+REQUESTS["check_network"] = "network_check"
+NAMED: dict[str, tuple[type[Exception], ...]] = {
+    "signal": (NoSuchProcess, WrongProcess),
+    "resume": (NoSuchProcess, WrongProcess),
+    "tool": (CommandError, NoSuchTool),
+}
+"""Errors that a caller tells from others; of every other call comes PlatformError alone."""
 
 
 class OddTransport:
@@ -244,25 +271,72 @@ def test_an_answer_of_another_shape_is_a_platform_error_that_names_the_call(name
             CALLS[name](hand)
         except PlatformError as error:
             assert not isinstance(error, HandLost)
-            request = {"exit_status": "exit_statuses", "clock_offset": "clock", "connections_at": "look_at_port"}
-            assert f"hand on node 3: what it answers to {request.get(name, name)!r}" in str(error)
+            assert f"hand on node 3: what it answers to {REQUESTS.get(name, name)!r}" in str(error)
             refused += 1
         assert hand.lost is None
         hand.close()
     assert refused > 10
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [("HandLost", PlatformError), ("CommandError", CommandError), ([], PlatformError), ({"a": 1}, PlatformError)],
-)
-def test_an_error_of_a_hand_is_one_that_it_can_have(error: Any, kind: type[Exception]) -> None:
-    transport = OddTransport(lambda number: [line({"answer": number, "error": error, "text": [1], "lost": "x"})])
-    hand = HandClient(transport, 3, "run")
-    with pytest.raises(kind) as found:
-        hand.find()
-    assert not isinstance(found.value, HandLost)
-    assert hand.lost is None
+ERRORS: list[Any] = ["NoSuchProcess", "WrongProcess", "RefusedProcess", "PermissionError", "CommandError", "NoSuchTool"]
+ERRORS += [
+    "HandLost",
+    "PlatformError",
+    "OSError",
+    "KeyboardInterrupt",
+    "KeyError",
+    "Refused",
+    "",
+    None,
+    1,
+    [],
+    {"a": 1},
+]
+
+
+def failing(error: Any, text: Any) -> HandClient:
+    """A hand that answers every request but the first with that error."""
+    said = {"error": error, "text": text, "lost": "x"}
+    return HandClient(OddTransport(lambda number: [line({"answer": number, **said})]), 3, "run")
+
+
+def test_every_call_is_looked_at() -> None:
+    here = {"answer", "hang_up", "close"}  # nobody waits for an answer to these
+    public = {name for name in dir(HandClient) if not name.startswith("_") and callable(getattr(HandClient, name))}
+    assert public - here == set(CALLS | ORDERS)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS | ORDERS))
+def test_an_error_of_a_hand_is_one_that_its_call_names(name: str) -> None:
+    for error in ERRORS:
+        hand = failing(error, "no")
+        named = {one.__name__: one for one in NAMED.get(name, ())}
+        with pytest.raises((PlatformError, *named.values())) as found:
+            (CALLS | ORDERS)[name](hand)
+        assert type(found.value) is (named.get(error, PlatformError) if isinstance(error, str) else PlatformError)
+        assert str(found.value) == f"node 3: {REQUESTS.get(name, name)}: no"
+        assert hand.lost is None
+        hand.close()
+
+
+@pytest.mark.parametrize("text", [None, 1, [1], {"a": 1}, "x" * 100_000])
+def test_what_a_hand_says_of_an_error_is_text_of_some_length(text: Any) -> None:
+    hand = failing("CommandError", text)
+    with pytest.raises(PlatformError) as found:
+        hand.leftovers([])
+    told = "x" * 2000 if isinstance(text, str) else "its hand does not say why it refuses that"
+    assert str(found.value) == f"node 3: leftovers: {told}"
+    hand.close()
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_is_left_on_a_node_whose_hand_fails_is_recorded_as_unasked(error: Any, tmp_path: Path) -> None:
+    hand = failing(error, "no")
+    node = cast("Node", SimpleNamespace(number=3, hand=hand, known="running", private=Path("/x")))
+    path = tmp_path / "harness.jsonl"
+    with HistoryWriter(path, writer="harness", run="run", clock=SYSTEM_CLOCK) as history:
+        nodes_left.record_on_nodes(history, "run", [], [node], ["/x"])
+    assert json.loads(path.read_text().splitlines()[1])["unasked"] == "node 3: leftovers: no"
     hand.close()
 
 
@@ -298,7 +372,12 @@ _MESSAGES = st.dictionaries(st.sampled_from(_KEYS), _WORDS | _JSON, max_size=5)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(_MESSAGES, max_size=6), _JSON, st.sampled_from(sorted(CALLS)), st.sampled_from(["", "visit", "hear"]))
+@given(
+    st.lists(_MESSAGES, max_size=6),
+    _JSON,
+    st.sampled_from(sorted(CALLS | ORDERS)),
+    st.sampled_from(["", "visit", "hear"]),
+)
 def test_whatever_a_hand_says_comes_out_as_a_named_error(
     said: list[dict[str, Any]], value: Any, name: str, fails: str
 ) -> None:
@@ -309,11 +388,9 @@ def test_whatever_a_hand_says_comes_out_as_a_named_error(
         # The answer comes last, so that every call ends without its deadline.
         transport = OddTransport(lambda number: [*map(line, said), line({"answer": number, "result": value})])
         hand = HandClient(transport, 3, "run", Guests(fails))
-        try:
-            CALLS[name](hand)
-            CALLS[name](hand)
-        except (PlatformError, CommandError, LookupError) as error:
-            assert not isinstance(error, (KeyError, IndexError))
+        with contextlib.suppress(PlatformError, *NAMED.get(name, ())):
+            (CALLS | ORDERS)[name](hand)
+            (CALLS | ORDERS)[name](hand)
         hand.close()
         assert not hand._reader.is_alive()
     finally:

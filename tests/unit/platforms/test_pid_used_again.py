@@ -17,7 +17,7 @@ from chaos.history.clock import SYSTEM_CLOCK, boot_id
 from chaos.platforms import cgroup, limits
 from chaos.platforms.cgroup import Hierarchy, dissolve, members, move, throttle
 from chaos.platforms.limits import set_open_files_limit
-from chaos.platforms.process import NoSuchProcess, ProcessIdentity, identify
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, State, identify, state
 from chaos.run.undo import UNDO_ACTIONS
 from chaos.run.undo_base import UndoContext
 from tests.unit.conftest import Start
@@ -109,6 +109,23 @@ def test_whoever_gets_its_pid_in_between_goes_back_to_its_parent(groups: Groups)
     with pytest.raises(NoSuchProcess):
         move(identity, groups.group("limited"), groups.hierarchy, groups.proc.root)
     assert (members(groups.group("limited")), members(groups.group("stranger"))) == ([], [9, 7])
+
+
+def test_one_that_was_seen_elsewhere_goes_back_there(groups: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service begins where its parent is, and was moved to a group of its own before the harness went on."""
+    identity = groups.add(7, "job")
+    really = state
+
+    def then_replaced(one: ProcessIdentity, proc_root: Path) -> State:
+        found = really(one, proc_root)
+        if found not in ("gone", "zombie"):
+            groups.replace(7, "service", 9)
+        return found
+
+    monkeypatch.setattr(cgroup, "state", then_replaced)
+    with pytest.raises(NoSuchProcess):
+        move(identity, groups.group("limited"), groups.hierarchy, groups.proc.root)
+    assert (members(groups.group("limited")), members(groups.group("service"))) == ([], [7])
 
 
 def test_a_process_that_ends_in_between_is_told(groups: Groups) -> None:
