@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from chaos.docs.pages import pages
 
 
 def main() -> int:
-    """Write every page; returns 64 outside the repository's root."""
+    """Write every page; returns 64 outside the repository's root, and refuses arguments."""
+    parser = argparse.ArgumentParser("python -m chaos.docs", description="Write the generated pages of docs/ anew.")
+    parser.parse_args()
     docs, scenarios = Path("docs"), Path("scenarios")
     if not docs.is_dir() or not scenarios.is_dir():
         print("there is no docs/ or no scenarios/ here: run it in the root of the repository", file=sys.stderr)

@@ -27,6 +27,7 @@ class Profile:
     the next mechanism begins. ``agent`` is how much longer the exit takes with a cluster's agent: the controller waits
     for it to end the ranks, before it tells them to.
     ``replacement`` is no budget: as long the SDK waits for a new process before it gives the replacement up.
+    ``ecc`` replaces the total where the memory error is an HBM multi-bit ECC error.
     """
 
     total: float
@@ -36,6 +37,7 @@ class Profile:
     given_up: float = 0.0
     agent: float = 0.0
     replacement: float = 0.0
+    ecc: float | None = None
 
 
 _FAST_ONLINE = Profile(total=20.0, phases={"detection": 1.0, "stop": 5.0, "repair": 5.0, "first step": 15.0})
@@ -65,8 +67,8 @@ _VENDOR_ROLLBACK = Profile(
 """Total: what the vendor states for the slower of the recoveries without a job restart, under 3 minutes."""
 
 
-_HARDWARE_ONLINE = Profile(total=30.0, phases={})
-"""The vendor states an online repair by UCE in under 30 s; HCCE does less."""
+_HARDWARE_ONLINE = Profile(total=30.0, phases={}, ecc=60.0)
+"""The vendor states an online repair by UCE in under 30 s, of an HBM multi-bit ECC error in 1 min; HCCE does less."""
 
 _HARDWARE_RESTART = Profile(total=600.0, phases={})
 """The vendor states a restart of the job in under 10 minutes."""
@@ -83,8 +85,8 @@ _HARDWARE: Mapping[str, Profile] = MappingProxyType(
     }
 )
 """Real devices: what the vendor states for the whole of a recovery (MindCluster, resumable training: UCE online 30 s,
-process rescheduling 3 min, job restart 10 min), and nothing for its phases, of which it states nothing. A rollback is
-held to what holds for a process. In vain: the SDK waits 10 minutes for a new process."""
+HBM multi-bit ECC 1 min, process rescheduling 3 min, job restart 10 min), and nothing for its phases, of which it states
+nothing. A rollback is held to what holds for a process. In vain: the SDK waits 10 minutes for a new process."""
 
 
 PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
@@ -211,13 +213,14 @@ def plan_budget(
     silent: bool,
     lost: int = 1,
     tried: Collection[str] = (),
+    ecc: bool = False,
 ) -> Budget:
     """Budgets of the profile, with those that the scenario writes in their place.
 
     ``silent`` says that a rank is suspended, so that the detection has to wait for its silence; ``lost`` is how many
     ranks are lost, it included. ``tried`` are the mechanisms that are tried before in vain: what they may take is
     added to the phase ``stop`` and to the total. Without a resume the phases after the restart have none, and the total
-    is the sum of the phases that are left.
+    is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired.
     A budget for a phase that cannot come is noted as a problem.
     """
     written = scenario.expect.recovery
@@ -236,7 +239,8 @@ def plan_budget(
         phases["stop"] += in_vain + (chosen.unanswered if silent and lost > 1 else 0.0)
     if "exit" in phases and scenario.job.agent:
         phases["exit"] += chosen.agent
-    total = chosen.total + in_vain if whole or not phases else sum(phases.values())
+    stated = chosen.ecc if ecc and chosen.ecc is not None else chosen.total
+    total = stated + in_vain if whole or not phases else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases or (name in named and not chosen.phases):
             phases[name] = seconds

@@ -24,6 +24,7 @@ from chaos.plan.healed import check_healed
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.mechanisms.tre import check_abnormal
+from chaos.plan.memory import ECC
 from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
@@ -140,7 +141,10 @@ def build_plan(
     judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
     outcome = replace(outcome, recoveries=judged.recoveries)
     lost = len(outcome.dead)
-    budget = plan_budget(outcome.mechanism, expected.resumes, scenario, problems, silent=silent, lost=lost, tried=tried)
+    ecc = any(fault.kind == ECC for fault in scenario.faults)
+    budget = plan_budget(
+        outcome.mechanism, expected.resumes, scenario, problems, silent=silent, lost=lost, tried=tried, ecc=ecc
+    )
     problems.raise_found()
 
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps

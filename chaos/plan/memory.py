@@ -11,6 +11,9 @@ from chaos.scenario.fault import Fault
 STRATEGIES = ("high level", "low level")
 """What the device can make of a memory error: memory in use was lost, or none was."""
 
+ECC = "ecc"
+"""The fault kind of an HBM multi-bit ECC error, the memory error that tells its time."""
+
 _UPDATE = PHASE_ORDER.index("optimizer.update")
 
 

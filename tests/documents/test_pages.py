@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -96,6 +97,16 @@ def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> N
     options = {word.split("=")[0] for text in scripts for word in text.split() if word.startswith("--")}
     told = (ROOT / "chaos" / "pytest_plugin.py").read_text()
     assert all(option in told for option in options if option.startswith("--chaos"))
+
+
+def test_the_nightly_job_trains_on_the_devices_and_touches_no_card() -> None:
+    chosen = set(re.findall(r'pytest scenarios/ -m "([^"]+)"', (ROOT / "docs" / "nightly.md").read_text()))
+    (marks,) = {one for one in chosen if "card" in one}
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "scenarios").glob("device-*.yaml")]
+    command = [sys.executable, "-m", "pytest", *files, "-m", marks, "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    collected = set(re.findall(r"scenarios/(device-[\w-]+)\.yaml::", done.stdout))
+    assert collected == {"device-kill", "device-uce"}, done.stdout + done.stderr
 
 
 def heal_of(steps: list[dict[str, str]]) -> dict[str, str]:

@@ -109,11 +109,15 @@ def test_the_tools_and_the_right_to_use_them_are_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "total"),
-    [("protection: [UCE]", 30.0), ("protection: [TTP]", 600.0), ("protection: [TTP], resume: false", 600.0)],
+    ("kind", "job", "total"),
+    [
+        ("uce", "protection: [UCE]", 30.0),
+        ("ecc", "protection: [UCE]", 60.0),
+        ("kill", "protection: [TTP]", 600.0),
+        ("kill", "protection: [TTP], resume: false", 600.0),
+    ],
 )
-def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, job: str, total: float) -> None:
-    kind = "uce" if "UCE" in job else "kill"
+def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, kind: str, job: str, total: float) -> None:
     text = SCENARIO.replace("npu-link-down", kind).replace("steps: 12", f"steps: 12, {job}")
     plan = plan_cell(*loaded(tmp_path, text))
     assert (plan.timings, plan.budget.total, plan.budget.phases) == ("hardware", total, {})
