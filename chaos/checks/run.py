@@ -70,9 +70,8 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
     Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
     harness's, and so may this one be where the harness was stopped or had no room: ranks wait for it, and write there.
     """
-    given_up = [
-        one for one in history.select("job.failed", attempt=RESUME) if one.data.get("reason") == end.data["error"]
-    ]
+    failed = [one for one in history.select("job.failed") if one.data.get("reason") == end.data["error"]]
+    given_up = [one for one in failed if one.attempt == RESUME]
     exits = [
         one
         for one in history.select("rank.exit", attempt=RESUME)
@@ -83,7 +82,9 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
         seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
         found.fail("the resumed job runs", seen, first.source, end.source)
     else:
-        whose = "the job could not go on" if given_up else "the harness failed"
+        whose = "the job could not go on" if failed else "the harness failed"
+        if any(one.data.get("reason") == end.data["error"] for one in history.select("baseline.failed")):
+            whose = "no fault was made, for the job does not train to its end without one"
         found.unknown(expected, f"{whose}: {end.data['error']}", end.source)
 
 

@@ -25,7 +25,8 @@ def print_result(result: Result, console: Console) -> None:
     name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
     _line(console, "", f"{name}: ", result.verdict)
     console.print(_checks(result), soft_wrap=False)
-    for check in result.checks:
+    # Where the run itself came to no good end, that is why nothing else is known.
+    for check in sorted(result.checks, key=lambda one: one.name != "run"):
         if check.verdict != "pass":
             _print_finding(check, console)
     if result.recovery.phases:

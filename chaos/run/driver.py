@@ -178,7 +178,10 @@ class _Runner:
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
-            except (JobFailed, BaselineError, InputChanged, HandLost) as failed:
+            except BaselineError as failed:
+                error = str(failed)
+                history.record("baseline.failed", reason=error)
+            except (JobFailed, InputChanged, HandLost) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True

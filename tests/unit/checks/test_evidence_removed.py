@@ -274,6 +274,15 @@ def both(one: Spoil, other: Spoil) -> Spoil:
     return spoil
 
 
+def fails_by_itself(event: str, attempt: str | None = None) -> Spoil:
+    def spoil(run: GoodRun) -> None:
+        error = "ranks [0] did not reach step 12"
+        run.one("run.end")["error"] = error
+        run.add("harness", record(25.9, event, attempt, reason=error))
+
+    return spoil
+
+
 RUN: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("run.end"), "the history has no run.end"),
     (ended(interrupted=True), "the run was interrupted"),
@@ -292,6 +301,11 @@ RUN: list[tuple[Spoil, str]] = [
     (both(disk_low, resumed_job_dies(given_up=25.01)), "the job could not go on: rank 1"),
     (resumed_job_dies(given_up=24.9), "the job could not go on: rank 1"),
     (hand_lost, "the harness failed: node 1: its hand was lost"),
+    (fails_by_itself("job.failed", attempt="train"), "the job could not go on: ranks [0] did not reach step 12"),
+    (
+        fails_by_itself("baseline.failed"),
+        "the job does not train to its end without one: ranks [0]",
+    ),
 ]
 
 

@@ -70,3 +70,11 @@ def test_an_unknown_phase_is_called_unknown(run: GoodRun, tmp_path: Path) -> Non
     run.log.clear()
     lines = printed(run, tmp_path).splitlines()
     assert ["detection", "unknown", "10"] in [line.split() for line in lines]
+
+
+def test_why_the_run_came_to_no_good_end_is_told_before_what_follows_from_it(run: GoodRun, tmp_path: Path) -> None:
+    run.one("run.end")["error"] = "the job did not start"
+    run.drop("rank.exit", attempt="train", rank=1)
+    text = printed(run, tmp_path)
+    assert text.index("the job did not start", text.index("run: unknown")) < text.index("hygiene: unknown")
+    assert text.index("run: unknown") < text.index("expected")
