@@ -12,7 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from chaos.jobs.mindformers.configuration import Configuration
-from chaos.scenario.errors import Problem, quote
+from chaos.scenario.errors import Problem, printable, quote
 
 
 def _words(text: str) -> frozenset[str]:
@@ -65,7 +65,8 @@ def misspelt(configuration: Configuration) -> Iterator[Problem]:
         held = inside.data if inside is not None and isinstance(inside.data, dict) else {}
         for key, value in islice(held.items(), _MOST):
             if isinstance(key, str) and (meant := _meant(key, known)):
-                message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {key}' (1.5 to 2.1)"
+                shown = printable(key)
+                message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {shown}' (1.5 to 2.1)"
                 yield value.problem(message, f"did you mean {quote(meant)}?")
 
 

@@ -264,6 +264,13 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [("data_parallel: 4", "data_parallel: 4\n  micro_batch_num: 2")],
     ),
     (
+        "job.yaml:14:3",
+        # A character that turns the direction of writing is shown by its number.
+        "'The config 'parallel_config' gets an unexpected key: \\u202edata_parallel' (1.5 to 2.1)",
+        [("data_parallel: 4", "\u202edata_parallel: 4"), ("rank: 1", "rank: 0")],
+        [("data_parallel: 4", "data_parallel: 4\n  micro_batch_num: 2")],
+    ),
+    (
         "scenario.yaml:8:26",
         "in which there is no record of an earlier run",
         [
