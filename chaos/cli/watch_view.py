@@ -75,7 +75,10 @@ def headline(one: Happened) -> str | None:
             return f"{named}: ended with {data.get('how') or _how(data)}"
         case "checkpoint":
             whose = who if one.rank is not None else "no rank in its name"
-            return f"{whose}: checkpoint of step {data.get('step')}, {data.get('path')}"
+            step = f"step {data.get('step')}"
+            if data.get("step") is None:
+                step = f"epoch {data.get('epoch')}, step {data.get('step_in_epoch')} in it"
+            return f"{whose}: checkpoint of {step}, {data.get('path')}"
         case "checkpoints.not_searched" if "levels" in data:
             return (
                 f"{data.get('directory')} has too deep directories: searched for checkpoints is what is at most "

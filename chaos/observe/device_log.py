@@ -1,18 +1,21 @@
 """Reader of Ascend's own logs: plog (host side) and device logs, and the error codes that CANN prints elsewhere.
 
 A line begins ``[ERROR] HCCL(11262,python3):2023-01-31-03:00:14.192.200 [exchanger_network.cc:237][11262]…``. Lines of
-MindSpore look alike, with another parenthesis: ``DISTRIBUTED(5918,7f34b5b9e6c0,python)``, ``ME(5903:1397,Main)``.
-Error codes also come in the log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are
-those of ACL. Facts: the documents of CANN 8, MindCluster's fault diagnosis, and logs that users have published. No
-hardware has been here: what is tested are single lines of that form, no whole file.
+MindSpore look alike, with another parenthesis: ``DISTRIBUTED(5918,7f34b5b9e6c0,python)``, ``ME(5903:1397,Main)``;
+MindSpore's reader reads them, and finds here (``of_framework``) what they say of a device. Error codes also come in the
+log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are those of ACL. Facts: the
+documents of CANN 8, MindCluster's fault diagnosis, and logs that users have published. No hardware has been here: what
+is tested are single lines of that form, no whole file.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from chaos.observe.framework_prefix import Prefixed, has_prefix
 from chaos.observe.log_event import LogEvent
-from chaos.observe.patterns import find_event, known
+from chaos.observe.patterns import Known, find_event, known
 from chaos.observe.prefixed import PrefixedReader
 
 # The parenthesis holds a process and its name: no second comma, no colon.
@@ -21,7 +24,7 @@ _PREFIX = re.compile(
     r"\((?P<pid>-?\d{1,10})(?:,(?P<process>[^,:()]{0,64}))?\):"
     r"(?P<date>\d{4}-\d\d-\d\d)-(?P<time>\d\d:\d\d:\d\d)\.(?P<milli>\d{3})\.(?P<micro>\d{3}) ?"
 )
-_CODE = re.compile(r"(?:^|[(\]])(?P<code>E[A-Z]\d{4})\)?: (?P<text>.{0,400})")
+_CODE = re.compile(r"(?:^|[(\]]) ?(?P<code>E[A-Z]\d{4})\)?: (?P<text>.{0,400})")
 # Without the prefix of these logs: at the beginning only, perhaps after a process, a time and a name of the error.
 _TIME = r"(?P<date>\d{4}-\d\d-\d\d)-(?P<time>\d\d:\d\d:\d\d)\.(?P<milli>\d{3})\.\d{3} "
 _BARE = re.compile(
@@ -79,6 +82,19 @@ _TABLE = (
     known("device.acl_error", "107022", r"(?<![\d.])(?P<code>107022)(?![\d.])"),
 )
 
+# Other programs print numbers of all kinds: in their lines a code is one only where they call it so. What MindSpore
+# makes of a code itself (UCEError error occurs when execute, error_code=507053) is its own event.
+_CALLED = (
+    r"(?:\bret\[|(?<!execute, )\berror[ _]code(?: is)?[:= ]{1,2})"
+    r"(?P<code>50705[3-7]|507904|107022)(?!\.?\d)"
+)
+_RAISED = re.compile(r"\w{1,60}(?:Error|Exception): ")
+_OF_FRAMEWORK = (
+    known("device.acl_error", "507", _CALLED),
+    known("device.acl_error", "107022", _CALLED),
+)
+_IN_FRAMEWORK = (*(entry for entry in _TABLE if entry.kind != "device.acl_error"), *_OF_FRAMEWORK)
+
 
 class DeviceLogReader(PrefixedReader):
     """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` where the line names one.
@@ -96,26 +112,46 @@ class DeviceLogReader(PrefixedReader):
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
-        if match := _CODE.search(message):
-            return _coded(match, wall_ns, pid, module)
-        event = find_event(_TABLE, message, wall_ns, pid)
-        if event is None:
-            return None
-        fields = {**event.fields, **module}
-        if event.kind == "device.acl_error":
-            fields["meaning"] = ACL_ERRORS[fields["code"]]
-        return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, fields)
+        return _event(_TABLE, message, wall_ns, pid, module)
 
     def bare(self, line: str) -> LogEvent | None:
         """A line without the prefix: in the log of a worker stand error codes and the text of a memory error."""
         match = _BARE.match(line)
         if match is None:
-            return find_event(_TABLE[:1], line, None, None)
+            event = find_event(_TABLE[:1], line, None, None)
+            return None if event is None or has_prefix(line) else event
         own = match if match["date"] else _OWN.match(match["text"])
         if own is None:
             return _coded(match, None, None, {})
         wall_ns = self._wall.ns(own["date"], own["time"], int(own["milli"]) * 1000)
         return _coded(match, wall_ns, int(own["pid"]) if own["pid"] else None, {})
+
+
+def of_framework(line: str, prefixed: Prefixed) -> LogEvent | None:
+    """What a line of MindSpore or MindFormers, or the error that ends its traceback, says of a device.
+
+    ``prefixed`` is the line apart. A line of Ascend's own logs is none of these, although it looks alike.
+    """
+    message = prefixed.message
+    if len(message) < len(line):
+        event = _event(_IN_FRAMEWORK, message, prefixed.wall_ns, prefixed.pid, {})
+    else:
+        event = _event(_OF_FRAMEWORK, line, None, None, {}) if _RAISED.match(line) else None
+    return None if event is None or _PREFIX.match(line) else event
+
+
+def _event(
+    table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, module: dict[str, str]
+) -> LogEvent | None:
+    if match := _CODE.search(message):
+        return _coded(match, wall_ns, pid, module)
+    event = find_event(table, message, wall_ns, pid)
+    if event is None:
+        return None
+    fields = {**event.fields, **module}
+    if event.kind == "device.acl_error":
+        fields["meaning"] = ACL_ERRORS[fields["code"]]
+    return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, fields)
 
 
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:

@@ -61,6 +61,12 @@ class FoundCheckpoint:
     name_rank: int | None
 
     @property
+    def step(self) -> int | None:
+        """The step over the whole job that its directory names, None where only the step in an epoch is told."""
+        iteration = ITERATION.fullmatch(self.path.parent.name)
+        return self.directory_step if iteration is None else int(iteration["step"])
+
+    @property
     def saved_as(self) -> Path:
         """The path under which the job saved it: ``path``, unless only its digests were kept."""
         return self.path.with_name(self.path.name.removesuffix(DIGESTED))

@@ -29,8 +29,9 @@ _TABLE = (
     known("checkpoint.begin", "aving ckpt......", r"^\.{6}Saving ckpt\.{6}$"),
     known("checkpoint.begin", "Start to save checkpoint", r"^\.{6} Start to save checkpoint \.{6}$"),
     known("checkpoint.holds", "epoch_num: ", r"^epoch_num: (?P<epoch>\d{1,18})$"),
-    known("checkpoint.holds", "step_num: ", r"^step_num: (?P<step_in_epoch>\d{1,18})$"),
-    known("checkpoint.holds", "global_step: ", r"^global_step: (?P<step>\d{1,18})$"),
+    # MindFormers adds the step that it was resumed from, so neither begins again with an epoch.
+    known("checkpoint.holds", "step_num: ", r"^(?P<what>step_num): (?P<step>\d{1,18})$"),
+    known("checkpoint.holds", "global_step: ", r"^(?P<what>global_step): (?P<step>\d{1,18})$"),
     known("checkpoint.holds", "global_batch_size: ", r"^global_batch_size: (?P<batch_size>\d{1,18})$"),
     known(
         "checkpoint.directory",
@@ -139,7 +140,7 @@ _TABLE = (
         r"^\.+Start (?:load resume context|resume training) from (?P<source>[a-z]{1,40}(?:\.json)?)\.{1,80}$",
     ),
     known("resume.from", "initial epoch", r"^initial epoch: (?P<epoch>\d{1,18})$"),
-    known("resume.from", "initial step", r"^initial step: (?P<step_in_epoch>\d{1,18})$"),
+    known("resume.from", "initial step", r"^initial step: (?P<step>\d{1,18})$"),
     known("resume.data_kept", "ignore dataset skip", r"^ignore dataset skip"),
     known("resume.nothing", "No checkpoint could be resumed", r"No checkpoint could be resumed"),
     known("resume.data_skipped", "dataset skip", r"dataset skip (?P<steps>\d{1,18}) steps"),
@@ -159,7 +160,8 @@ _TABLE = (
         "skip.repeated",
         "consecutive times greater than threshold",
         r"Current global norm \[?(?P<norm>[-+.\deEinfa]{1,40})\]? (?:of step (?P<step>\d{1,18}) )?has been "
-        r"(?P<times>\d{1,18}) consecutive times greater than threshold:? ?(?P<threshold>[-+.\deE]{1,40})",
+        r"(?P<times>\d{1,18}) consecutive times greater than threshold:? ?(?P<threshold>[-+.\deE]{1,40})"
+        r"(?![-+.\deE]|, stop training)",
     ),
     known(
         "train.monitored",

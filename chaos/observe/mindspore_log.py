@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
+from chaos.observe.device_log import of_framework
 from chaos.observe.framework_prefix import has_prefix, split_prefix
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
@@ -61,12 +62,25 @@ _TABLE = (
         r"The global norm \[?(?P<norm>[-+.\deEinfa]+)\]? of step (?P<step>\d+) is still greater or equal than "
         r"threshold (?P<threshold>[-+.\deE]+), continue training",
     ),
+    # MindFormers raises it without logging it, so that it stands without its prefix at the end of a traceback.
+    known(
+        "skip.stopped",
+        "consecutive times greater than threshold",
+        r"^(?:\w{1,40}Error: )?Current global norm \[?(?P<norm>[-+.\deEinfa]{1,40})\]? "
+        r"(?:of step (?P<step>\d{1,18}) )?has been (?P<times>\d{1,18}) consecutive times greater than threshold:? ?"
+        r"(?P<threshold>[-+.\deE]{1,40}), stop training",
+    ),
     known("tft.resumed", "Resume training after TREError", r"Resume training after TREError from step (?P<step>\d+)"),
-    known("error.classified", "TREError occurred", r"""(?<!['"])(?P<error>TREError) occurred"""),
+    # The short form is what the vendor's recipe raises in a callback; MindSpore's libraries hold the others.
     known(
         "error.classified",
-        "Error error occurs when execute",
-        r"""(?<!['"])(?P<error>UCEError|HCCEError|SuspectRemoteError|ForceStopError) error occurs when execute"""
+        "Error occurred",
+        r"""(?<!['"])(?P<error>TREError|UCEError|HCCEError|SuspectRemoteError|ForceStopError) occurred""",
+    ),
+    known(
+        "error.classified",
+        " occurs when execute",
+        r"""(?<!['"])(?P<error>UCEError|HCCEError|SuspectRemoteError|ForceStopError)(?: error)? occurs when execute"""
         r"(?:, error_code=(?P<code>\d+))?",
     ),
     known("error.classified", " FINISH", r"""(?<!['"])\b(?P<error>(?:ARF|STEP) FINISH)\b"""),
@@ -173,6 +187,7 @@ _TABLE = (
 class MindSporeLogReader:
     """Lines of a worker's log. ``tz`` is the zone of the times in the log, None the local one.
 
+    What such a line says of a device has the kinds of the device's own logs (``device.*``).
     ``train.loss`` has no time, and its step is counted inside the epoch (``step_in_epoch``), so the event's ``step``,
     which counts over the whole job, stays empty. ``loss_text`` is as printed, ``loss`` the number, if it is one.
     """
@@ -191,7 +206,9 @@ class MindSporeLogReader:
         """The event of a line, None when it is not one of the lines known."""
         prefixed = split_prefix(line, self._wall)
         event = find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid)
-        if event is None or event.kind != _LOSS:
+        if event is None:  # what MindSpore's own words say comes first: they may quote those of the device
+            return of_framework(line, prefixed)
+        if event.kind != _LOSS:
             return event
         return replace(event, fields={**event.fields, "loss": _number(str(event.fields["loss_text"]))})
 

@@ -24,6 +24,9 @@ _REFUSED = (
         "turned on at the same",
         r"The check_for_global_norm and use_skip_data_by_global_norm ?cannot be turned on at the same",
     ),
+    # Where there is no NPU, these end a rollback of TRE.
+    ("Clean tdt channel", r"Clean tdt channel is not supported"),
+    ("Reset parameters", r"Reset parameters is not supported"),
     ("parameters are left in", r"Can't stop device, because training parameters are left in inconsistent state"),
 )
 _MISSING = (

@@ -101,11 +101,22 @@ class WatchedCheckpoints:
             place.searched = True
         self._scan_at = self._clock.mono() + int(_SCAN_SECONDS * 1e9)
         new = {path: one for key, (path, one) in appeared.items() if key not in known}
-        for path in sorted(new):
-            one = new[path]
-            step = one.directory_step if one.directory_step is not None else one.step_in_epoch
-            about = {"path": str(path), "kind": one.kind, "epoch": one.epoch, "step": step}
+        for path, one in sorted(new.items(), key=_order):
+            about = {"path": str(path), "kind": one.kind, **_steps(one)}
             yield Happened("checkpoint", self._clock.wall(), one.rank, None, about)
+
+
+def _order(found: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
+    """By their steps: by name step 100 would come before step 95."""
+    path, one = found
+    return one.epoch or 0, one.step_in_epoch or 0, path
+
+
+def _steps(one: FoundCheckpoint) -> dict[str, int | None]:
+    """What its path tells; the one long epoch of a directory ``iteration_N`` stands in no name."""
+    iteration = one.step is not None and one.directory_step is None
+    named = (None, None) if iteration else (one.epoch, one.step_in_epoch)
+    return {"epoch": named[0], "step_in_epoch": named[1], "step": one.step}
 
 
 def _too_many(root: Path, unseen: Unseen) -> bool:

@@ -74,8 +74,14 @@ def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
 
 @pytest.mark.parametrize(("rank", "whose"), [(3, "rank 3"), (None, "no rank in its name")])
 def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, whose: str) -> None:
-    told = {"path": "/job/mlp-1_5.ckpt", "step": 5}
-    assert headline(Happened("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, /job/mlp-1_5.ckpt"
+    told = {"path": "/job/iteration_00000005/a.ckpt", "epoch": None, "step": 5, "step_in_epoch": None}
+    assert headline(Happened("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, {told['path']}"
+
+
+def test_a_checkpoint_whose_name_tells_the_step_in_its_epoch_is_told_by_both() -> None:
+    told = {"path": "/job/mlp-2_95.ckpt", "epoch": 2, "step": None, "step_in_epoch": 95}
+    shown = headline(Happened("checkpoint", 0, 1, data=told))
+    assert shown == "rank 1: checkpoint of epoch 2, step 95 in it, /job/mlp-2_95.ckpt"
 
 
 def test_json_and_the_history_tell_the_same(job: OwnJob, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_the_page_shows_every_form_that_a_reader_knows() -> None:
     tables: list[tuple[str, Known]] = [("device", one) for one in device_log._TABLE]
     tables += [("mindformers", one) for one in mindformers_log._TABLE]
     tables += [("mindspore", one) for one in mindspore_log._TABLE]
+    tables += [("mindspore", one) for one in device_log._OF_FRAMEWORK]
     tables += [("msrun", one) for one in msrun_log._TABLE]
     tables += [("taskd", one) for one in taskd_log._TABLE]
     tables += [("ttp", one) for table in ttp_log._TABLES.values() for one in table]

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.log_event import LogEvent
+from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import MsrunLogReader
-from chaos.observe.reader import read_log
+from chaos.observe.reader import built_in_readers, read_log
 
 UTC = timezone.utc
 ME = "[ERROR] ME(5903:139725708582976,MainProcess):2026-11-21-06:03:20.673.000 [mindspore/train/model.py:192] "
@@ -231,3 +233,125 @@ def test_the_lines_of_a_rollback_are_read() -> None:
     )
     assert again is not None
     assert (again.kind, again.step, again.fields["norm"]) == ("tre.again", 2, 45.706497)
+
+
+DEVICE = "[ERROR] DEVICE(5918,7f34b5b9e6c0,python):2026-11-21-06:03:48.287.665 [mindspore/ccsrc/a.cc:241] SyncStream] "
+
+
+@pytest.mark.parametrize("error", ["UCEError", "HCCEError", "SuspectRemoteError", "ForceStopError"])
+@pytest.mark.parametrize("words", ["occurred.", "occurs when execute.", "error occurs when execute"])
+@pytest.mark.parametrize("before", ["", "RuntimeError: ", ME, DEVICE])
+def test_an_error_that_the_framework_classifies_is_known_in_all_its_wordings(
+    error: str, words: str, before: str
+) -> None:
+    """MindSpore 2.10 has both of the longer ones in its libraries; the vendor's recipe raises the short one."""
+    event = mindspore(f"{before}{error} {words}")
+    assert (event.kind, event.fields) == ("error.classified", {"error": error})
+
+
+@pytest.mark.parametrize("line", ["    raise RuntimeError('UCEError occurred.')", '"UCEError occurs when execute."'])
+def test_the_source_of_an_error_is_not_the_error(line: str) -> None:
+    assert MindSporeLogReader(UTC).read(line) is None
+
+
+def test_the_error_that_ends_a_job_with_too_many_spikes_is_known_with_and_without_a_prefix() -> None:
+    text = "Current global norm [6.2] of step 12 has been 10 consecutive times greater than threshold 5.0, "
+    prefix = "2026-11-21 01:28:56,320 - mindformers/log[mindformers/core/callback/callback.py:1070] - ERROR - "
+    for line in (f"ValueError: {text}stop training...", f"{prefix}{text}stop training..."):
+        event = mindspore(line)
+        assert (event.kind, event.step) == ("skip.stopped", 12)
+        assert event.fields == {"norm": 6.2, "times": 10, "threshold": 5.0}
+        assert MindFormersLogReader(UTC).read(line) is None
+    assert MindSporeLogReader(UTC).read(f'    raise ValueError("{text}stop training...")') is None
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "fields"),
+    [
+        ("Call aclrtX error, ret[507056].", "device.acl_error", {"code": 507056, "meaning": "link"}),
+        ("Call aclrtX failed, ret[107022]", "device.acl_error", {"code": 107022, "meaning": "task abort"}),
+        ("stream sync, error code is 507057", "device.acl_error", {"code": 507057, "meaning": "suspect remote"}),
+        ("stream sync failed, error code:507055", "device.acl_error", {"code": 507055, "meaning": "suspect memory"}),
+        ("failed, error_code=507053", "device.acl_error", {"code": 507053, "meaning": "device memory"}),
+        ("error cqe status 12", "device.cqe_error", {"status": 12}),
+        ("EI0002: no record", "device.notify_timeout", {"code": "EI0002", "text": "no record"}),
+    ],
+)
+def test_what_a_line_of_the_framework_says_of_a_device_is_read(message: str, kind: str, fields: dict[str, Any]) -> None:
+    for prefix in (ME, DEVICE):
+        event = mindspore(prefix + message)
+        assert (event.kind, event.fields) == (kind, fields)
+        assert event.wall_ns is not None and event.pid in (5903, 5918)
+        assert DeviceLogReader(UTC).read(prefix + message) is None
+
+
+def test_an_error_of_a_device_gets_the_rank_of_the_log_in_which_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "worker_3.log").write_text(f"{DEVICE}Call aclrtX error, ret[507056].\nRuntimeError: x, ret[507056]\n")
+    events = list(read_log(tmp_path / "worker_3.log", built_in_readers(UTC)))
+    assert [(event.kind, event.rank, event.pid) for event in events] == [
+        ("device.acl_error", 3, 5918),
+        ("device.acl_error", 3, None),
+    ]
+
+
+def test_a_memory_error_in_a_line_of_the_framework_has_its_time() -> None:
+    line = "HBM MULTI BIT ECC, Uncorrectable ECC, device_id=3, event_id=0x80e01801, time us=67672363666."
+    event = mindspore(DEVICE + line)
+    assert (event.kind, event.wall_ns) == ("device.memory_error", nanoseconds("2026-11-21 06:03:48.287665"))
+    assert DeviceLogReader(UTC).read(DEVICE + line) is None
+    assert DeviceLogReader(UTC).read(line) is not None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "failed 507054",
+        "ret[1507056]",
+        "ret[5070561]",
+        "ret[507058]",
+        "error code is 507056.5",
+        "secret[507056]",
+        "took 107022 us",
+        "retCode=507056",
+    ],
+)
+def test_an_ordinary_number_of_the_framework_is_no_error_of_a_device(message: str) -> None:
+    for prefix in ("", "RuntimeError: ", ME, DEVICE):
+        assert MindSporeLogReader(UTC).read(prefix + message) is None
+
+
+def test_a_line_without_a_prefix_is_of_a_device_only_where_it_ends_a_traceback() -> None:
+    for line in ("    raise RuntimeError('x, ret[507056]')", "x, ret[507056]", "error cqe status 12"):
+        assert MindSporeLogReader(UTC).read(line) is None
+
+
+def test_an_error_of_the_watchdog_that_quotes_a_code_stays_one_of_the_watchdog() -> None:
+    line = ME + "HcclWatchdogThread catch an error: ret[507056], error cqe status 12, rank id: 3, group name: dp"
+    (event,) = [one for reader in built_in_readers(UTC) if (one := reader.read(line)) is not None]
+    assert (event.kind, event.rank) == ("watchdog.error", 3)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "fields"),
+    [
+        ("step_num: 95", "checkpoint.holds", {"what": "step_num"}),
+        ("global_step: 95", "checkpoint.holds", {"what": "global_step"}),
+        ("initial step: 95", "resume.from", {}),
+    ],
+)
+def test_the_step_that_a_checkpoint_holds_counts_over_the_whole_job(
+    message: str, kind: str, fields: dict[str, Any]
+) -> None:
+    """MindFormers 2.1 adds its step to that of the checkpoint it was resumed from: in epoch 2 it goes on."""
+    prefix = "2026-11-21 01:27:13,313 - mindformers/log[mindformers/core/callback/callback.py:1938] - INFO - "
+    event = MindFormersLogReader(UTC).read(prefix + message)
+    assert event is not None
+    assert (event.kind, event.step, event.fields) == (kind, 95, fields)
+
+
+def test_the_two_steps_of_a_save_agree_in_the_second_epoch(data: Path) -> None:
+    events = list(read_log(data / "samples" / "train-2-epochs.log", built_in_readers(UTC)))
+    held = [event.step for event in events if event.kind == "checkpoint.holds" and event.step is not None]
+    named = [event.fields for event in events if event.kind == "checkpoint.saved"]
+    assert held == [step for step in (3, 6, 9, 12, 15, 16) for _ in range(2)]
+    assert [(one["epoch"] - 1) * 8 + one["step_in_epoch"] for one in named] == held[::2]

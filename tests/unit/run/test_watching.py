@@ -132,7 +132,8 @@ def test_a_checkpoint_that_appears_is_told_once_and_those_from_before_are_not(
     assert told(watching_job.look(), "checkpoint") == []
     (place / "mlp-1_5.tmp").rename(place / "mlp-1_5.ckpt")
     clock.sleep(6)
-    assert [(one.rank, one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"] == [(1, 5)]
+    (saved,) = [one for one in watching_job.look() if one.event == "checkpoint"]
+    assert (saved.rank, saved.data["epoch"], saved.data["step_in_epoch"], saved.data["step"]) == (1, 1, 5, None)
     clock.sleep(6)
     assert told(watching_job.look(), "checkpoint") == []
 
@@ -145,7 +146,7 @@ def test_what_is_saved_beside_the_named_directory_and_in_it_is_told_once_each(
         (place / "rank_0").mkdir(parents=True)
         (place / "rank_0" / f"mlp-1_{step}.ckpt").touch()
     clock.sleep(6)
-    seen = [(one.data["path"], one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"]
+    seen = [(one.data["path"], one.data["step_in_epoch"]) for one in watching_job.look() if one.event == "checkpoint"]
     assert seen == [(f"{job.work}/checkpoint/rank_0/mlp-1_5.ckpt", 5), (f"{job.logs}/rank_0/mlp-1_6.ckpt", 6)]
 
 
@@ -156,8 +157,35 @@ def test_checkpoints_that_lie_in_no_directory_of_a_rank_are_told_with_the_rank_i
         (job.work / name).parent.mkdir(parents=True, exist_ok=True)
         (job.work / name).touch()
     clock.sleep(6)
-    seen = [(one.rank, one.data["step"]) for one in watching_job.look() if one.event == "checkpoint"]
+    seen = [(one.rank, one.data["step_in_epoch"]) for one in watching_job.look() if one.event == "checkpoint"]
     assert seen == [(None, 5), (3, 1)]
+
+
+def test_checkpoints_are_told_in_the_order_of_their_steps_and_by_which_step_it_is(
+    job: OwnJob, watching_job: Watch, clock: Clock
+) -> None:
+    """A name counts within the epoch, the directory of an end-of-life save or of an iteration over the whole job."""
+    for name in (
+        "rank_1/p-2_100.ckpt",
+        "rank_1/p-2_95.ckpt",
+        "rank_1/p-10_1.ckpt",
+        "rank_1/p-1_200.ckpt",
+        "ttp_saved_checkpoints-step_297/rank_1/ttp_rank_1-2_97.ckpt",
+        "iteration_00000300/a-model-0000001-0000004.safetensors",
+    ):
+        (job.work / name).parent.mkdir(parents=True, exist_ok=True)
+        (job.work / name).touch()
+    clock.sleep(6)
+    names = ("epoch", "step_in_epoch", "step")
+    seen = [tuple(one.data[name] for name in names) for one in watching_job.look() if one.event == "checkpoint"]
+    assert seen == [
+        (1, 200, None),
+        (None, None, 300),
+        (2, 95, None),
+        (2, 97, 297),
+        (2, 100, None),
+        (10, 1, None),
+    ]
 
 
 def test_where_a_directory_for_checkpoints_is_given_no_other_is_searched(job: OwnJob, clock: Clock) -> None:
