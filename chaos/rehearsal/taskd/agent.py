@@ -27,6 +27,7 @@ class ClusterAgent:
         self._dialogue: Dialogue | None = None
         self._restarts = 0
         self._dead_since: float | None = None
+        self._over_since: float | None = None
         self._trained_since: float | None = None
 
     def register(self, name: str, function: Callable[..., Any]) -> None:
@@ -53,7 +54,7 @@ class ClusterAgent:
         self._dialogue = self._talk()
         say(f"start all {self._settings.ranks} ranks")
         self._workers.start_all()
-        self._dead_since = self._trained_since = None
+        self._dead_since = self._over_since = self._trained_since = None
 
     def _talk(self) -> Dialogue | None:
         if self._settings.controller is None:
@@ -114,8 +115,13 @@ class ClusterAgent:
         """
         assert self._dialogue is not None and self._dead_since is not None
         timings, over = self._settings.timings, self._dialogue.gives_up(alive)
-        waited = time.monotonic() - self._dead_since
-        return (self._dialogue.heard and not over) or waited < (timings.leave if over else timings.answer)
+        now = time.monotonic()
+        if not over:
+            self._over_since = None
+            return self._dialogue.heard or now - self._dead_since < timings.answer
+        if self._over_since is None:  # since the first death a recovery may have been tried for minutes
+            self._over_since = now
+        return now - self._over_since < timings.leave
 
     def _lose(self, dead: list[Worker]) -> int | None:
         """Ranks are lost and nothing else recovers them: start all again, or end the job."""

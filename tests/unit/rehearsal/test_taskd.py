@@ -320,6 +320,22 @@ def test_ranks_that_are_left_when_the_job_is_over_are_given_their_own_time(
     assert agent._may_still_act([3]) is acts
 
 
+def test_that_time_begins_when_the_job_is_over_and_not_with_the_first_death() -> None:
+    settings = read_settings(SETTINGS)
+    agent = ClusterAgent(Settings(**{**settings.__dict__, "timings": Timings(0.001, 60.0, 30.0)}))
+    over: list[bool] = [False]
+    agent._dialogue = cast(Dialogue, SimpleNamespace(heard=True, gives_up=lambda ranks: over[0]))
+    agent._dead_since = time.monotonic() - 210.0  # a recovery was tried for so long
+    assert agent._may_still_act([3])
+    over[0] = True
+    assert agent._may_still_act([3])
+    assert agent._over_since is not None
+    agent._over_since -= 31.0
+    assert not agent._may_still_act([3])
+    over[0] = False
+    assert agent._may_still_act([3]) and agent._over_since is None
+
+
 def test_a_retry_that_fails_is_followed_by_a_restart_in_place_and_then_by_a_dump(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
