@@ -84,12 +84,14 @@ IN_CONTAINERS = (
 
 _CLUSTER = "tests/cluster kills the harness on a cluster of its own"
 _CARD = "it resets a real card, or takes its link down: for a person who watches (docs/on-the-device.md)"
+_INJECTED = "chaos inject makes it, of which there is no soak"
 ELSEWHERE = {
     "release-cluster-node": _CLUSTER,
     "recover-public-fault": _CLUSTER,
     "delete-mesh-object": _CLUSTER,
     "recover-link": _CARD,
     "see-chip": _CARD,
-    "resume-adopted": "chaos inject makes it, of which there is no soak; tests/rehearsal/test_running_jobs.py kills it",
+    "resume-adopted": f"{_INJECTED}; tests/rehearsal/test_running_jobs.py kills it",
+    "restore-limit-adopted": f"{_INJECTED}; tests/unit/cli/test_inject_conditions.py kills it",
 }
 """Undo actions that are killed in no soak, and why."""

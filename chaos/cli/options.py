@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from chaos.cli.places import REPORTS
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
 
@@ -43,14 +45,19 @@ def _settings(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
     return settings
 
 
-set_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_settings,
-    help="Give a variable of the scenario another value; repeat it for more.",
-)
+def settings_option(about: str) -> Callable[[_Command], _Command]:
+    """``--set NAME=VALUE``, as often as there are names."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_settings,
+        help=f"{about}; repeat it for more.",
+    )
+
+
+set_option = settings_option("Give a variable of the scenario another value")
 
 
 inventory_option = click.option(

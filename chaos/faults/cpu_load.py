@@ -30,7 +30,7 @@ class CpuLoad(Condition):
     parameters = MappingProxyType(
         {"processes": Parameter("how many want the rank's cores", least=1, most=256, whole=True, default=2), **LASTS}
     )
-    needs_from_start = "is ended together with the launch that it disturbs, which must be one of a scenario"
+    from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """End the load."""

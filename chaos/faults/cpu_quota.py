@@ -32,7 +32,7 @@ class CpuQuota(Condition):
     parameters = MappingProxyType(
         {"cores": Parameter("how many cores' time it gets", least=0.01, most=256, required=True), **LASTS}
     )
-    needs_from_start = "is ended together with the launch that it disturbs, which must be one of a scenario"
+    from_outside = True
     needs = ("cgroup-cpu",)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
@@ -91,7 +91,7 @@ class CpuQuota(Condition):
         return group_of(victim.identity.pid, hierarchy).name != self._group(victim)
 
     def _group(self, victim: Victim) -> str:
-        token = (environment(victim.identity.pid) or {}).get(RUN_VARIABLE)
+        token = victim.run or (environment(victim.identity.pid) or {}).get(RUN_VARIABLE)
         if not token:
             raise FaultMissed(f"rank {victim.rank} has ended, or carries nothing of a run")
         return group_name(token, victim.fault, victim.rank)

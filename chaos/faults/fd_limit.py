@@ -29,7 +29,7 @@ class FdLimit(Condition):
     parameters = MappingProxyType(
         {"spare": Parameter("descriptors that are left", least=8, most=1 << 20, whole=True, default=32), **LASTS}
     )
-    needs_from_start = "gives the limit back when the launch ends that it disturbs, which must be one of a scenario"
+    from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Give each process its limit back."""

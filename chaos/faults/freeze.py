@@ -23,7 +23,7 @@ class Freeze(Condition):
     means = "process"
     name = "freeze"
     signal = int(signal.SIGSTOP)  # type: ignore[assignment]
-    needs_from_start = "is ended together with the launch that it disturbs; `suspend` holds a rank of a running job"
+    from_outside = True
     parameters = MappingProxyType(
         {
             "seconds": Parameter(

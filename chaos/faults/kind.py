@@ -27,7 +27,8 @@ class Victim:
     ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
     something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
     ``place`` is what the platform says of where the rank lives, plain data for undo steps. ``ports`` are those of the
-    launch that are known by a word (:mod:`chaos.plan.ports`). ``machine`` is the one that the rank runs on.
+    launch that are known by a word (:mod:`chaos.plan.ports`). ``machine`` is the one that the rank runs on. ``run`` is
+    the run's identity where the rank does not carry it: in a job that was running before.
     """
 
     rank: int
@@ -43,6 +44,7 @@ class Victim:
     place: Mapping[str, Any] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     machine: RankMachine = field(default_factory=ThisMachine)
+    run: str = ""
 
     @property
     def here(self) -> ProcessIdentity:
@@ -177,8 +179,9 @@ AGENT = "is made by the agent inside the rank, which has to be there when the ra
 def needed_from_start(kind: FaultKind) -> str | None:
     """What a job must have from its start for this kind of fault; None when a job that runs already can be hit too.
 
-    A kind that needs nothing but a rank's process has the attribute ``from_outside = True``. Another one that needs no
-    agent says in ``needs_from_start`` what it needs instead.
+    A kind that needs nothing but a rank's process has the attribute ``from_outside = True``. Where it lasts, it is one
+    that is :class:`StillShown`; where it lies on the machine, once for all ranks, it has ``of_machine = True``. Another
+    one that needs no agent says in ``needs_from_start`` what it needs instead.
     """
     if getattr(kind, "from_outside", False):
         return None

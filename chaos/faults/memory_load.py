@@ -35,7 +35,8 @@ class MemoryLoad(Condition):
             **LASTS,
         }
     )
-    needs_from_start = "is ended together with the launch that it disturbs, which must be one of a scenario"
+    from_outside = True
+    of_machine = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Give the memory back."""

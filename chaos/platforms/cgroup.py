@@ -19,6 +19,9 @@ from chaos.platforms.procfs import PROC, kernel_lines, read_stat, read_text
 _PERIOD = 100_000
 """Microseconds over which the kernel counts; its default."""
 
+_ROUNDS = 100
+"""How often who is in a group is looked for, before it is given up that it gets empty."""
+
 
 _LIMITS = ("cpu.max", "cpuset.cpus", "cpuset.mems", "io.max", "memory.high", "memory.max", "pids.max")
 
@@ -151,15 +154,19 @@ def dissolve(group: Path, back: Path, hierarchy: Hierarchy, proc_root: Path = PR
         if (group / name).exists():  # whatever becomes of the move, nobody is slowed any more
             (group / name).write_text(unlimited)
     moved = 0
-    for pid in members(group):
-        try:
-            identity = identify(pid, proc_root)
-            if pid not in members(group):
-                continue  # the PID may belong to another process since the list was read
-            move(identity, back, hierarchy, proc_root)
-            moved += 1
-        except NoSuchProcess:
-            continue
+    for _ in range(_ROUNDS):  # one that was not moved yet may start another, which is in the group then
+        left = members(group)
+        for pid in left:
+            try:
+                identity = identify(pid, proc_root)
+                if pid not in members(group):
+                    continue  # the PID may belong to another process since the list was read
+                move(identity, back, hierarchy, proc_root)
+                moved += 1
+            except NoSuchProcess:
+                continue
+        if not left:
+            break
     group.rmdir()
     return moved
 

@@ -5,15 +5,16 @@ Nothing is planned and nothing judged: it is told whether the fault landed, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.history.clock import SYSTEM_CLOCK, Clock
-from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
@@ -30,6 +31,9 @@ ATTEMPT = "adopted"
 
 _EVIDENCE_SECONDS = 30.0
 _LOOK_SECONDS = 0.1
+
+_AS_LANDED = ("group", "limit")
+"""What must be the same in the evidence as long as a fault holds: another one is somebody else's."""
 
 Outcome = Literal["landed", "not landed", "unknown"]
 
@@ -103,12 +107,14 @@ def inject(
     seconds: float | None,
     reports: Path,
     progress: Progress,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
     clock: Clock = SYSTEM_CLOCK,
 ) -> Injected:
     """Make the fault in the chosen ranks of a job, whose processes ``held`` holds, and put back what can be.
 
-    A suspension lasts ``seconds``; None: until Ctrl-C, or until the ranks have ended. How to undo it is on disk before
-    it is made. Whatever happens the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
+    One that lasts does so for ``seconds``; None: until Ctrl-C, or until the ranks have ended. How to undo it is on disk
+    before it is made. Whatever happens the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
+    ``parameters`` are the kind's own.
     """
     owned = create_run(reports, f"inject-{kind.name}", clock=clock)
     with owned.lock:
@@ -119,15 +125,33 @@ def inject(
             recorder = Watched(history, progress)
             recorder.record("run.start", run=owned.run, adopted=True)
             _record_found(recorder, job)
-            result = _Injection(kind, owned, held, recorder, clock).run(chosen, seconds)
+            result = _Injection(kind, owned, held, recorder, clock, parameters).run(chosen, seconds)
             recorder.record("run.end", interrupted=result.interrupted, error=None)
         write_json(owned.path / INJECTED_FILE, result.to_json())
     return result
 
 
+@dataclass
+class _Chosen:
+    """A rank that is to be hit. ``missed`` says so where nobody could undo it there, so that it was not made."""
+
+    process: JobProcess
+    victim: Victim
+    missed: Hit | None = None
+
+
 class _Injection:
-    def __init__(self, kind: FaultKind, owned: RunDirectory, held: AdoptedJob, history: Recorder, clock: Clock) -> None:
+    def __init__(
+        self,
+        kind: FaultKind,
+        owned: RunDirectory,
+        held: AdoptedJob,
+        history: Recorder,
+        clock: Clock,
+        parameters: Mapping[str, Any],
+    ) -> None:
         self._kind = kind
+        self._parameters = dict(parameters)
         self._owned = owned
         self._held = held
         self._history = history
@@ -135,6 +159,9 @@ class _Injection:
         self._fault = kind.name
         self._left: list[str] = []
         self._undone = 0
+        # A kind that must not last long is not to do so in one rank while its evidence from another is waited for.
+        own = getattr(kind, "parameters", {}).get("seconds")
+        self._patience = min(_EVIDENCE_SECONDS, own.most if own is not None and own.required else _EVIDENCE_SECONDS)
 
     def run(self, chosen: Sequence[JobProcess], seconds: float | None) -> Injected:
         hits: list[Hit] = []
@@ -144,17 +171,18 @@ class _Injection:
             try:
                 unfit = {process.pid: why for process in chosen if (why := self._unfit(process)) is not None}
                 hits += [Hit(one, "not landed", why=unfit[one.pid]) for one in chosen if one.pid in unfit]
-                victims = [(one, self._victim(one)) for one in chosen if one.pid not in unfit]
-                for process, victim in victims:  # all steps first: a fault in two ranks is undone as a whole
-                    for step in self._kind.undo_steps(f"{self._fault}-{process.pid}", [victim]):
-                        self._owned.ledger.record(self._own(step, process))
-                for process, victim in victims:
-                    hits.append(self._hit(process, victim))
+                victims = [_Chosen(one, self._victim(one)) for one in chosen if one.pid not in unfit]
+                for one in victims:  # all steps first: a fault in two ranks is undone as a whole
+                    one.missed = self._write_down(one)
+                for one in victims:
+                    hits.append(self._hit(one.process, one.victim) if one.missed is None else one.missed)
                 self._record_outcome(hits)
-                if self._kind.effect == "suspension":
-                    hits = self._hold(hits, seconds)
+                if isinstance(self._kind, StillShown):
+                    landed = {hit.process.pid: hit for hit in hits if hit.outcome == "landed"}
+                    early = self._hold(self._kind, landed, {one.process.pid: one.victim for one in victims}, seconds)
+                    hits = [replace(hit, why=early.get(hit.process.pid, hit.why)) for hit in hits]
             except KeyboardInterrupt:
-                # Ctrl-C is how a suspension without a time ends.
+                # Ctrl-C is how a fault that lasts ends without a time.
                 interrupted = seconds is not None or len(hits) < len(chosen)
         told = {hit.process.pid for hit in hits}
         hits += [
@@ -169,16 +197,21 @@ class _Injection:
         state = self._held.state(process.identity)
         if state in ("gone", "zombie"):
             return f"{process.identity} has ended before"
-        if state == "stopped" and self._kind.effect == "suspension":
+        if state == "stopped" and self._kind.signal == signal.SIGSTOP:
             return f"{process.identity} is stopped already, by somebody else, and stays so"
         return None
 
-    def _own(self, step: UndoStep, process: JobProcess) -> UndoStep:
-        """The kind's step, for a process that does not carry the run's identity."""
-        if step.action != "resume-process" or process.rank is None:
-            return replace(step, fault=self._fault)
-        note = f"{step.note} (kill -CONT {process.pid} does it by hand)"
-        return adopted_step(replace(step, fault=self._fault, note=note), process.rank)
+    def _write_down(self, one: _Chosen) -> Hit | None:
+        """Put the steps on disk that undo the fault in a rank. Of one that lies on the machine there is one for all."""
+        known = {step.id for step in self._owned.ledger.open_steps()}
+        assert one.process.rank is not None
+        try:
+            for step in self._kind.undo_steps(one.victim.fault, [one.victim]):
+                if step.id not in known:
+                    self._owned.ledger.record(adopted_step(replace(step, fault=self._fault), one.process.rank))
+        except (FaultMissed, LookupError, OSError) as error:
+            return Hit(one.process, "not landed", why=str(error))
+        return None
 
     def _hit(self, process: JobProcess, victim: Victim) -> Hit:
         try:
@@ -189,12 +222,13 @@ class _Injection:
                 signal=None if self._kind.signal is None else int(self._kind.signal),
                 target_rank=process.rank,
                 start_time=process.identity.start_time,
+                parameters=self._parameters,
             )
             self._kind.inject(self._held, victim)
             shown = wait_for(
                 f"evidence of {self._fault}",
                 lambda: self._kind.evidence(self._held, victim),
-                seconds=_EVIDENCE_SECONDS,
+                seconds=self._patience,
                 clock=self._clock,
             )
         except DeadlineExpired as expired:
@@ -204,7 +238,8 @@ class _Injection:
             unsaid = status is not None and not status.known
             why = f"{error}; {self._held.told_by[process.identity]}" if unsaid else str(error)
             return Hit(process, "unknown" if unsaid else "not landed", why=why)
-        said_by = self._held.told_by.get(process.identity, "the kernel, by the state of the process")
+        by_state = ", by the state of the process" if self._kind.signal is not None else ""
+        said_by = self._held.told_by.get(process.identity, f"the kernel{by_state}")
         return Hit(process, "landed", {**shown, "said_by": said_by})
 
     def _record_outcome(self, hits: Sequence[Hit]) -> None:
@@ -226,19 +261,48 @@ class _Injection:
                     "rank.exit", rank=hit.process.rank, pid=hit.process.pid, signal=status.signal, code=status.code
                 )
 
-    def _hold(self, hits: Sequence[Hit], seconds: float | None) -> list[Hit]:
-        """Wait until the time is over, or no rank is stopped any more; tells which ones did not stay so."""
+    def _hold(
+        self,
+        kind: StillShown,
+        landed: Mapping[int, Hit],
+        victims: Mapping[int, Victim],
+        seconds: float | None,
+    ) -> dict[int, str]:
+        """Wait until the time is over, or the fault holds in no rank any more; tells by PID where it held less."""
         began = self._clock.mono()
         early: dict[int, str] = {}
-        held = [hit.process for hit in hits if hit.outcome != "not landed"]
-        while held and (left := _LOOK_SECONDS if seconds is None else seconds - self._since(began)) > 0:
-            for process in [one for one in held if self._held.state(one.identity) != "stopped"]:
-                held.remove(process)
-                how = "continued" if self._held.state(process.identity) == "alive" else "ended"
-                early[process.pid] = f"{how} by somebody else {self._since(began):.1f} s after it had been stopped"
-                self._record("fault.ending", rank=process.rank, pid=process.pid, why=early[process.pid])
+        while len(early) < len(landed) and (left := self._left_of(seconds, began)) > 0:
+            for pid, hit in landed.items():
+                if pid in early or (how := self._over(kind, hit, victims[pid])) is None:
+                    continue
+                since = "it had been stopped" if self._stops else "the fault had landed"
+                early[pid] = f"{how} {self._since(began):.1f} s after {since}"
+                self._record("fault.ending", rank=hit.process.rank, pid=pid, why=early[pid])
             self._clock.sleep(min(_LOOK_SECONDS, left))
-        return [replace(hit, why=early.get(hit.process.pid, hit.why)) for hit in hits]
+        return early
+
+    def _left_of(self, seconds: float | None, began: int) -> float:
+        return _LOOK_SECONDS if seconds is None else seconds - self._since(began)
+
+    @property
+    def _stops(self) -> bool:
+        return self._kind.signal == signal.SIGSTOP
+
+    def _over(self, kind: StillShown, hit: Hit, victim: Victim) -> str | None:
+        """How the fault has ended in a rank before it was undone; None while it holds."""
+        state = self._held.state(hit.process.identity)
+        if self._stops:
+            return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"
+        if state in ("gone", "zombie"):
+            return "the rank has ended"
+        try:
+            shown = kind.still(self._held, victim)
+        except (FaultMissed, LookupError, OSError) as error:
+            return f"it did not show any more ({error})"
+        landed = hit.evidence or {}
+        if shown is None or any(shown[name] != landed.get(name) for name in _AS_LANDED if name in shown):
+            return "it did not show any more: somebody else has taken it back"
+        return None
 
     def _since(self, began: int) -> float:
         return (self._clock.mono() - began) / 1e9
@@ -277,7 +341,17 @@ class _Injection:
         assert process.rank is not None
         # There is no agent, so there is no record of one.
         record = self._owned.path / "history" / f"{ATTEMPT}-rank_{process.rank}-{process.pid}.jsonl"
-        return Victim(process.rank, process.identity, record, fault=self._fault)
+        # Each rank has its own, since the ranks of one host are bound to different cores; the machine's memory is one.
+        fault = self._fault if getattr(self._kind, "of_machine", False) else f"{self._fault}-{process.pid}"
+        return Victim(
+            process.rank,
+            process.identity,
+            record,
+            fault=fault,
+            ranks=(process.rank,),
+            parameters=self._parameters,
+            run=self._owned.token,
+        )
 
     def _record(self, event: str, *, rank: int | None = None, pid: int | None = None, **data: Any) -> None:
         about = {"fault": self._fault, "kind": self._kind.name} if event != "rank.exit" else {}

@@ -30,7 +30,7 @@ from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
 from chaos.run.directory import MARKER, private_name
-from chaos.run.undo_adopted import resume_adopted
+from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
 from chaos.run.undo_beside import end_beside
 from chaos.run.undo_checkpoint import restore_checkpoint
@@ -216,7 +216,8 @@ def note_kept(step: UndoStep, context: UndoContext) -> str:
 
 UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
-    "resume-adopted": resume_adopted,
+    RESUME_ADOPTED: resume_adopted,
+    RESTORE_LIMIT_ADOPTED: restore_limit_adopted,
     "continue-training": continue_training,
     "end-job": end_job,
     END_NODES: end_nodes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -47,3 +48,13 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+CONDITIONS: Mapping[str, Sequence[str]] = {
+    "cpu-load": ("--set", "processes=2"),
+    "cpu-quota": ("--set", "cores=0.02"),
+    "fd-limit": ("--set", "spare=8"),
+    "freeze": ("--for", "3s"),
+    "memory-load": ("--set", "megabytes=8"),
+}
+"""Faults that last in a job that runs already, beside a suspension, and what has to be said of each."""

@@ -5,26 +5,40 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
+import chaos as chaos_package
+from chaos.faults.example import example, written
 from chaos.faults.kind import needed_from_start
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.platforms.process import state
 from chaos.registry import registry
 from chaos.run.directory import read_run, write_json
+from chaos.run.prepare import known_names, plan_cell
 from chaos.run.wait import wait_for
-from tests.unit.cli.kit import Ended
+from chaos.scenario.load import load_scenario
+from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job
 
 Call = Callable[..., Ended]
+
+HOSTS = """\
+inventory: 1
+hosts:
+  - {name: one, address: 192.0.2.1, reboot: [reboot]}
+  - {name: two, address: 192.0.2.2, reboot: [reboot]}
+"""
 
 KINDS = [name for name in registry("faults").names() if needed_from_start(registry("faults").load(name)) is None]
 
@@ -253,8 +267,9 @@ def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they
     chaos: Call, job: OwnJob, reports: Path
 ) -> None:
     for kind in registry("faults").names():
-        ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--dry-run")
-        if kind in KINDS:
+        given = CONDITIONS.get(kind, ()) if kind in KINDS else ()
+        ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--dry-run", *given)
+        if kind in KINDS and "cannot be made on this machine" not in ended.err:
             assert ended.code == 0, ended.err
             continue
         assert ended.code == 64 and "chaos run SCENARIO" in ended.err
@@ -262,17 +277,57 @@ def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they
         hazardous = kind in ("device-reset", "node-reboot", "npu-link-down")
         assert hazardous is ("allow it by name" in ended.err)
         assert ("by the agent inside the rank" in ended.err) is ("PYTHONPATH=" in ended.err)
-    assert {"kill", "suspend", "terminate"} <= set(KINDS)
+    assert {"kill", "suspend", "terminate", *CONDITIONS} == set(KINDS)
     assert "by the agent inside the rank" in chaos("inject", "uce", "--rank", "1", "--job", str(job.logs)).err
     assert "by the agent" not in chaos("inject", "read-only", "--rank", "1", "--job", str(job.logs)).err
     assert not reports.exists()
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """A directory with the files that the scenarios name: a script, a configuration and an inventory."""
+    (tmp_path / "train.py").touch()
+    (tmp_path / "hosts.yaml").write_text(HOSTS)
+    configs = Path(chaos_package.__file__).parent / "rehearsal" / "mindformers" / "configs"
+    shutil.copy(configs / "llama.yaml", tmp_path)
+    return tmp_path
+
+
+def plans(text: str, beside: Path) -> None:
+    """Raises ScenarioError unless it can be planned."""
+    path = beside / "scenario.yaml"
+    path.write_text(text)
+    loaded = load_scenario(path, settings={}, names=known_names())
+    for cell in loaded.cells:
+        plan_cell(loaded, cell, 0)
+
+
+def test_the_scenario_that_a_refusal_shows_can_be_planned(
+    chaos: Call, job: OwnJob, reports: Path, beside: Path
+) -> None:
+    for kind in sorted(set(registry("faults").names()) - set(KINDS)):
+        told = chaos("inject", kind, "--rank", "1", "--job", str(job.logs)).err
+        scenario = textwrap.dedent("".join(line for line in told.splitlines(True) if line.startswith("  ")))
+        assert scenario.startswith("chaos: 1\n"), told
+        plans(scenario, beside)
+        cluster = yaml.safe_load(scenario)["cluster"]
+        assert ("platform" in cluster) is ("it needs the platform " + cluster.get("platform", "") in told)
+        if "nodes" in cluster:
+            assert f"{cluster['nodes']} nodes:" in told
+
+
+@pytest.mark.parametrize(("rank", "size"), [(0, 1), (0, 4), (5, 8), (6, 7), (9, 0)])
+def test_such_a_scenario_has_the_rank_whatever_the_size_of_the_job(rank: int, size: int, beside: Path) -> None:
+    faults = registry("faults")
+    for kind in faults.names():
+        plans(written(example(faults.load(kind), rank, size)), beside)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["kill", "--rank", "9"], "not among the ranks of that job on this host (0, 1 of 2)"),
-        (["kill", "--rank", "0", "--for", "5s"], "kill has no end"),
+        (["kill", "--rank", "0", "--for", "5s"], "kill does not last, so it has no end"),
         (["suspend", "--rank", "0", "--for", "5"], "a duration needs a unit"),
         (["kil", "--rank", "0"], "did you mean 'kill'?"),
     ],

@@ -305,6 +305,7 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "remove-directory",
         "unmount-storage",
         "resume-adopted",
+        "restore-limit-adopted",
         "recover-link",
         "see-chip",
         "restore-checkpoint",

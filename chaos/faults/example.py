@@ -1,0 +1,151 @@
+"""A small scenario for a kind of fault, one that can be planned: what it needs, with values that stand for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
+from chaos.plan.parameters import Parameter
+
+_STEP = 100
+
+_SANE: Mapping[str, float | str] = MappingProxyType(
+    {
+        "delay": 0.1,
+        "factor": 2,
+        "kbit": 100_000,
+        "latency": 20,
+        "megabytes": 64,
+        "milliseconds": 20,
+        "offset": 3600,
+        "percent": 1,
+        "seconds": 2,
+    }
+)
+"""What required parameters of these names are given, where that is in their range."""
+
+_PLATFORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "node": "docker",
+        "names": "docker",
+        "host": "ssh",
+        "pod": "kubernetes",
+        "cluster": "kubernetes",
+        "mesh": "kubernetes",
+    }
+)
+"""Where a job must live for what a kind acts on to be there (:func:`means_of`); elsewhere it is this host."""
+
+_SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "kubernetes": {
+            "namespace": "train",
+            "image": "train:1",
+            "python": "/usr/bin/python3",
+            "volume": {"path": "/data", "host_path": "/data"},
+            "nodes": ["node-a", "node-b"],
+        },
+        "ssh": {"inventory": "hosts.yaml"},
+    }
+)
+"""What a platform must be told."""
+
+_AFTER_THE_END = ("damaged checkpoint", "damaged record", "renamed checkpoint", "lost files")
+"""Effects on what a job has saved: made when its ranks save no more."""
+
+_BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "hang": {"hccl": {"watchdog": False, "time_scale": 0.01}},
+        "abnormal result": {"protection": ["TRE"], "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
+        "pause": {"protection": ["TSP"]},
+        "damaged record": {"kind": "mindformers-rehearsal", "config": "llama.yaml"},
+        **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != "damaged record"},
+    }
+)
+"""What the job must have by the fault's effect."""
+
+_BY_KIND: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "connection-reset": {"protection": ["TTP"], "timings": "vendor"},
+        "link": _BY_EFFECT["hang"],
+        "port-blocked": {"protection": ["TTP"]},
+    }
+)
+"""The same by its name. The port is that of the SDK's controller, which there is with a mechanism."""
+
+_UNCHECKED: Mapping[str, Mapping[str, Any]] = MappingProxyType({"pause": {"seconds": 2}, "spike": {"norm": 7.5}})
+"""Parameters of kinds that look at their own."""
+
+
+def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
+    """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
+    ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
+    means = means_of(kind)
+    platform = _PLATFORMS.get(means)
+    nodes = 2 if platform or means == "network" else 1
+    cluster: dict[str, Any] = {"platform": platform} if platform else {}
+    cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
+    if platform is not None and platform in _SETTINGS:
+        cluster[platform] = dict(_SETTINGS[platform])
+    job: dict[str, Any] = {"kind": "plain", "steps": 2 * _STEP}
+    if means == "device":
+        job |= {"kind": "mindspore", "device": "Ascend", "script": "train.py"}
+    job |= {**_BY_EFFECT.get(kind.effect, {}), **_BY_KIND.get(kind.name, {})}
+    parameters = _parameters(kind)
+    target: dict[str, Any] = {"rank": rank}
+    if platform:
+        target = {"node": rank * nodes // ranks}
+    if kind.effect == "pause":
+        target = {"ranks": list(range(ranks))}
+    if kind.name == "port-blocked":
+        target = {"node": 0}  # where the controller listens
+    fault: dict[str, Any] = {"kind": kind.name, "target": target, "trigger": {"step": _STEP, "phase": _phase(kind)}}
+    faults = [fault | ({"parameters": parameters} if parameters else {})]
+    if kind.effect in _AFTER_THE_END:
+        faults[0]["trigger"] = {"after": "power"}
+        power = {"kind": "kill", "target": {"ranks": list(range(ranks))}, "trigger": {"step": _STEP}}
+        faults.insert(0, {"id": "power", **power})
+    made: dict[str, Any] = {"chaos": 1, "name": kind.name, "cluster": cluster, "job": job}
+    if isinstance(kind, Hazardous):
+        made["allow"] = [kind.name]
+    made["faults"] = faults
+    if kind.effect == "silent corruption":
+        made["expect"] = {"mechanism": "none"}
+    return made
+
+
+def written(scenario: Mapping[str, Any]) -> str:
+    """Such a scenario as a file."""
+    return str(yaml.safe_dump(dict(scenario), sort_keys=False, default_flow_style=None, width=100))
+
+
+def needed_place(scenario: Mapping[str, Any]) -> str:
+    """Where the job of such a scenario must live, in words; empty where any host will do."""
+    cluster, job = scenario["cluster"], scenario["job"]
+    nodes = f"{cluster['nodes']} nodes" if "nodes" in cluster else ""
+    where = [f"the platform {cluster['platform']}"] if "platform" in cluster else []
+    return " with ".join([*where, *([nodes] if nodes else []), *(["Ascend devices"] if "device" in job else [])])
+
+
+def _parameters(kind: FaultKind) -> dict[str, Any]:
+    known = kind.parameters if isinstance(kind, Parametrised) else {}
+    return dict(_UNCHECKED.get(kind.name, {})) | {name: _sane(name, one) for name, one in known.items() if one.required}
+
+
+def _sane(name: str, one: Parameter) -> Any:
+    if one.words:
+        return one.words[0]
+    wanted = _SANE.get(name, 0.5)
+    number = min(max(float(wanted), one.least), one.most)
+    return int(number) if one.whole or number == int(number) else number
+
+
+def _phase(kind: FaultKind) -> str:
+    if kind.effect == "abnormal result":
+        return "allreduce.enter"
+    phases = kind.asks.phases if isinstance(kind, Asking) else None
+    return phases[0] if phases else "step.begin"
