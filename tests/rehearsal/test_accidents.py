@@ -71,7 +71,7 @@ MINUTE = 61.0
 @pytest.mark.parametrize(
     ("moment", "steps", "becomes"),
     [
-        (("agent.start", {"attempt": "resume"}), 24, "waits"),
+        (("attempt.start", {"attempt": "resume"}), 24, "waits"),  # before any rank can ask the harness
         (MOMENTS["the resume trains"], 24, "ends"),
         (MOMENTS["the resume trains"], 184, "trains on"),
     ],
