@@ -133,7 +133,7 @@ def heal_all(
         try:
             if is_live(run_dir) or orphans.into(run_dir.resolve(), writing) or _has_left_something(run_dir, carried):
                 healed.append(heal_run(run_dir, actions=actions, clock=clock))
-        except Exception as error:
+        except Exception as error:  # whatever is wrong with one run, the others have to be healed
             if not _is_none_of_ours(run_dir, error):
                 what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
                 healed.append(HealReport(run_dir.name, run_dir, failed=[f"{run_dir}: cannot be healed: {what}"]))
