@@ -29,7 +29,8 @@ if sys.argv[1] == "heal":
 made, run = reports / ".making", reports / "kill-rank-20260101-000000-00a0"
 history = run / "history"
 (made / "history").mkdir(parents=True)
-(made / "run.json").write_text('{"run": "r", "token": "a-token-of-nobody"}')
+(made / "written").write_text('{"run": "r", "token": "a-token-of-nobody"}')
+(made / "written").rename(made / "run.json")  # whole from its beginning
 made.rename(run)  # a kill finds all of it or none
 for number in range(4):
     with (history / "harness.jsonl").open("a") as file:
@@ -38,6 +39,8 @@ for number in range(4):
     if number == 2 and OPENS:
         step = '"id": "x", "fault": null, "action": "odd", "arguments": {}, "note": ""'
         (run / "undo.jsonl").write_text(f'{{"record": "step", {step}}}\\n')
+        if "whole" not in reports.name:
+            time.sleep(60)  # until it is killed, however late that is
     time.sleep(0.02)
 """
 
