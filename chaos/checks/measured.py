@@ -10,6 +10,7 @@ class Phase:
     """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why.
 
     ``error``: it may be longer or shorter by so many nanoseconds, since its ends were seen on clocks of two hosts.
+    ``begin`` is where it begins on the monotonic clock, in nanoseconds; it means nothing without a length.
     """
 
     name: str
@@ -17,6 +18,7 @@ class Phase:
     reason: str = ""
     where: tuple[str, ...] = ()
     error: int = 0
+    begin: int = 0
 
     @property
     def seconds(self) -> float | None:
@@ -28,8 +30,8 @@ class Phase:
 class Recovery:
     """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
 
-    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any. ``error`` is that of the
-    total, as of a phase.
+    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any. ``error`` and ``begin`` are
+    those of the total, as of a phase.
     """
 
     mechanism: str | None
@@ -37,3 +39,4 @@ class Recovery:
     total: int | None = None
     reason: str = ""
     error: int = 0
+    begin: int = 0

@@ -175,14 +175,15 @@ def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment
                 end = replace(end, mono=before.mono)
         if isinstance(end, Moment) and isinstance(before, Moment):
             where = (before.where, end.where)
-            phases.append(Phase(name, end.mono - before.mono, "", where, end.may_be_off(before)))
+            phases.append(Phase(name, end.mono - before.mono, "", where, end.may_be_off(before), before.mono))
         else:
             reason = end if isinstance(end, str) else f"its beginning is not known: {before}"
             phases.append(Phase(name, None, reason))
         before = end
     if isinstance(before, str):
         return Recovery(mechanism, tuple(phases), None, before)
-    return Recovery(mechanism, tuple(phases), before.mono - begin.mono, error=before.may_be_off(begin))
+    total, error = before.mono - begin.mono, before.may_be_off(begin)
+    return Recovery(mechanism, tuple(phases), total, error=error, begin=begin.mono)
 
 
 def _first_of(events: list[Event], after: int, what: str) -> Moment:

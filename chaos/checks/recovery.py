@@ -6,6 +6,7 @@ from chaos.checks.aids import judge_aids
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
+from chaos.checks.kept_waiting import A_THIRD, kept_waiting
 from chaos.checks.measured import Phase
 from chaos.checks.phases import measure
 from chaos.history.reader import History
@@ -17,22 +18,23 @@ NAME = "recovery"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge each phase, and the total. A phase that cannot be measured is unknown, with or without a budget.
 
-    So is a budget that is missed or kept by less than the clocks of two hosts may be wrong.
+    So is a budget that is missed or kept by less than the clocks of two hosts may be wrong, and one that is missed
+    while the machine kept the job waiting for a processor.
     """
     found = Collector(NAME)
     recovery = measure(plan, history, artifacts)
     for phase in recovery.phases:
         budget = plan.budget.phases.get(phase.name)
-        _judge(plan, phase, budget, found)
+        _judge(plan, history, phase, budget, found)
     if recovery.phases:
         where = recovery.phases[-1].where
-        total = Phase("total", recovery.total, recovery.reason, where, recovery.error)
-        _judge(plan, total, plan.budget.total, found)
+        total = Phase("total", recovery.total, recovery.reason, where, recovery.error, recovery.begin)
+        _judge(plan, history, total, plan.budget.total, found)
     judge_aids(plan, history, artifacts, found)
     return found.findings()
 
 
-def _judge(plan: Plan, phase: Phase, budget: float | None, found: Collector) -> None:
+def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, found: Collector) -> None:
     line = _line(plan, phase.name)
     what = f"{phase.name}{_of_which(plan)}"
     expected = f"{what} is measured" if budget is None else f"{what} ≤ {budget:g} s"
@@ -44,7 +46,12 @@ def _judge(plan: Plan, phase: Phase, budget: float | None, found: Collector) -> 
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
         found.unknown(expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where)
     elif budget is not None and phase.nanoseconds > budget * 1e9:
-        found.fail(expected, seen, line, *phase.where)
+        over, span = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
+        waited = kept_waiting(plan, history, *span)
+        if waited is not None and waited.share >= A_THIRD and waited.nanoseconds >= over:
+            found.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
+        else:
+            found.fail(expected, seen, line, *phase.where)
     found.settle(expected, seen, line, *phase.where)
 
 

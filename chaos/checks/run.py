@@ -6,6 +6,8 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME
 from chaos.checks.finding import Finding
+from chaos.checks.kept_waiting import MOST, KeptWaiting, kept_waiting
+from chaos.checks.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -28,7 +30,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_end(history, found)
     _judge_watch(history, found)
     for event in history.select("deadline.expired"):
-        _judge_deadline(history, event, found)
+        _judge_deadline(plan, history, event, found)
     found.settle("no deadline runs out", "none did")
     return found.findings()
 
@@ -93,12 +95,13 @@ def _is_excused(history: History) -> bool:
     return bool(history.select(STOPPED) or history.select(LOW))
 
 
-def _judge_deadline(history: History, event: Event, found: Collector) -> None:
+def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector) -> None:
     """Whose fault it is that time ran out.
 
     Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
     test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of
-    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself or had no room.
+    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself or had no room, or
+    where the machine kept the job waiting for most of the time.
     """
     name = event.data.get("name")
     if name == TEARDOWN:
@@ -107,6 +110,16 @@ def _judge_deadline(history: History, event: Event, found: Collector) -> None:
     seen = f"it ran out: {event.data.get('detail')}"
     hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
-        found.fail(expected, seen, event.source)
+        waited = _waited(plan, history, event)
+        if waited is not None and waited.share >= MOST:
+            found.unknown(expected, f"{seen}, but {waited}", event.source, waited.where)
+        else:
+            found.fail(expected, seen, event.source)
     else:
         found.unknown(expected, seen, event.source)
+
+
+def _waited(plan: Plan, history: History, expired: Event) -> KeptWaiting | None:
+    """The waiting in the time that the deadline gave."""
+    seconds = number(expired.data, "seconds")
+    return None if seconds is None else kept_waiting(plan, history, expired.mono - round(seconds * 1e9), expired.mono)

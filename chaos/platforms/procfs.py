@@ -175,6 +175,25 @@ def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def run_delays(pid: int, proc_root: Path = PROC) -> dict[int, int]:
+    """For how long each thread of a process was ready to run and had no processor, in nanoseconds, by its ID.
+
+    It is counted from the start of the thread on (/proc/PID/task/TID/schedstat, second figure; the kernel's
+    Documentation/scheduler/sched-stats.rst). Empty if there is no such process, or its kernel does not count it.
+    """
+    place = proc_root / str(pid) / "task"
+    try:
+        threads = [int(name) for name in os.listdir(place)]  # noqa: PTH208 - names are wanted, and there may be very many
+    except OSError:
+        return {}
+    found = {}
+    for thread in threads:
+        fields = (_read(pid, f"task/{thread}/schedstat", proc_root) or b"").split()
+        if len(fields) > 1:
+            found[thread] = int(fields[1])
+    return found
+
+
 def resident_bytes(pid: int, proc_root: Path = PROC) -> int | None:
     """What a process holds in memory; None if there is no such process."""
     text = _read(pid, "statm", proc_root)

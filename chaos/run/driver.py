@@ -310,7 +310,7 @@ class _Runner:
                 deadline=self._deadline,
                 platform=self._platform,
             ) as session,
-            noticing_mishaps(history, "train", self._clock, owned.path) as mishaps,
+            noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
         ):
             self._begun().changed()
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)

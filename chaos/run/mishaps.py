@@ -1,4 +1,7 @@
-"""Notices what befalls the harness itself: it was stopped, or its disk is full. Neither is the job's fault."""
+"""Notices what befalls a run from outside: its harness was stopped, its disk is full, its processes had no processor.
+
+Nothing of that is the job's fault.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,52 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.run.kept_waiting import Waited, WaitingTimes
 
 LOOK_SECONDS = 0.25
 STOPPED_SECONDS = 3.0
 """A look that comes so late was held up by more than a busy machine."""
+
+WAITED_LOOKS = 2
+"""Every so many looks the waiting times are taken: a file is read for every thread of the job."""
 
 LOW_BYTES = 1 << 20
 """With less room than this on the disk of a run, a save or a log of the job may have failed by that alone."""
 
 
 class Mishaps:
-    """Looks at the clock and at the disk again and again.
+    """Looks at the clock, at the disk and at the waiting times again and again.
 
     It records ``harness.stopped`` when it was not able to for long (SIGSTOP, a frozen machine), with ``since`` and
-    ``until`` on the monotonic clock in nanoseconds, and ``disk.low`` once when hardly any room is left.
+    ``until`` on the monotonic clock in nanoseconds; ``disk.low`` once when hardly any room is left; and ``job.waited``,
+    with the same two and ``seconds``, while the machine keeps processes of the run waiting for a processor.
     """
 
-    def __init__(self, history: HistoryWriter, attempt: str, clock: Clock, room: Callable[[], int | None]) -> None:
+    def __init__(
+        self,
+        history: HistoryWriter,
+        attempt: str,
+        clock: Clock,
+        room: Callable[[], int | None],
+        waited: Callable[[], Waited | None],
+    ) -> None:
         """``room`` gives the bytes that are free where the run is recorded, None where nobody can say.
 
-        ``attempt`` is the launch that is under way, and may be set to the next one.
+        ``waited`` tells who was kept waiting since it was last called, None where nobody was. ``attempt`` is the launch
+        that is under way, and may be set to the next one.
         """
         self.attempt = attempt
         self._history = history
         self._clock = clock
         self._room = room
+        self._waited = waited
+        self._looks = 0
         self._last = clock.mono()
         self._low = False
 
@@ -50,6 +69,9 @@ class Mishaps:
         if free is not None and free < LOW_BYTES:
             self._low = True
             self._record("disk.low", free=free)
+        self._looks += 1
+        if self._looks % WAITED_LOOKS == 0 and (waited := self._waited()) is not None:
+            self._record("job.waited", **asdict(waited))
 
     def _record(self, event: str, **data: Any) -> None:
         with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
@@ -57,8 +79,13 @@ class Mishaps:
 
 
 @contextmanager
-def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path) -> Iterator[Mishaps]:
-    """Look in a thread of its own while the block runs: from the first launch to the end of the last, without a gap."""
+def noticing_mishaps(
+    history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path, token: str
+) -> Iterator[Mishaps]:
+    """Look in a thread of its own while the block runs: from the first launch to the end of the last, without a gap.
+
+    ``token`` is what the run's processes carry in CHAOS_RUN.
+    """
 
     def room() -> int | None:
         try:
@@ -67,7 +94,7 @@ def noticing_mishaps(history: HistoryWriter, attempt: str, clock: Clock, run_dir
             return None
         return seen.f_bavail * seen.f_frsize if seen.f_blocks else None
 
-    mishaps = Mishaps(history, attempt, clock, room)
+    mishaps = Mishaps(history, attempt, clock, room, WaitingTimes(token, clock.mono).look)
     over = threading.Event()
 
     def work() -> None:

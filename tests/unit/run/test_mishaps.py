@@ -11,9 +11,14 @@ import pytest
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.run.mishaps import LOOK_SECONDS, LOW_BYTES, STOPPED_SECONDS, Mishaps, noticing_mishaps
+from chaos.run.kept_waiting import Waited
+from chaos.run.mishaps import LOOK_SECONDS, LOW_BYTES, STOPPED_SECONDS, WAITED_LOOKS, Mishaps, noticing_mishaps
 
 PLENTY = 1 << 40
+
+
+def nobody_waited() -> None:
+    return None
 
 
 @pytest.fixture
@@ -23,7 +28,7 @@ def history(tmp_path: Path) -> Iterator[HistoryWriter]:
 
 
 def test_a_look_that_comes_late_is_recorded_with_its_time(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY)
+    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited)
     for seconds in (LOOK_SECONDS, STOPPED_SECONDS - 0.1, 60.0, LOOK_SECONDS):
         clock.sleep(seconds)
         mishaps.look()
@@ -33,13 +38,13 @@ def test_a_look_that_comes_late_is_recorded_with_its_time(history: HistoryWriter
 
 
 def test_a_stop_at_the_very_end_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    with noticing_mishaps(history, "resume", clock, tmp_path):
+    with noticing_mishaps(history, "resume", clock, tmp_path, "token"):
         clock.sleep(50)
     assert [one.attempt for one in read_history(tmp_path).select("harness.stopped")] == ["resume"]
 
 
 def test_a_stop_between_two_launches_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    with noticing_mishaps(history, "train", clock, tmp_path) as mishaps:
+    with noticing_mishaps(history, "train", clock, tmp_path, "token") as mishaps:
         mishaps.attempt = "resume"
         clock.sleep(61)
     (stopped,) = read_history(tmp_path).select("harness.stopped")
@@ -53,7 +58,7 @@ def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeyp
         seen.append(event)
         raise HistoryWriteError("disk full")
 
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY)
+    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited)
     monkeypatch.setattr(history, "record", full)
     clock.sleep(60)
     mishaps.look()
@@ -62,17 +67,28 @@ def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeyp
 
 def test_a_disk_that_is_nearly_full_is_recorded_once(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
     room = iter([PLENTY, LOW_BYTES, LOW_BYTES - 1])
-    mishaps = Mishaps(history, "train", clock, lambda: next(room))
+    mishaps = Mishaps(history, "train", clock, lambda: next(room), nobody_waited)
     for _ in range(5):
         mishaps.look()
     (low,) = read_history(tmp_path).select("disk.low")
     assert (low.attempt, low.data["free"]) == ("train", LOW_BYTES - 1)
 
 
+def test_waiting_is_recorded_with_its_time_and_whose_it_was(
+    history: HistoryWriter, clock: Clock, tmp_path: Path
+) -> None:
+    told = iter([Waited(5, 9, 0.25, "rank 3 (process 50)"), None])
+    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, lambda: next(told))
+    for _ in range(2 * WAITED_LOOKS):
+        mishaps.look()
+    (waited,) = read_history(tmp_path).select("job.waited", attempt="train")
+    assert waited.data == {"since": 5, "until": 9, "seconds": 0.25, "process": "rank 3 (process 50)"}
+
+
 def test_a_file_system_that_tells_no_sizes_is_not_taken_for_a_full_one(
     history: HistoryWriter, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.statvfs", lambda path: os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255)))
-    with noticing_mishaps(history, "train", clock, tmp_path):
+    with noticing_mishaps(history, "train", clock, tmp_path, "token"):
         clock.sleep(0.1)
     assert not read_history(tmp_path).select("disk.low")

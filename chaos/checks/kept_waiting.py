@@ -1,0 +1,71 @@
+"""For how long the machine kept the job waiting for a processor. What it delays, the job cannot be blamed for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.checks.told import number
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+WAITED = "job.waited"
+"""Recorded while the machine keeps processes of the run waiting: of all threads, how long the one that waited most."""
+
+A_THIRD = 1 / 3
+"""Who waits for less can have lost no more than half of the time that the work takes without it. Budgets leave more
+room than that, so missing one is the doing of the job."""
+
+MOST = 1 / 2
+"""A job that hangs waits for nothing that the machine could give, so less than this proves that it was not starved."""
+
+_TAKE_PROCESSORS = frozenset({"cpu-load", "cpu-quota", "node-cpu-quota"})
+"""Faults that let ranks wait on purpose: keeping to a budget all the same is what such a scenario asks for."""
+
+
+@dataclass(frozen=True)
+class KeptWaiting:
+    """Nanoseconds of ``of`` that were spent waiting, who waited longest, and where the first of it is recorded."""
+
+    nanoseconds: int
+    of: int
+    process: str
+    where: str
+
+    @property
+    def share(self) -> float:
+        """The share of the time that was spent waiting."""
+        return self.nanoseconds / self.of
+
+    def __str__(self) -> str:
+        seconds = f"{self.nanoseconds / 1e9:.3f} s of {self.of / 1e9:.3f} s"
+        return f"the machine kept the job waiting for a processor for {seconds}, most of it {self.process}"
+
+
+def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWaiting | None:
+    """The waiting between two moments of the monotonic clock, in nanoseconds.
+
+    At each moment whoever waited longest counts, since nobody knows on whom the others depended. None where nobody was
+    seen to wait, or a fault of the plan takes processor time itself.
+    """
+    if end <= begin or any(fault.kind in _TAKE_PROCESSORS for fault in plan.faults):
+        return None
+    by_process: dict[str, int] = {}
+    first = ""
+    for one in history.select(WAITED):
+        if waited := _within(one, begin, end):
+            first = first or one.source
+            process = str(one.data.get("process"))
+            by_process[process] = by_process.get(process, 0) + waited
+    if not by_process:
+        return None
+    longest = max(by_process, key=lambda process: by_process[process])
+    return KeptWaiting(sum(by_process.values()), end - begin, longest, first)
+
+
+def _within(event: Event, begin: int, end: int) -> int:
+    """What may have been waited of a look's time between the two moments, in nanoseconds."""
+    since, until, seconds = event.data.get("since"), event.data.get("until"), number(event.data, "seconds")
+    if not isinstance(since, int) or not isinstance(until, int) or seconds is None:
+        return 0
+    return max(0, int(min(min(until, end) - max(since, begin), seconds * 1e9)))

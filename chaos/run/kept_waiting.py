@@ -1,0 +1,108 @@
+"""How long the machine has kept the run's processes waiting for a processor, by the kernel's own count.
+
+What a job does takes longer on a machine that other work keeps busy, and nothing of the job can be blamed for that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, claim_of
+from chaos.platforms.procfs import PROC, all_pids, command_line, environment, read_stat, run_delays
+
+_SETTLED_NS = 5_000_000_000
+"""A process is looked at for so long before it counts as a stranger's: between fork and exec it has another's
+environment. All others of the machine are then passed over, or each look would read as many files as there are."""
+
+_LEAST = 0.05
+"""Waiting for less than this share of the time between two looks is the everyday of every machine."""
+
+
+@dataclass(frozen=True)
+class Waited:
+    """Between ``since`` and ``until`` (nanoseconds of the monotonic clock) one thread has waited for ``seconds``.
+
+    Of all threads it is the one that waited longest; ``process`` says in words whose it is.
+    """
+
+    since: int
+    until: int
+    seconds: float
+    process: str
+
+
+@dataclass
+class _Process:
+    """A process of the run, and what each of its threads had waited at the last look, in nanoseconds."""
+
+    start_time: int
+    threads: dict[int, int]
+
+
+class WaitingTimes:
+    """Looks again and again at the processes of one run on this machine, those that may be read, and at this one.
+
+    Everything that carries CHAOS_RUN with the run's token counts, and what such a process has started.
+    """
+
+    def __init__(self, token: str, mono: Callable[[], int], proc_root: Path = PROC) -> None:
+        self._token = token
+        self._mono = mono
+        self._proc = proc_root
+        self._last = mono()
+        self._own = _Process(0, run_delays(os.getpid(), proc_root))
+        self._of_run: dict[int, _Process] = {}
+        self._strangers: dict[int, int] = {}
+
+    def look(self) -> Waited | None:
+        """What was gained since the last look; None where nobody has waited for a share that counts."""
+        since, self._last = self._last, self._mono()
+        self._forget()
+        self._find()
+        everybody = {os.getpid(): self._own, **self._of_run}
+        gained = {pid: self._gained(pid, process) for pid, process in everybody.items()}
+        pid = max(gained, key=lambda one: gained[one])
+        longest = min(gained[pid], self._last - since)  # more has one that was found late
+        if longest <= _LEAST * (self._last - since):
+            return None
+        return Waited(since, self._last, round(longest / 1e9, 3), self._words(pid))
+
+    def _forget(self) -> None:
+        for pid, process in list(self._of_run.items()):
+            stat = read_stat(pid, self._proc)
+            if stat is None or stat.ended or stat.start_time != process.start_time:
+                del self._of_run[pid]
+
+    def _find(self) -> None:
+        there = set(all_pids(self._proc))
+        for pid in self._strangers.keys() - there:
+            del self._strangers[pid]
+        for pid in sorted(there - self._of_run.keys() - {os.getpid()}):
+            if self._last - self._strangers.setdefault(pid, self._last) > _SETTLED_NS:
+                continue
+            stat, variables = read_stat(pid, self._proc), environment(pid, self._proc) or {}
+            if stat is None or stat.ended:
+                continue
+            if variables.get(RUN_VARIABLE) == self._token or stat.ppid in self._of_run:
+                self._of_run[pid] = _Process(stat.start_time, {})
+                del self._strangers[pid]
+
+    def _gained(self, pid: int, process: _Process) -> int:
+        """What that thread of the process has waited since the last look that waited longest, in nanoseconds."""
+        before, process.threads = process.threads, run_delays(pid, self._proc)
+        return max((now - before.get(thread, 0) for thread, now in process.threads.items()), default=0)
+
+    def _words(self, pid: int) -> str:
+        """Whose process it is; asked for late, since a process has its parent's environment until it executes."""
+        if pid == os.getpid():
+            return f"the harness (process {pid})"
+        role, rank = claim_of(environment(pid, self._proc) or {})
+        launches = any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, self._proc)[:3])
+        if rank is None:
+            who = "the scheduler" if role == "scheduler" else "the launcher" if launches else "a process of the run"
+        else:
+            who = f"rank {rank}"
+        return f"{who} (process {pid})"

@@ -1,0 +1,105 @@
+"""What takes too long while the machine keeps the job waiting for a processor is unknown; everything else stays a fail.
+
+The relaunch of the good run lasts from 11.83 s to 20 s, and the whole recovery from 10.5 s on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.checks.judging import Judge, said
+from tests.unit.good_run import MONO, GoodRun, record
+
+WHO = "rank 3 (process 1003)"
+
+
+def waited(run: GoodRun, since: float, until: float, share: float, process: str = WHO) -> None:
+    """Looks of half a second from ``since`` to ``until``; at each somebody had waited for ``share`` of it."""
+    at = since
+    while at < until:
+        begin, at = at, at + 0.5
+        span = {"since": MONO + round(begin * 1e9), "until": MONO + round(at * 1e9)}
+        run.add("harness", record(at, "job.waited", "resume", **span, seconds=0.5 * share, process=process))
+
+
+def budget(run: GoodRun, name: str, seconds: float) -> None:
+    if name == "total":
+        run.replan(budget=replace(run.plan.budget, total=seconds))
+    else:
+        run.replan(budget=replace(run.plan.budget, phases={**run.plan.budget.phases, name: seconds}))
+
+
+def expired(run: GoodRun, name: str, at: float, attempt: str) -> None:
+    run.add("harness", record(at, "deadline.expired", attempt, name=name, seconds=8, detail="rank 1 is at step 5"))
+
+
+@pytest.mark.parametrize(("phase", "seconds"), [("relaunch", 6.0), ("total", 9.5)])
+def test_a_budget_missed_while_the_job_waited_is_unknown_and_says_who_waited(
+    run: GoodRun, judged: Judge, phase: str, seconds: float
+) -> None:
+    budget(run, phase, seconds)
+    waited(run, 12.0, 19.0, 0.6)
+    waited(run, 19.0, 19.5, 0.9, "the harness (process 7)")
+    (found,) = said(judged(run), "recovery", "unknown", f"{phase} ≤ {seconds:g} s")
+    assert "the machine kept the job waiting for a processor for 4.650 s of" in found.seen
+    assert found.seen.endswith(f"most of it {WHO}") and any("harness.jsonl" in where for where in found.where)
+
+
+def test_it_is_a_failure_where_the_job_waited_for_less_than_a_third_of_the_time(run: GoodRun, judged: Judge) -> None:
+    budget(run, "relaunch", 8.169)  # missed by a millisecond
+    waited(run, 12.0, 20.0, 0.33)
+    assert said(judged(run), "recovery", "fail", "relaunch ≤ 8.169 s | 8.170 s")
+
+
+def test_it_is_a_failure_where_it_is_too_long_even_without_the_waiting(run: GoodRun, judged: Judge) -> None:
+    budget(run, "relaunch", 3.0)
+    waited(run, 12.0, 20.0, 0.6)
+    assert said(judged(run), "recovery", "fail", "relaunch ≤ 3 s | 8.170 s")
+
+
+def test_waiting_at_another_time_excuses_nothing(run: GoodRun, judged: Judge) -> None:
+    budget(run, "relaunch", 6.0)
+    waited(run, 2.0, 11.5, 0.9)
+    waited(run, 20.0, 29.0, 0.9)
+    assert said(judged(run), "recovery", "fail", "relaunch ≤ 6 s | 8.170 s")
+
+
+@pytest.mark.parametrize("kind", ["cpu-load", "cpu-quota", "node-cpu-quota"])
+def test_waiting_that_a_fault_of_the_plan_makes_excuses_nothing(run: GoodRun, judged: Judge, kind: str) -> None:
+    budget(run, "relaunch", 6.0)
+    waited(run, 12.0, 20.0, 0.9)
+    (kill,) = run.plan.faults
+    run.replan(faults=(kill, replace(kill, id="load", kind=kind)))
+    assert not said(judged(run), "recovery", "unknown", "but the machine kept")
+
+
+@pytest.mark.parametrize("spoilt", [{"seconds": None}, {"seconds": "5"}, {"since": None}, {"until": 1.5}])
+def test_a_record_without_its_figures_excuses_nothing(run: GoodRun, judged: Judge, spoilt: dict[str, object]) -> None:
+    budget(run, "relaunch", 6.0)
+    waited(run, 12.0, 20.0, 0.9)
+    for event in run.events("job.waited"):
+        event.update(spoilt)
+    assert said(judged(run), "recovery", "fail", "relaunch ≤ 6 s | 8.170 s")
+
+
+def test_a_recovery_that_keeps_to_its_budget_passes_however_long_it_waited(run: GoodRun, judged: Judge) -> None:
+    waited(run, 2.0, 25.0, 0.9)
+    assert judged(run).verdict == "pass"
+
+
+def test_a_deadline_that_runs_out_while_the_job_waited_for_most_of_it_is_unknown(run: GoodRun, judged: Judge) -> None:
+    expired(run, "end", 20.0, "train")
+    waited(run, 12.0, 20.0, 0.5)
+    (found,) = said(judged(run), "run", "unknown", "deadline end (8 s) is kept")
+    assert "rank 1 is at step 5, but the machine kept the job waiting" in found.seen
+
+
+@pytest.mark.parametrize(("name", "attempt"), [("end", "train"), ("end", "resume"), ("start", "resume")])
+def test_a_deadline_that_left_the_job_most_of_its_time_is_a_failure(
+    run: GoodRun, judged: Judge, name: str, attempt: str
+) -> None:
+    expired(run, name, 20.0, attempt)
+    waited(run, 12.0, 20.0, 0.49)
+    assert said(judged(run), "run", "fail", f"deadline {name} (8 s) is kept")

@@ -1,0 +1,149 @@
+"""The waiting times of a run are those of its own processes and of the harness, by the kernel's count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from chaos.history.clock import SYSTEM_CLOCK
+from chaos.run.kept_waiting import Waited, WaitingTimes
+from chaos.run.wait import wait_for
+
+TOKEN = "a-run"
+HALF = 500_000_000
+
+
+class Machine:
+    """A made /proc: processes with their environment, and what their threads have waited."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.now = 0
+        self.process(os.getpid())
+        self.waiting = WaitingTimes(TOKEN, lambda: self.now, root)
+
+    def process(
+        self,
+        pid: int,
+        waits: dict[int, int] | None = None,
+        *,
+        environment: str = "",
+        parent: int = 1,
+        started: int = 7,
+        arguments: str = "python",
+    ) -> None:
+        """Make or change a process. ``waits`` has what its threads have waited, in nanoseconds."""
+        place = self.root / str(pid)
+        for thread, nanoseconds in (waits or {}).items():
+            (place / "task" / str(thread)).mkdir(parents=True, exist_ok=True)
+            (place / "task" / str(thread) / "schedstat").write_text(f"1 {nanoseconds} 1\n")
+        place.mkdir(exist_ok=True)
+        fields = ["S", str(parent), *["0"] * 17, str(started), *["0"] * 32]
+        fields[17] = "1"
+        (place / "stat").write_text(f"{pid} (python) {' '.join(fields)}")
+        (place / "environ").write_text(environment.replace(" ", "\0"))
+        (place / "cmdline").write_text(arguments.replace(" ", "\0"))
+
+    def look(self, nanoseconds: int = HALF) -> tuple[float, str] | None:
+        """Look so much later: the seconds and the process."""
+        self.now += nanoseconds
+        seen = self.waiting.look()
+        return None if seen is None else (seen.seconds, seen.process)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+RANK = f"CHAOS_RUN={TOKEN} MS_ROLE=MS_WORKER RANK_ID=3"
+
+
+def test_of_all_threads_the_one_that_waited_longest_counts(machine: Machine) -> None:
+    machine.process(50, {50: 100_000_000, 51: 300_000_000}, environment=RANK)
+    machine.process(60, {60: 200_000_000}, environment=f"CHAOS_RUN={TOKEN} MS_ROLE=MS_SCHED")
+    assert machine.look() == (0.3, "rank 3 (process 50)")
+    machine.process(50, {50: 150_000_000, 51: 300_000_000}, environment=RANK)
+    machine.process(60, {60: 600_000_000}, environment=f"CHAOS_RUN={TOKEN} MS_ROLE=MS_SCHED")
+    assert machine.look() == (0.4, "the scheduler (process 60)")
+    assert machine.look() is None
+
+
+def test_processes_of_others_do_not_count(machine: Machine) -> None:
+    machine.process(50, {50: HALF}, environment="CHAOS_RUN=another RANK_ID=3")
+    machine.process(51, {51: HALF})
+    assert machine.look() is None
+
+
+def test_what_a_process_of_the_run_starts_counts(machine: Machine) -> None:
+    machine.process(50, {50: HALF // 2}, environment=f"CHAOS_RUN={TOKEN}", arguments="/usr/bin/python /usr/bin/msrun")
+    machine.process(60, {60: HALF}, parent=50)
+    assert machine.look() == (0.5, "a process of the run (process 60)")
+    machine.process(50, {50: HALF}, environment=f"CHAOS_RUN={TOKEN}", arguments="/usr/bin/python /usr/bin/msrun")
+    assert machine.look() == (0.25, "the launcher (process 50)")
+
+
+def test_a_process_is_known_as_soon_as_it_has_executed(machine: Machine) -> None:
+    machine.process(50, {50: HALF})
+    assert machine.look() is None
+    machine.process(50, {50: HALF}, environment=RANK)
+    assert machine.look() == (0.5, "rank 3 (process 50)")
+
+
+def test_what_a_process_waited_before_it_was_found_is_no_more_than_the_time_of_a_look(machine: Machine) -> None:
+    machine.process(50, {50: 90 * HALF}, environment=RANK)
+    assert machine.look() == (0.5, "rank 3 (process 50)")
+
+
+def test_a_number_that_is_used_again_by_a_stranger_does_not_count(machine: Machine) -> None:
+    machine.process(50, {50: 0}, environment=RANK)
+    machine.look()
+    machine.process(50, {50: HALF}, started=8)
+    assert machine.look() is None
+
+
+def test_the_harness_counts_from_the_first_look_on(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    own = os.getpid()
+    machine.process(own, {own: 9 * HALF})
+    machine.waiting = WaitingTimes(TOKEN, lambda: machine.now, tmp_path)
+    assert machine.look() is None
+    machine.process(own, {own: 10 * HALF})
+    assert machine.look() == (0.5, f"the harness (process {own})")
+
+
+def test_a_kernel_that_counts_no_waiting_tells_of_none(machine: Machine) -> None:
+    machine.process(50, environment=RANK)
+    assert machine.look() is None
+
+
+def test_the_kernel_counts_it() -> None:
+    """Three processes that want the same core: each waits for about two thirds of the time."""
+    core = min(os.sched_getaffinity(0))
+    program = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    environment = {**os.environ, "CHAOS_RUN": TOKEN, "MS_ROLE": "MS_WORKER"}
+    waiting = WaitingTimes(TOKEN, time.monotonic_ns)
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", program], env={**environment, "RANK_ID": str(rank)})
+        for rank in range(3)
+    ]
+    seen: list[Waited] = []
+
+    def some_waited() -> bool:
+        if (one := waiting.look()) is not None and one.process.startswith("rank"):
+            seen.append(one)
+        return len(seen) > 3
+
+    try:
+        wait_for("ranks that wait", some_waited, seconds=60, clock=SYSTEM_CLOCK)
+    finally:
+        for one in ranks:
+            one.kill()
+            one.wait()
+    assert {one.process for one in seen} <= {f"rank {rank} (process {one.pid})" for rank, one in enumerate(ranks)}
+    assert all(0 < one.seconds <= (one.until - one.since) / 1e9 + 0.001 for one in seen)
