@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
+from chaos.checks.run import CHANGED
 from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
@@ -143,6 +144,7 @@ class _Runner:
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
         self._inputs: Inputs | None = None
+        self._changed: InputChanged | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
         """Run and judge the cell."""
@@ -181,7 +183,11 @@ class _Runner:
             except BaselineError as failed:
                 error = str(failed)
                 history.record("baseline.failed", reason=error)
-            except (JobFailed, InputChanged, HandLost) as failed:
+            except InputChanged as changed:
+                self._changed = changed
+                error = str(changed)
+                history.record(CHANGED, reason=error)
+            except (JobFailed, HandLost) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
@@ -286,6 +292,8 @@ class _Runner:
             self._describe(owned, plan, scenario)
             if self._record_run(owned, plan, scenario):
                 raise KeyboardInterrupt
+        if self._changed is not None:  # else it would be told that the job does not train to its end
+            raise self._changed
         return owned.path
 
     # One run: the launch that is faulted, and the resume.
