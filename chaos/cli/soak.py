@@ -79,8 +79,9 @@ def command(
 
     Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
     goes on with what is left; runs of other code, inputs or versions, or of a changed scenario, do not count. A cell
-    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks. One that
-    fails in a check that its scenario does not name (key `failing`) is bad.
+    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks; with
+    `always: false` its runs may pass too. One that fails in a check that its scenario does not name (key `failing`)
+    is bad. A finding of another SDK than the runs had does not count.
 
     With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
     and done again), then a search for processes, networks, mounts, directories, locks, containers where the run's

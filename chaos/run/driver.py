@@ -13,7 +13,7 @@ from chaos.checks.run import CHANGED
 from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobKind, Simulated
+from chaos.jobs.kind import JobError, JobKind, Simulated
 from chaos.plan import io
 from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
@@ -255,12 +255,15 @@ class _Runner:
         return {"unknown releases": owned.token}
 
     def _begun(self) -> Inputs:
-        """The job's inputs as they were when this was first asked for."""
+        """The job's inputs as they were when this was first asked for. Raises Refused where one cannot be read."""
         if self._inputs is None:
             directory = self._loaded.path.parent
             # Of nodes that have an environment of their own nothing of this one comes to the job.
             own = getattr(self._platform, "own_environment", False)
-            self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
+            try:
+                self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
+            except JobError as error:
+                raise Refused(str(error)) from error
         return self._inputs
 
     def _still(self) -> bool:

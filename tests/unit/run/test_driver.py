@@ -13,16 +13,19 @@ from typing import Any
 
 import pytest
 
+from chaos.cli.failure import explain
 from chaos.history.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
+from chaos.jobs.kind import JobError
 from chaos.platforms.find import find_run_processes
 from chaos.registry import NOUNS, Registry
 from chaos.report.result import read_result
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.prepare import known_names
+from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind
@@ -323,6 +326,20 @@ def test_a_source_that_changes_before_a_launch_is_neither_the_jobs_failure_nor_t
     outcome = drive(KILL, baseline="auto", progress=EditingBefore(inputs, note))
     assert_told_as_changed(outcome)
     assert history_of(outcome).select("attempt.start") == []
+
+
+@pytest.mark.parametrize("baseline", ["auto", "none"])
+def test_a_source_that_is_not_there_is_no_defect_of_the_harness(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, baseline: str
+) -> None:
+    def missing(*_: object) -> None:
+        raise JobError("job.script: there is no file x.py")
+
+    monkeypatch.setattr(kind.KIND, "fingerprint", missing, raising=False)
+    with pytest.raises(Refused, match=r"there is no file x\.py") as refused:
+        drive(baseline=baseline)
+    told = explain(refused.value, ["run", "x.yaml"], debug=False)
+    assert told == "chaos: the run was not started: job.script: there is no file x.py"
 
 
 def assert_told_as_changed(outcome: RunOutcome) -> None:
