@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
-    from chaos.scenario.model import Scenario
+    from chaos.scenario.model import Finding, Scenario
     from chaos.scenario.names import KnownNames
 
     class _Outcome(Exception):
@@ -181,9 +181,6 @@ class ScenarioItem(pytest.Item):
             # Tags need not be registered in the project's configuration: the scenario file declares them.
             self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
             self.add_marker(tag)
-        if finding := cell.scenario.finding:
-            reason = f"{finding}: known defect, fails in {', '.join(cell.scenario.failing)}; see docs/findings.md"
-            self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=True))
 
     def setup(self) -> None:
         """Run the scenario. Skips where the machine lacks something; raises when there is no verdict."""
@@ -200,6 +197,11 @@ class ScenarioItem(pytest.Item):
             self.user_properties.extend((f"{name}{place}", value) for name, value in properties(result))
         if self._verdict() == "unknown":
             raise NoVerdict(self._describe("unknown"), pytrace=False)
+        # Only now, since a finding may hold with one SDK only, and which one the run has is told by its result.
+        if (known := self._known()) is not None:
+            where = ", ".join(self.cell.scenario.failing) + (f" with the SDK {known.sdk}" if known.sdk else "")
+            reason = f"{known.id}: known defect, fails in {where}; see docs/findings.md"
+            self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=known.always))
 
     def runtest(self) -> None:
         """Judge the run. Raises ScenarioFailed when the verdict is fail, FailedElsewhere when a finding is not why."""
@@ -207,12 +209,18 @@ class ScenarioItem(pytest.Item):
             return
         from chaos.run.known_failure import failing_checks, unexpected
 
-        text, scenario = self._describe("fail"), self.cell.scenario
-        others = unexpected(failing_checks(self.results, self.comparisons), scenario.failing)
-        if scenario.finding and others:
-            told = f"{scenario.finding} fails in {', '.join(scenario.failing)}; this failed in {', '.join(others)} too"
+        text, failing = self._describe("fail"), self.cell.scenario.failing
+        others = unexpected(failing_checks(self.results, self.comparisons), failing)
+        if others and (known := self._known()) is not None:
+            told = f"{known.id} fails in {', '.join(failing)}; this failed in {', '.join(others)} too"
             raise FailedElsewhere(f"{text}\n{told}", pytrace=False)
         raise ScenarioFailed(text, pytrace=False)
+
+    def _known(self) -> Finding | None:
+        """The scenario's finding where it holds with the SDK that the run was made with."""
+        from chaos.run.known_failure import holding, sdk_of
+
+        return holding(self.cell.scenario, map(sdk_of, self.results))
 
     def _verdict(self) -> str:
         verdicts = {one["verdict"] for one in (*self.results, *self.comparisons)}

@@ -20,6 +20,9 @@ STOPPED = "harness.stopped"
 LOW = "disk.low"
 """Recorded when hardly any room was left on the disk of the run."""
 
+CHANGED = "input.changed"
+"""Recorded when what the job is made of is not what it was when the run began."""
+
 TEARDOWN = "stop"
 """The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
 
@@ -85,6 +88,8 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
         found.fail("the resumed job runs", seen, first.source, end.source)
     else:
         whose = "the job could not go on" if failed else "the harness failed"
+        if any(one.data.get("reason") == end.data["error"] for one in history.select(CHANGED)):
+            expected, whose = "what the job is made of stays as it is during the run", "an input was changed"
         if any(one.data.get("reason") == end.data["error"] for one in history.select("baseline.failed")):
             whose = "no fault was made, for the job does not train to its end without one"
         found.unknown(expected, f"{whose}: {end.data['error']}", end.source)

@@ -12,6 +12,7 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
+from chaos.cli.inject_view import report, show
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
 
@@ -34,7 +35,7 @@ _SECONDS = "seconds"
     "--for", "duration", metavar="TIME", help="How long a fault that lasts does so: 10s, 2m. Default: until Ctrl-C."
 )
 @settings_option("A parameter of the fault: cores=0.5")
-@click.option("--dry-run", is_flag=True, help="Show the processes that would be hit, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be hit, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask, where somebody could be asked.")
 @reports_option
 @json_option
@@ -53,15 +54,18 @@ def command(
     """Make one fault in ranks of a job that runs already on this host, also in a container, and prove that it landed.
 
     KIND is a fault that needs nothing from the job's start: kill, suspend, terminate, freeze, cpu-load, cpu-quota,
-    fd-limit or memory-load; others say what they need. Only the ranks that are named are hit, by PID and start time.
-    The fault is undone at the end, and the job goes on. What was done is recorded in the reports directory, how to undo
-    it before it is done: `chaos heal` does that if this command is killed. On a terminal it asks first.
+    fd-limit, memory-load, connection-reset, or damage to a checkpoint (truncate-, flip-, partial-, stale-, remove- or
+    rename-checkpoint; the newest, or that of --set step=N); others say what they need. Only the ranks that are named
+    are hit, by PID and start time, and only files and connections of their own. The fault is undone at the end, and
+    the job goes on. What was done is recorded in the reports directory, how to undo it before it is done: `chaos heal`
+    does that if this command is killed. On a terminal it asks first.
 
     \b
     Examples:
       chaos inject kill --rank 3 --job output/msrun_log --dry-run
       chaos inject suspend --rank 0 --rank 1 --job 4711 --for 30s
       chaos inject cpu-quota --rank 2 --job 4711 --set cores=0.5 --for 1m
+      chaos inject truncate-checkpoint --rank 0 --job output/msrun_log --dry-run
 
     \b
     Exit codes: 0 landed and undone, 2 not landed or unknown, 3 not undone or the
@@ -69,13 +73,14 @@ def command(
     130 interrupted.
     """
     from chaos.checks.text import readable
-    from chaos.faults.kind import StillShown
+    from chaos.faults.kind import StillShown, in_running_job
     from chaos.jobs.adopt import chosen_ranks, named_job
     from chaos.jobs.kind import JobError
     from chaos.platforms.running import survey
     from chaos.registry import registry
 
-    fault: FaultKind = registry("faults").load(kind)
+    loaded: FaultKind = registry("faults").load(kind)
+    fault = in_running_job(loaded) or loaded
     seconds = _seconds(duration, fault)
     try:
         job = named_job(survey(), name, here=Path.cwd())
@@ -85,18 +90,19 @@ def command(
     _refuse_what_needs_more(fault, job, chosen)
     parameters = _parameters(fault, settings, seconds)
     _refuse_what_this_machine_lacks(fault)
+    fault = _aimed(fault, chosen, parameters)
     if dry_run:
-        _show(job, chosen, fault, as_json=as_json)
+        show(job, chosen, fault, as_json=as_json)
         return codes.PASS
     with _held(chosen, hearing=not isinstance(fault, StillShown)) as held:
         if sys.stdin.isatty() and sys.stderr.isatty() and not yes:
-            _show(job, chosen, fault, as_json=False, to_errors=True)
+            show(job, chosen, fault, as_json=False, to_errors=True)
             click.confirm(f"{fault.name} {_of(chosen)}?", abort=True, err=True)
         result = _inject(fault, job, chosen, held, seconds, parameters, reports, as_json=as_json)
     if as_json:
         echo_json(result.to_json())
     else:
-        _report(result)
+        report(result)
     return _code(result)
 
 
@@ -125,6 +131,19 @@ def _inject(
             reports=reports.absolute(),
             progress=progress,
         )
+
+
+def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
+    """The kind with what it is to hit besides the ranks, found before anything is touched."""
+    from chaos.checks.text import readable
+    from chaos.faults.kind import Aimed, FaultMissed
+
+    if not isinstance(fault, Aimed):
+        return fault
+    try:
+        return fault.aimed(chosen, parameters)
+    except (FaultMissed, OSError) as error:
+        raise click.UsageError(readable(f"{fault.name} would hit nothing: {error}")) from error
 
 
 def _seconds(duration: str | None, fault: FaultKind) -> float | None:
@@ -229,43 +248,6 @@ def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
 
 def _of(chosen: list[JobProcess]) -> str:
     return ", ".join(f"rank {process.rank} (PID {process.pid})" for process in chosen)
-
-
-def _show(
-    job: RunningJob, chosen: list[JobProcess], fault: FaultKind, *, as_json: bool, to_errors: bool = False
-) -> None:
-    from chaos.cli.processes import show_processes
-    from chaos.run.adopted import plain
-
-    others = [process for process in job.processes if process not in chosen]
-    if as_json:
-        hit, rest = ([plain(one) for one in some] for some in (chosen, others))
-        echo_json({"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest})
-        return
-    click.echo(f"{fault.name} would hit:", err=to_errors)
-    show_processes(chosen, to_errors=to_errors)
-    named = ", ".join(f"{one.role if one.rank is None else f'rank {one.rank}'} {one.pid}" for one in others)
-    click.echo(f"not hit: {named or 'nobody else is in this job on this host'}", err=to_errors)
-
-
-def _report(result: Injected) -> None:
-    click.echo(f"{result.outcome}: {result.kind}, see {result.run_dir}")
-    for hit in result.hits:
-        proof = "" if hit.evidence is None else _proof(hit.evidence)
-        told = "; ".join(text for text in (proof, hit.why) if text)
-        click.echo(f"  rank {hit.process.rank}, PID {hit.process.pid}: {hit.outcome}: {told}")
-    if result.undone:
-        click.echo("  undone: the job goes on")
-    for text in result.left:
-        click.echo(f"  NOT undone: {text}\n  next: mend that, then: chaos heal {result.run_dir}")
-
-
-def _proof(evidence: dict[str, object]) -> str:
-    if evidence["signal"] is None:
-        shown = ", ".join(f"{name} {value}" for name, value in evidence.items() if name not in ("signal", "said_by"))
-        return f"{shown}, says {evidence['said_by']}"
-    became = f", {evidence['became']}" if "became" in evidence else ""
-    return f"signal {evidence['signal']}{became}, says {evidence['said_by']}"
 
 
 def _code(result: Injected) -> int:

@@ -49,7 +49,7 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
                 "name": first.name,
                 "tags": list(first.tags),
                 "cells": [cell.name for cell in loaded.cells],
-                "finding": first.finding,
+                "finding": None if first.known is None else first.known.id,
                 "description": first.description.strip(),
             }
         )

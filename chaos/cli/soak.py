@@ -23,9 +23,9 @@ from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
-from chaos.run.known_failure import failing_checks
+from chaos.run.known_failure import failing_checks, sdk_of
 from chaos.run.recoveries import MECHANISMS
-from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally
+from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
 from chaos.run.stoppable import StoppableRuns
 from chaos.scenario.pairs import pairs as compared
 
@@ -79,8 +79,9 @@ def command(
 
     Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
     goes on with what is left; runs of other code, inputs or versions, or of a changed scenario, do not count. A cell
-    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks. One that
-    fails in a check that its scenario does not name (key `failing`) is bad.
+    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks; with
+    `always: false` its runs may pass too. One that fails in a check that its scenario does not name (key `failing`)
+    is bad. A finding of another SDK than the runs had does not count.
 
     With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
     and done again), then a search for processes, networks, mounts, directories, locks, containers where the run's
@@ -174,7 +175,7 @@ class _Soak:
     def tallies(self) -> list[Tally]:
         """What each cell came to."""
         runs = self.runs()
-        return [tally(name, runs, cells[0].scenario.failing) for name, (_, cells) in self._cells.items()]
+        return [tally_with_finding(cells[0].scenario, name, runs) for name, (_, cells) in self._cells.items()]
 
     def run(self) -> bool:
         """Make the runs that are left; True when Ctrl-C has ended it."""
@@ -236,7 +237,7 @@ class _Soak:
                 f"{loaded.path}: it, what its job is made of, a version, or the harness's own code, has changed since "
                 "the soak began: this run does not count; start the soak again"
             )
-        verdict, runs, failing = _read(ended.output)
+        verdict, runs, failing, sdk = _read(ended.output)
         seconds = round(time.monotonic() - since, 1)
         if verdict == "pass" and not self._keep_all:
             for run in runs:
@@ -246,7 +247,7 @@ class _Soak:
                 latest.unlink(missing_ok=True)
         load = round(os.getloadavg()[0], 1)
         code, made = self._codes[name], " ".join(runs) or None
-        return SoakRun(*name, code, verdict, made, round(started, 1), seconds, load, failing)
+        return SoakRun(*name, code, verdict, made, round(started, 1), seconds, load, failing, sdk)
 
 
 def _groups(pairs: list[tuple[LoadedScenario, Cell]]) -> Iterator[tuple[LoadedScenario, tuple[Cell, ...]]]:
@@ -263,8 +264,8 @@ def _name(cells: tuple[Cell, ...]) -> tuple[str, str]:
     return cells[0].scenario.name, " | ".join(cell.name for cell in cells)
 
 
-def _read(output: str) -> tuple[str | None, list[str], str]:
-    """Verdict and runs of what ``chaos run --json`` prints, comparisons included, and the checks that fail, by name.
+def _read(output: str) -> tuple[str | None, list[str], str, str]:
+    """Verdict and runs of what ``chaos run --json`` prints, comparisons included, the checks that fail, and the SDK.
 
     None and none without a result.
     """
@@ -274,9 +275,10 @@ def _read(output: str) -> tuple[str | None, list[str], str]:
         failed = any(cell["verdict"] is None for cell in answer["cells"])
         results = [cell.get("result") or {} for cell in answer["cells"]]
         failing = failing_checks(results, answer.get("comparisons", ()))
-        return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing)
+        sdk = " ".join(sorted({sdk_of(one) for one in results if one}))
+        return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing), sdk
     except (ValueError, KeyError, TypeError):
-        return None, [], ""
+        return None, [], "", ""
 
 
 def _print(tallies: list[Tally], times: int, reports: Path) -> None:

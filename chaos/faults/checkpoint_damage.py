@@ -7,15 +7,14 @@ them. It is put back when the run is torn down, not before: the next launch is t
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.observe.checkpoint import CheckpointError
@@ -23,20 +22,14 @@ from chaos.observe.layout import find_checkpoints
 from chaos.observe.mindformers_layout import companion
 from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.saved_state import read_saved_state
-from chaos.plain_files import open_plain
 from chaos.platforms.base import Job
 from chaos.walking import entries_below, raise_too_deep
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.run.undo_checkpoint)."""
 
-ABSENT = "absent"
-"""What the evidence has in the place of a digest where there is no file any more."""
-
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,6 +40,9 @@ class Hit:
     step: int
     older: Path | None
 
+
+Check = Callable[[Hit, Victim], None]
+"""Asked just before the file is hit. Raises FaultMissed where it is to be left alone."""
 
 Change = Callable[[Hit, Victim], "Iterable[bytes] | None"]
 """The content that takes the place of the hit file's, piece by piece; None where the file is taken away.
@@ -68,6 +64,8 @@ class Damage:
     change: Change
     find: Callable[[Victim], Hit] | None = None
     stale: bool = False
+    check: Check = lambda hit, victim: None
+    """Whether the file may be hit: another one may have been put there since it was found."""
     effect: str = "damaged checkpoint"
     signal: int | None = None
     needs_from_start: str = FROM_START
@@ -102,9 +100,20 @@ class Damage:
         keep(hit.path, kept)
         content = self.change(Hit(kept, hit.step, hit.older), victim)
         if content is None:
+            self.check(hit, victim)
             hit.path.unlink()
         else:
-            replace_content(hit.path, content)
+            replace_content(hit.path, content, lambda: self.check(hit, victim))
+
+    def left_at(self, path: Path) -> Path:
+        """Where the file is afterwards, if anywhere."""
+        return path
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind for a checkpoint of a job that runs already; None where it hits something else."""
+        from chaos.faults.running_checkpoint import RunningCheckpoint
+
+        return None if self.find is not None else RunningCheckpoint(self)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What lies in the file's place is not what was kept of it."""
@@ -219,49 +228,7 @@ def _kept_of(victim: Victim) -> Path:
 def keep(path: Path, kept: Path) -> None:
     """Keep a file under another name; on the same file system it is the same file, so nothing is copied."""
     kept.parent.mkdir(parents=True)
-    try:
-        os.link(path, kept, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(path, kept, follow_symlinks=False)
-
-
-def replace_content(path: Path, content: Iterable[bytes]) -> None:
-    """Put another content in a file's place in one act. Mode and times of the file stay. Raises OSError."""
-    unfinished = unfinished_place(path)
-    with unfinished.open("xb") as file:
-        for block in content:
-            file.write(block)
-    shutil.copystat(path, unfinished, follow_symlinks=False)
-    unfinished.replace(path)
-
-
-def unfinished_place(path: Path) -> Path:
-    """Where the content is written before it takes the file's place; no job takes that name for a checkpoint."""
-    return path.with_name(f".{path.name}.chaos")
-
-
-def blocks(path: Path, size: int | None = None) -> Iterable[bytes]:
-    """The content of a plain file, or its first ``size`` bytes, in blocks. Raises OSError."""
-    with open_plain(path) as file:
-        left = os.fstat(file.fileno()).st_size if size is None else size
-        while left > 0 and (block := file.read(min(_BLOCK, left))):
-            left -= len(block)
-            yield block
-
-
-def digest_of(content: Iterable[bytes] | None) -> str:
-    """SHA-256 of what comes in pieces; ``absent`` for no file."""
-    if content is None:
-        return ABSENT
-    digest = hashlib.sha256()
-    for block in content:
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def digest_file(path: Path) -> str:
-    """SHA-256 of a plain file. Raises OSError."""
-    return digest_of(blocks(path))
+    duplicate(path, kept)
 
 
 def storage_of(victim: Victim) -> Path:

@@ -14,9 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.named_port import port_of
 from chaos.faults.on_network import FROM_START, MEANS, between, missed, own_and_others
+from chaos.faults.running_connections import RunningConnections
 from chaos.history.ledger import UndoStep
 from chaos.plan.ports import RESET_PORT
 from chaos.platforms.base import Job, PlatformError
@@ -85,6 +86,10 @@ class ConnectionReset:
         assert isinstance(told, list)
         left = sum(bool(_ends(one) & open_ones) for one in told)
         return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
+
+    def in_running_job(self) -> FaultKind:
+        """The kind for the connections of a rank that runs already."""
+        return RunningConnections(self.name, self.effect, self.needs)
 
 
 def _ends(one: Mapping[str, Any]) -> set[tuple[str, int]]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from chaos.faults.checkpoint_damage import Damage, Hit, blocks, finished, kept_step, storage_of
+from chaos.faults.checkpoint_damage import Damage, Hit, finished, kept_step, storage_of
+from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.layout import find_checkpoints
 from chaos.observe.mindformers_records import META, TRACKER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,6 +14,7 @@ from chaos.plan.parameters import Parameters
 from chaos.platforms.ascend.machine import RankMachine, ThisMachine
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.running import JobProcess
 from chaos.scenario.model import Scenario
 
 
@@ -173,6 +174,29 @@ class LookedAt(StillShown, Protocol):
         """Seconds between two looks, at least."""
 
 
+@runtime_checkable
+class AlsoRunning(Protocol):
+    """A kind of fault that is made in another way in a job that runs already."""
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind for such a job; None where it cannot be made there."""
+
+
+@runtime_checkable
+class Aimed(Protocol):
+    """A kind of fault for running jobs that hits what has to be found first: a file, connections.
+
+    ``outlives_ranks = True`` says that it is there also when its rank has ended, ``said_by`` whose word its evidence
+    is.
+    """
+
+    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+        """The kind with what is to be hit of each rank. Raises FaultMissed where there is nothing."""
+
+    def shown(self) -> list[dict[str, Any]]:
+        """What would be hit: plain data, for each rank."""
+
+
 AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
 
 
@@ -183,9 +207,16 @@ def needed_from_start(kind: FaultKind) -> str | None:
     that is :class:`StillShown`; where it lies on the machine, once for all ranks, it has ``of_machine = True``. Another
     one that needs no agent says in ``needs_from_start`` what it needs instead.
     """
-    if getattr(kind, "from_outside", False):
+    if in_running_job(kind) is not None:
         return None
     return str(getattr(kind, "needs_from_start", AGENT))
+
+
+def in_running_job(kind: FaultKind) -> FaultKind | None:
+    """The kind as it is made in a job that runs already; None where it cannot be made there."""
+    if getattr(kind, "from_outside", False):
+        return kind
+    return kind.in_running_job() if isinstance(kind, AlsoRunning) else None
 
 
 def means_of(kind: FaultKind) -> str:

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.checkpoint_damage import (
-    RESTORE,
-    digest_file,
-    keep,
-    kept_file,
-    kept_place,
-    newest,
-    shown,
-    stored_step,
-)
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.checkpoint_damage import RESTORE, Check, Hit, keep, kept_file, kept_place, newest, shown, stored_step
+from chaos.faults.file_content import digest_file
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
@@ -29,8 +23,13 @@ from chaos.platforms.base import Job
 _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetensors)$)")
 
 
+@dataclass(frozen=True)
 class RenameCheckpoint:
     """Adds the file's own step to the one in its name, so that the name is of a step that nobody has reached."""
+
+    find: Callable[[Victim], Hit] = newest
+    """As of :class:`chaos.faults.checkpoint_damage.Damage`, and so is ``check``."""
+    check: Check = lambda hit, victim: None
 
     name = "rename-checkpoint"
     means = "files"
@@ -42,7 +41,7 @@ class RenameCheckpoint:
         """Give the file its name back, unless the job has saved another one under it."""
         steps = []
         for victim in victims:
-            path = newest(victim).path
+            path = self.find(victim).path
             arguments = {
                 "path": str(path),
                 "moved": str(other_name(path)),
@@ -57,12 +56,14 @@ class RenameCheckpoint:
     def inject(self, job: Job, victim: Victim) -> None:
         """Rename the file, in one act."""
         del job
-        path = newest(victim).path
+        hit = self.find(victim)
+        path = hit.path
         if kept_file(victim) is not None:
             raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
         if os.path.lexists(other_name(path)):
             raise FaultMissed(f"{path} cannot be called {other_name(path).name}: there is such a file")
         keep(path, kept_place(victim, path))
+        self.check(hit, victim)
         path.rename(other_name(path))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
@@ -83,6 +84,16 @@ class RenameCheckpoint:
             "before": digest_file(kept),
             "after": digest_file(moved),
         }
+
+    def left_at(self, path: Path) -> Path:
+        """Where the file is afterwards."""
+        return other_name(path)
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind for a checkpoint of a job that runs already."""
+        from chaos.faults.running_checkpoint import RunningCheckpoint
+
+        return RunningCheckpoint(self)
 
 
 def other_name(path: Path) -> Path:

@@ -17,11 +17,16 @@ def render(plan: Plan) -> str:
     return "".join(f"{printable(line)}\n" for line in _lines(plan))
 
 
+def _known(plan: Plan) -> str:
+    with_sdk = {None: "", "vendor": "with the vendor's SDK ", "standin": "with the stand-in for the SDK "}
+    may = "is to" if plan.finding_always else "may, now and then,"
+    return f"{with_sdk.get(plan.finding_sdk, '')}the run {may} fail in {', '.join(plan.failing)}"
+
+
 def _lines(plan: Plan) -> Iterator[str]:
     yield _row("scenario", f"{plan.scenario}{f' [{plan.cell}]' if plan.cell else ''} ({plan.source})")
     if plan.finding is not None:
-        where = ", ".join(plan.failing)
-        yield _row("finding", f"{plan.finding}: known defect of the system under test, the run is to fail in {where}")
+        yield _row("finding", f"{plan.finding}: known defect of the system under test, {_known(plan)}")
     yield _row("cluster", f"{count(plan.ranks, 'rank')} on {count(plan.nodes, 'node')}")
     yield _row("job", _job(plan))
     yield _row("protection", ", ".join(plan.protection) or "none")

@@ -239,7 +239,8 @@ class _Injection:
             why = f"{error}; {self._held.told_by[process.identity]}" if unsaid else str(error)
             return Hit(process, "unknown" if unsaid else "not landed", why=why)
         by_state = ", by the state of the process" if self._kind.signal is not None else ""
-        said_by = self._held.told_by.get(process.identity, f"the kernel{by_state}")
+        own = getattr(self._kind, "said_by", f"the kernel{by_state}")
+        said_by = self._held.told_by.get(process.identity, own)
         return Hit(process, "landed", {**shown, "said_by": said_by})
 
     def _record_outcome(self, hits: Sequence[Hit]) -> None:
@@ -293,7 +294,7 @@ class _Injection:
         state = self._held.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"
-        if state in ("gone", "zombie"):
+        if state in ("gone", "zombie") and not getattr(self._kind, "outlives_ranks", False):
             return "the rank has ended"
         try:
             shown = kind.still(self._held, victim)

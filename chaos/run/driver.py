@@ -9,10 +9,11 @@ from pathlib import Path
 
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
+from chaos.checks.run import CHANGED
 from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobKind, Simulated
+from chaos.jobs.kind import JobError, JobKind, Simulated
 from chaos.plan import io
 from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
@@ -143,6 +144,7 @@ class _Runner:
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
         self._inputs: Inputs | None = None
+        self._changed: InputChanged | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
         """Run and judge the cell."""
@@ -181,7 +183,11 @@ class _Runner:
             except BaselineError as failed:
                 error = str(failed)
                 history.record("baseline.failed", reason=error)
-            except (JobFailed, InputChanged, HandLost) as failed:
+            except InputChanged as changed:
+                self._changed = changed
+                error = str(changed)
+                history.record(CHANGED, reason=error)
+            except (JobFailed, HandLost) as failed:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
@@ -249,12 +255,15 @@ class _Runner:
         return {"unknown releases": owned.token}
 
     def _begun(self) -> Inputs:
-        """The job's inputs as they were when this was first asked for."""
+        """The job's inputs as they were when this was first asked for. Raises Refused where one cannot be read."""
         if self._inputs is None:
             directory = self._loaded.path.parent
             # Of nodes that have an environment of their own nothing of this one comes to the job.
             own = getattr(self._platform, "own_environment", False)
-            self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
+            try:
+                self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
+            except JobError as error:
+                raise Refused(str(error)) from error
         return self._inputs
 
     def _still(self) -> bool:
@@ -286,6 +295,8 @@ class _Runner:
             self._describe(owned, plan, scenario)
             if self._record_run(owned, plan, scenario):
                 raise KeyboardInterrupt
+        if self._changed is not None:  # else it would be told that the job does not train to its end
+            raise self._changed
         return owned.path
 
     # One run: the launch that is faulted, and the resume.

@@ -55,7 +55,7 @@ class Inputs:
         try:
             now = inputs_of(*self._of)
         except JobError as error:
-            raise InputChanged(f"while the run went on: {error}; run it again") from error
+            raise InputChanged(f"{error}, which was there when the run began; run it again") from error
         found = changes(self.begun, now)
         if sources := [name for name in found if not name.startswith(SEEN)]:
             raise InputChanged(

@@ -1,4 +1,7 @@
-"""Whether a fail is that of the known finding: in the checks that its scenario names (``failing``), and in no other."""
+"""Whether a fail is that of the known finding: in the checks that its scenario names (``failing``), and in no other.
+
+A finding may hold with one SDK only; a run with the other one has to pass like any other.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from chaos.checks.registry import all_checks
+from chaos.jobs.kind import Simulated
+from chaos.run.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.load import Cell
+from chaos.scenario.model import Finding, Scenario
 
 COMPARISON = "comparison"
 """Stands among the checks for the comparison of two cells."""
+
+
+def sdk_of(result: Mapping[str, Any]) -> str:
+    """``standin`` or ``vendor``: with which one a run was made, by what its result says was simulated."""
+    return sdk_named(Simulated(one["part"], one["layer"]) for one in result.get("simulated", ()))
+
+
+def holding(scenario: Scenario, sdks: Iterable[str]) -> Finding | None:
+    """The scenario's finding where it holds in runs with these SDKs, None where there is none or it does not."""
+    known = scenario.known
+    return None if known is None or (known.sdk is not None and {*sdks} != {known.sdk}) else known
 
 
 def failing_checks(

@@ -16,10 +16,11 @@ from chaos.jobs.kind import JobError
 from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
-from chaos.run.known_failure import unexpected
+from chaos.run.known_failure import holding, unexpected
 from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
+from chaos.scenario.model import Scenario
 
 VERDICTS = ("pass", "fail", "unknown")
 
@@ -32,7 +33,7 @@ class SoakRun:
     """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of what was run.
 
     ``started`` is in seconds of the epoch, ``load`` the machine's load average over the last minute at the end.
-    ``failing`` names the checks that failed, with spaces between them.
+    ``failing`` names the checks that failed, with spaces between them; ``sdk`` is the one that it was made with.
     """
 
     scenario: str
@@ -44,6 +45,7 @@ class SoakRun:
     seconds: float
     load: float
     failing: str = ""
+    sdk: str = ""
 
     @property
     def of(self) -> Cell:
@@ -71,7 +73,7 @@ def _parsed(record: dict[str, Any]) -> SoakRun | None:
         run = SoakRun(**record)
     except TypeError:
         return None
-    texts, numbers = (run.scenario, run.cell, run.code, run.failing), (run.started, run.seconds, run.load)
+    texts, numbers = (run.scenario, run.cell, run.code, run.failing, run.sdk), (run.started, run.seconds, run.load)
     sound = all(isinstance(one, str) for one in texts) and isinstance(run.run, str | None)
     sound = sound and all(isinstance(one, (int, float)) for one in numbers)
     return run if sound and (run.verdict is None or run.verdict in VERDICTS) else None
@@ -156,6 +158,7 @@ class Tally:
 
     ``failing`` has the checks that failed, one text for each combination: where a failure is wanted, another one than
     in the other runs is another defect. ``unexpected`` are those of them that the finding does not name.
+    ``now_and_then``: not every run shows the finding, so one that passes is as good as one that fails by it.
     """
 
     scenario: str
@@ -165,6 +168,7 @@ class Tally:
     wanted: str
     failing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
+    now_and_then: bool = False
 
     @property
     def runs(self) -> int:
@@ -177,12 +181,15 @@ class Tally:
 
         Where a failure is wanted it must be the finding's own: in the checks that it names.
         """
-        return 0 < self.runs == self.verdicts[self.wanted] and not self.flaky and not self.unexpected
+        wanted = self.verdicts[self.wanted] + (self.verdicts["pass"] if self.now_and_then else 0)
+        return 0 < self.runs == wanted and not self.flaky and not self.unexpected
 
     @property
     def flaky(self) -> bool:
         """Whether the runs do not agree."""
-        differ = sum(count > 0 for count in (*self.verdicts.values(), self.harness_failed)) > 1
+        passed, failed, unknown = (self.verdicts[name] for name in VERDICTS)
+        counts = (passed + failed, unknown) if self.now_and_then else (passed, failed, unknown)
+        differ = sum(count > 0 for count in (*counts, self.harness_failed)) > 1
         return differ or (self.wanted == "fail" and len(self.failing) > 1)
 
     def to_json(self) -> dict[str, Any]:
@@ -190,12 +197,24 @@ class Tally:
         return {**asdict(self), "runs": self.runs, "flaky": self.flaky}
 
 
-def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = ()) -> Tally:
-    """Add up the runs of a cell. ``expected`` are the checks in which a known finding fails; without one, none."""
+def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *, now_and_then: bool = False) -> Tally:
+    """Add up the runs of a cell. ``expected`` are the checks in which a known finding fails; without one, none.
+
+    ``now_and_then``: not every run shows the finding.
+    """
     own = [run for run in runs if run.of == cell]
     verdicts = Counter(run.verdict for run in own)
     failing = sorted({run.failing for run in own if run.verdict == "fail"})
     others = [name for one in failing for name in unexpected(one.split(), expected)] if expected else []
     counts = {name: verdicts[name] for name in VERDICTS}
     wanted = "fail" if expected else "pass"
-    return Tally(*cell, counts, verdicts[None], wanted, tuple(failing), tuple(dict.fromkeys(others)))
+    told = tuple(failing), tuple(dict.fromkeys(others))
+    return Tally(*cell, counts, verdicts[None], wanted, *told, now_and_then and bool(expected))
+
+
+def tally_with_finding(scenario: Scenario, cell: Cell, runs: Sequence[SoakRun]) -> Tally:
+    """Add up the runs of a scenario's cell, by its finding where that holds with the SDK that they were made with."""
+    known = holding(scenario, {run.sdk for run in runs if run.of == cell and run.sdk})
+    if known is None:
+        return tally(cell, runs)
+    return tally(cell, runs, scenario.failing, now_and_then=not known.always)

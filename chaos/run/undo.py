@@ -22,6 +22,7 @@ from chaos.faults.on_network import MEND
 from chaos.faults.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.oom import REMOVE as REMOVE_GROUP
 from chaos.faults.paused import paused_at
+from chaos.faults.running_checkpoint import RESTORE_ADOPTED
 from chaos.faults.storage_stall import THAW
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
@@ -33,7 +34,7 @@ from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
 from chaos.run.undo_beside import end_beside
-from chaos.run.undo_checkpoint import restore_checkpoint
+from chaos.run.undo_checkpoint import restore_checkpoint, restore_checkpoint_adopted
 from chaos.run.undo_cluster import (
     DELETE_MESH,
     RECOVER_PUBLIC_FAULT,
@@ -238,6 +239,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     RECOVER_PUBLIC_FAULT: recover_public_fault,
     DELETE_MESH: delete_mesh_object,
     RESTORE: restore_checkpoint,
+    RESTORE_ADOPTED: restore_checkpoint_adopted,
 }
 """The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
 

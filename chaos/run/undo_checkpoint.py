@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 
-from chaos.faults.checkpoint_damage import ABSENT, KEPT, digest_file, unfinished_place
+from chaos.faults.checkpoint_damage import KEPT
+from chaos.faults.file_content import ABSENT, digest_file, duplicate, unfinished_place
 from chaos.history.ledger import UndoStep
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import is_in_run
@@ -20,21 +20,56 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
     and of the damaged file, or ``absent``; ``moved``, where a renamed file is, else left out. Paths are absolute,
     inside the run's directory and without links or ``..``. Cut off in between, the rest is done by the next call.
     """
+    path, kept, moved, before, after = _read(step)
+    for one in filter(None, (path, kept, moved)):
+        _check_place(one, step, is_in_run(one, context.token))
+    return _restore(path, kept, moved, before, after)
+
+
+def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
+    """Put the original back in a job that was running already.
+
+    Arguments: as of :func:`restore_checkpoint`, but ``path`` and ``moved`` are below ``root``, a directory of the job,
+    and directly in the one that ``directory`` tells by device and inode.
+    """
+    path, kept, moved, before, after = _read(step)
     match step.arguments:
-        case {"path": str(path_text), "kept": str(kept_text), "before": str(before), "after": str(after)}:
-            path, kept = Path(path_text), Path(kept_text)
+        case {"root": str(root), "directory": [int(device), int(inode)]}:
+            own = Path(root)
+        case _:
+            raise CannotUndo(f"step {step.id} does not say which directory of the job: {step.arguments}")
+    if not context.adopted:
+        raise CannotUndo(f"step {step.id} belongs to a job that was running already, but this run started its own")
+    _check_place(kept, step, is_in_run(kept, context.token))
+    try:
+        there = path.parent.lstat()
+    except FileNotFoundError:
+        return f"the job's directory {path.parent} is gone; the original is kept in {kept}"
+    for one in filter(None, (path, moved)):
+        _check_place(one, step, one.is_relative_to(own) and one.parent == path.parent)
+    if (there.st_dev, there.st_ino) != (device, inode):
+        return f"{path.parent} is another directory than it was; the original is kept in {kept}"
+    return _restore(path, kept, moved, before, after)
+
+
+def _read(step: UndoStep) -> tuple[Path, Path, Path | None, str, str]:
+    """Path, kept, moved, before and after."""
+    match step.arguments:
+        case {"path": str(path), "kept": str(kept), "before": str(before), "after": str(after)}:
             moved = Path(str(step.arguments["moved"])) if "moved" in step.arguments else None
+            return Path(path), Path(kept), moved, before, after
         case _:
             raise CannotUndo(f"step {step.id} does not say which file: {step.arguments}")
-    for one in filter(None, (path, kept, moved)):
-        _check_place(one, step, context)
+
+
+def _restore(path: Path, kept: Path, moved: Path | None, before: str, after: str) -> str:
     unfinished_place(path).unlink(missing_ok=True)
     if not kept.is_file():
         return f"nothing was damaged: {path} is as the job has saved it"
     if moved is not None:
         return _move_back(path, moved, kept, before)
     if not os.path.lexists(path) and after == ABSENT:
-        _copy(kept, path)
+        duplicate(kept, path)
         _forget(kept)
         return f"put {path} back as the job has saved it"
     if not os.path.lexists(path):
@@ -43,7 +78,7 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
     if now not in (before, after):
         return f"the job has saved another {path} since; the original is kept in {kept}"
     if now == after:
-        _copy(kept, unfinished_place(path))
+        duplicate(kept, unfinished_place(path))
         unfinished_place(path).replace(path)
     _forget(kept)
     return f"put {path} back as the job has saved it"
@@ -61,20 +96,13 @@ def _move_back(path: Path, moved: Path, kept: Path, before: str) -> str:
     return f"gave {path} its name back"
 
 
-def _check_place(path: Path, step: UndoStep, context: UndoContext) -> None:
+def _check_place(path: Path, step: UndoStep, own: bool) -> None:
     if not path.is_absolute():
         raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    if ".." in path.parts or path.parent.resolve() != path.parent or not is_in_run(path, context.token):
-        raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
+    if ".." in path.parts or path.parent.resolve() != path.parent or not own:
+        raise CannotUndo(f"{path} is in no directory of this run or its job; it was left alone")
     if path.is_symlink():
         raise CannotUndo(f"{path} is a link; it was left alone")
-
-
-def _copy(kept: Path, target: Path) -> None:
-    try:
-        os.link(kept, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(kept, target, follow_symlinks=False)
 
 
 def _forget(kept: Path) -> None:

@@ -13,6 +13,9 @@ from chaos.scenario.errors import near_miss, quote, suggest
 from chaos.scenario.lines import Path
 from chaos.scenario.shape import annotation_at, homes_of_keys, keys_at, literals_in, models_in
 
+_SAYS_ENOUGH = ("missing", "string_pattern_mismatch")
+"""Errors of one alternative of a union that tell what is wrong better than a list of the alternatives."""
+
 
 class Complaint(NamedTuple):
     """A message about the value at a path, or about its key. A missing key is a complaint about its mapping."""
@@ -39,7 +42,7 @@ def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
     extra = {path for path, _, error in found if error["type"] == "extra_forbidden"}
     explained: set[Path] = set()
     for path, in_union, error in found:
-        if in_union and path not in extra and error["type"] != "missing" and _has_choices(path):
+        if in_union and path not in extra and error["type"] not in _SAYS_ENOUGH and _has_choices(path):
             value = _value_at(data, path)
             models = models_in(annotation_at(path))
             if path in explained or (isinstance(value, dict) and models):
@@ -52,6 +55,8 @@ def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
             if path[-1] not in meant:
                 yield Complaint(path[:-1], f"{_name(path[:-1])} needs the key {quote(path[-1])}")
             continue
+        if error["type"] == "string_pattern_mismatch":
+            explained.add(path)  # text was what is wanted; the other alternatives say nothing more
         value = _value_at(data, path)
         if error["type"] == "too_short" and value:
             continue  # Only its wrong items make it look empty.

@@ -109,6 +109,21 @@ class Deadlines(Model):
     stop: Seconds = Field(15.0, gt=0, description="From SIGTERM until SIGKILL during teardown.")
 
 
+FindingId = Annotated[str, Field(pattern=r"^F-[0-9]{2,}$")]
+
+
+class Finding(Model):
+    """A known defect that does not show in every run: with one SDK only, or only now and then."""
+
+    id: FindingId = Field(description="Its id in docs/findings.md.")
+    sdk: Literal["standin", "vendor"] | None = Field(
+        None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
+    )
+    always: bool = Field(
+        True, description="Whether every run shows it. Then one that passes is told: the finding holds no more."
+    )
+
+
 class Scenario(Model):
     """A scenario file after variables and one matrix cell have been filled in."""
 
@@ -134,10 +149,10 @@ class Scenario(Model):
         1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
     )
     deadlines: Deadlines = Field(Deadlines(), description="Deadlines of the run and of each wait.")
-    finding: str | None = Field(
+    finding: FindingId | Finding | None = Field(
         None,
-        pattern=r"^F-[0-9]{2,}$",
-        description="Known defect of the system under test (docs/findings.md): the run fails in the checks of failing.",
+        description="Known defect of the system under test (docs/findings.md), by its id: the run fails in the checks "
+        "of failing. A mapping where not every run shows it.",
     )
     failing: tuple[str, ...] = Field(
         (),
@@ -145,3 +160,8 @@ class Scenario(Model):
         description="The checks in which the run may fail by its finding, for example [loss, resume]; comparison is "
         "that of compare. A run that fails in another one is not what the finding says. Needed beside finding.",
     )
+
+    @property
+    def known(self) -> Finding | None:
+        """The finding with all that is said of it, also where only its id is written."""
+        return Finding(id=self.finding) if isinstance(self.finding, str) else self.finding

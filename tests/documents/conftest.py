@@ -14,6 +14,7 @@ import pytest
 
 from tests.documents.blocks import ROOT, Block, Perform
 from tests.unit.running_jobs import OwnJob, own_job
+from tests.unit.saved_checkpoints import save
 
 WAIT_SECONDS = 600.0
 """For one block: only one that would never end is ended by it."""
@@ -29,13 +30,14 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def running_job(place: Path) -> Iterator[Callable[[], None]]:
-    """Starts a job that the pages about running jobs name: two ranks, as msrun would, that do nothing."""
+    """Starts a job that the pages about running jobs name: two ranks that have saved and do nothing."""
     with ExitStack() as jobs:
         started: list[OwnJob] = []
 
         def start() -> None:
             if not started:
                 started.append(jobs.enter_context(own_job(place, logs="output/msrun_log")))
+                save(place / "checkpoints")
 
         yield start
 

@@ -306,6 +306,7 @@ RUN: list[tuple[Spoil, str]] = [
         fails_by_itself("baseline.failed"),
         "the job does not train to its end without one: ranks [0]",
     ),
+    (fails_by_itself("input.changed"), "an input was changed: ranks [0]"),
 ]
 
 

@@ -55,11 +55,11 @@ def answer(*verdicts: str | None, verdict: str = "pass") -> str:
 
 
 def test_the_verdict_is_that_of_cells_and_comparison() -> None:
-    assert _read(answer("pass", "pass", verdict="fail")) == ("fail", ["run-0", "run-1"], "")
-    assert _read(answer("pass", "pass")) == ("pass", ["run-0", "run-1"], "")
-    assert _read(answer("pass", None, verdict="unknown")) == (None, ["run-0", "run-1"], "")
-    assert _read(answer()) == (None, [], "")
-    assert _read("Traceback") == (None, [], "")
+    assert _read(answer("pass", "pass", verdict="fail")) == ("fail", ["run-0", "run-1"], "", "")
+    assert _read(answer("pass", "pass")) == ("pass", ["run-0", "run-1"], "", "")
+    assert _read(answer("pass", None, verdict="unknown")) == (None, ["run-0", "run-1"], "", "")
+    assert _read(answer()) == (None, [], "", "")
+    assert _read("Traceback") == (None, [], "", "")
 
 
 def test_the_checks_that_fail_are_told(tmp_path: Path) -> None:
@@ -67,6 +67,7 @@ def test_the_checks_that_fail_are_told(tmp_path: Path) -> None:
     checks = [("loss", "fail"), ("run", "pass"), ("loss", "fail"), ("resume", "fail"), ("history", "unknown")]
     told["cells"][0]["result"] = {"checks": [{"name": name, "verdict": verdict} for name, verdict in checks]}
     assert _read(json.dumps(told))[2] == "loss resume"
+    assert _read(json.dumps(told))[3] == "vendor"  # nothing of it was simulated
     told["comparisons"] = [{"verdict": "fail"}]
     assert _read(json.dumps(told))[2] == "loss resume comparison"
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.faults.checkpoint_damage import KEPT, digest_file, unfinished_place
+from chaos.faults.checkpoint_damage import KEPT
+from chaos.faults.file_content import digest_file, unfinished_place
 from chaos.faults.flip_checkpoint import data_bit
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK

@@ -49,6 +49,23 @@ def test_a_plan_reads_from_the_cluster_to_the_reasons(plan: Planner, sharded: di
     assert text.endswith(".\n")
 
 
+@pytest.mark.parametrize(
+    ("finding", "told"),
+    [
+        (
+            {"id": "F-10", "sdk": "vendor"},
+            "with the vendor's SDK the run is to fail in loss",
+        ),
+        (
+            {"id": "F-11", "always": False},
+            "under test, the run may, now and then, fail in loss",
+        ),
+    ],
+)
+def test_a_finding_that_not_every_run_shows_says_which(plan: Planner, finding: dict[str, Any], told: str) -> None:
+    assert told in render(plan(KILL, finding=finding, failing=["loss"]))
+
+
 def test_a_plan_without_faults_says_that_nothing_happens(plan: Planner) -> None:
     text = render(plan(job={"protection": ()}))
     for row in (

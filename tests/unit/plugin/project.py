@@ -84,14 +84,15 @@ class Project:
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.yaml").write_text(SCENARIO.format(name=name, head=head, victim=victim))
 
-    def answer(self, verdict: str | None, status: int, cell: str = "*", **more: Any) -> None:
-        """Say how a cell ends; ``*`` is for all that are not named."""
+    def answer(self, verdict: str | None, status: int, cell: str = "*", sdk: str = "vendor", **more: Any) -> None:
+        """Say how a cell ends, and with which SDK it was run; ``*`` is for all that are not named."""
         answers = json.loads(self._answers.read_text()) if self._answers.exists() else {}
         result = None
         if verdict is not None:
             result = {
                 "verdict": verdict,
                 "checks": [{**CHECK, "verdict": verdict}],
+                "simulated": [] if sdk == "vendor" else [{"part": "mindio_ttp, timings fast", "layer": "SDK"}],
                 "recovery": {"mechanism": "TTP", "phases": {"detection": 0.51234, "load": None}, "total": 9.5},
             }
         answers[cell] = {"status": status, "result": result, **more}

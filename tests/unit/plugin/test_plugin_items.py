@@ -117,6 +117,44 @@ def test_a_finding_is_a_strict_expected_failure(project: Project, verdict: str, 
         result.stdout.fnmatch_lines(["*XPASS(strict)*F-01*"])
 
 
+@pytest.mark.parametrize(
+    ("sdk", "verdict", "outcome"),
+    [
+        ("vendor", "fail", "xfailed"),
+        ("vendor", "pass", "failed"),
+        ("vendor", "unknown", "errors"),
+        ("standin", "fail", "failed"),
+        ("standin", "pass", "passed"),
+        ("standin", "unknown", "errors"),
+    ],
+)
+def test_a_finding_of_one_sdk_is_strict_with_it_and_nothing_with_the_other(
+    project: Project, sdk: str, verdict: str, outcome: str
+) -> None:
+    project.scenario(head="finding: {id: F-10, sdk: vendor}\nfailing: [checkpoint]")
+    project.answer(verdict, {"pass": 0, "fail": 1, "unknown": 2}[verdict], sdk=sdk)
+    result = project.run("-rx")
+    result.assert_outcomes(**{outcome: 1})
+    if outcome == "xfailed":
+        result.stdout.fnmatch_lines(["XFAIL*F-10: known defect, fails in checkpoint with the SDK vendor*"])
+    elif (sdk, verdict) == ("vendor", "pass"):
+        result.stdout.fnmatch_lines(["*XPASS(strict)*F-10*"])
+    else:
+        result.stdout.no_fnmatch_line("*F-10*")
+
+
+@pytest.mark.parametrize(
+    ("failing", "verdict", "outcome"),
+    [("checkpoint", "fail", "xfailed"), ("checkpoint", "pass", "xpassed"), ("loss", "fail", "failed")],
+)
+def test_a_run_that_passes_is_no_failure_of_a_finding_that_shows_now_and_then(
+    project: Project, failing: str, verdict: str, outcome: str
+) -> None:
+    project.scenario(head=f"finding: {{id: F-11, always: false}}\nfailing: [{failing}]")
+    project.answer(verdict, 1 if verdict == "fail" else 0)
+    project.run().assert_outcomes(**{outcome: 1})
+
+
 def test_a_fail_in_another_check_than_the_findings_is_a_plain_failure(project: Project) -> None:
     project.scenario(head="finding: F-01\nfailing: [loss]")
     project.answer("fail", 1)

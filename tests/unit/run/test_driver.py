@@ -13,15 +13,19 @@ from typing import Any
 
 import pytest
 
+from chaos.cli.failure import explain
 from chaos.history.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
+from chaos.jobs.kind import JobError
 from chaos.platforms.find import find_run_processes
 from chaos.registry import NOUNS, Registry
+from chaos.report.result import read_result
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.prepare import known_names
+from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind
@@ -296,10 +300,59 @@ def test_a_source_that_changes_while_the_baseline_is_made_is_an_error_that_names
     inputs = {"configuration job.yaml": "as it was"}
     monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
     outcome = drive(baseline="auto", progress=Editing(inputs, "configuration job.yaml"))
-    (end,) = history_of(outcome).select("run.end")
-    assert "configuration job.yaml has changed while the run went on" in end.data["error"]
-    assert outcome.verdict == "unknown"
+    assert_told_as_changed(outcome)
     assert not list((tmp_path / "reports" / ".baselines").glob("*.txt"))
+
+
+class EditingBefore(Watcher):
+    """The same of somebody who changes it before the baseline's first launch, or before the run's own."""
+
+    def __init__(self, inputs: dict[str, str], note: str) -> None:
+        super().__init__()
+        self._inputs, self._note = inputs, note
+
+    def note(self, text: str) -> None:
+        super().note(text)
+        if self._note in text:
+            self._inputs["configuration job.yaml"] = "edited"
+
+
+@pytest.mark.parametrize("note", ["no baseline is cached", "made"])
+def test_a_source_that_changes_before_a_launch_is_neither_the_jobs_failure_nor_the_harnesss(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, note: str
+) -> None:
+    inputs = {"configuration job.yaml": "as it was"}
+    monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
+    outcome = drive(KILL, baseline="auto", progress=EditingBefore(inputs, note))
+    assert_told_as_changed(outcome)
+    assert history_of(outcome).select("attempt.start") == []
+
+
+@pytest.mark.parametrize("baseline", ["auto", "none"])
+def test_a_source_that_is_not_there_is_no_defect_of_the_harness(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, baseline: str
+) -> None:
+    def missing(*_: object) -> None:
+        raise JobError("job.script: there is no file x.py")
+
+    monkeypatch.setattr(kind.KIND, "fingerprint", missing, raising=False)
+    with pytest.raises(Refused, match=r"there is no file x\.py") as refused:
+        drive(baseline=baseline)
+    told = explain(refused.value, ["run", "x.yaml"], debug=False)
+    assert told == "chaos: the run was not started: job.script: there is no file x.py"
+
+
+def assert_told_as_changed(outcome: RunOutcome) -> None:
+    history = history_of(outcome)
+    (end,) = history.select("run.end")
+    assert "configuration job.yaml has changed while the run went on" in end.data["error"]
+    assert "run it again" in end.data["error"]
+    assert [one.data["reason"] for one in history.select("input.changed")] == [end.data["error"]]
+    assert history.select("baseline.failed") == []
+    assert outcome.verdict == "unknown"
+    checks = read_result(outcome.run_dir).checks
+    (told,) = [one for one in checks if one.name == "run" and one.verdict == "unknown"]
+    assert told.seen == f"an input was changed: {end.data['error']}"
 
 
 def test_a_baseline_whose_data_change_meanwhile_is_not_kept_for_others(

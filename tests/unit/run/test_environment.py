@@ -62,5 +62,5 @@ def test_a_source_that_is_gone_is_an_error_that_says_so(tmp_path: Path, monkeypa
         raise JobError("job.script: there is no file x.py")
 
     monkeypatch.setattr(FakeJobKind, "fingerprint", gone)
-    with pytest.raises(InputChanged, match=r"there is no file x\.py; run it again"):
+    with pytest.raises(InputChanged, match=r"there is no file x\.py, which was there when .*; run it again"):
         inputs.changed()

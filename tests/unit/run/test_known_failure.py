@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.known_failure import failing_checks, unexpected, unknown_checks
+from chaos.run.known_failure import failing_checks, holding, sdk_of, unexpected, unknown_checks
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import SCENARIO
 
@@ -35,3 +35,39 @@ def test_a_name_that_no_check_has_is_told_with_its_place(tmp_path: Path, named: 
     assert problem.message == f"failing names no check '{named}'"
     assert (problem.line, problem.column) == (len(path.read_text().splitlines()), 17)
     assert named == "comparison" or problem.hint == "did you mean 'loss'?"
+
+
+STANDIN = {"simulated": [{"part": "a device", "layer": "device layer"}, {"part": "mindio_ttp, fast", "layer": "SDK"}]}
+
+
+@pytest.mark.parametrize(
+    ("result", "sdk"),
+    [(STANDIN, "standin"), ({"simulated": STANDIN["simulated"][:1]}, "vendor"), (FAILED, "vendor")],
+)
+def test_what_a_run_has_simulated_tells_its_sdk(result: dict[str, object], sdk: str) -> None:
+    assert sdk_of(result) == sdk
+
+
+@pytest.mark.parametrize(
+    ("written", "with_vendor", "with_standin"),
+    [
+        ("F-10", True, True),
+        ("{id: F-10}", True, True),
+        ("{id: F-10, sdk: vendor}", True, False),
+        ("{id: F-10, sdk: standin}", False, True),
+    ],
+)
+def test_a_finding_holds_with_the_sdk_that_it_names(
+    tmp_path: Path, written: str, with_vendor: bool, with_standin: bool
+) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(f"{SCENARIO}finding: {written}\nfailing: [loss]\n")
+    scenario = load_scenario(path).cells[0].scenario
+    found = [holding(scenario, [sdk, sdk]) for sdk in ("vendor", "standin")]
+    assert [one is not None and one.id == "F-10" for one in found] == [with_vendor, with_standin]
+
+
+def test_a_scenario_without_a_finding_has_none_with_any_sdk(tmp_path: Path) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(SCENARIO)
+    assert holding(load_scenario(path).cells[0].scenario, ["vendor"]) is None

@@ -7,8 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.soak import Keys, SoakRecord, SoakRun, code_key, key_of_runs, keys_of_cells, still_to_run, tally
+from chaos.run.soak import (
+    Keys,
+    SoakRecord,
+    SoakRun,
+    code_key,
+    key_of_runs,
+    keys_of_cells,
+    still_to_run,
+    tally,
+    tally_with_finding,
+)
 from chaos.scenario.load import load_scenario
+from tests.unit.cli.kit import SCENARIO
 
 A, B = ("kill-rank", ""), ("uce", "phase=forward")
 RUN = SoakRun("kill-rank", "", "c0de", "pass", "kill-rank-1", 1.0, 20.0, 0.5)
@@ -72,6 +83,28 @@ def test_a_finding_that_fails_in_a_check_which_it_does_not_name_is_bad(failing: 
     run = replace(RUN, verdict="fail", failing=failing)
     found = tally(A, [run, run], ["loss", "resume"])
     assert (found.unexpected, found.good, found.flaky) == (others, not others, False)
+
+
+def test_a_finding_that_shows_now_and_then_is_good_in_both_ways() -> None:
+    shows = replace(RUN, verdict="fail", failing="recovery")
+    for runs in ([RUN, shows], [RUN, RUN], [shows, shows]):
+        found = tally(A, runs, ["recovery"], now_and_then=True)
+        assert (found.good, found.flaky) == (True, False)
+    other = tally(A, [RUN, replace(shows, failing="loss")], ["recovery"], now_and_then=True)
+    assert (other.good, other.unexpected) == (False, ("loss",))
+    unknown = tally(A, [RUN, replace(RUN, verdict="unknown")], ["recovery"], now_and_then=True)
+    assert (unknown.good, unknown.flaky) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("sdk", "verdict", "good"),
+    [("vendor", "fail", True), ("vendor", "pass", False), ("standin", "fail", False), ("standin", "pass", True)],
+)
+def test_a_finding_of_one_sdk_counts_in_runs_with_it_alone(tmp_path: Path, sdk: str, verdict: str, good: bool) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(f"{SCENARIO}finding: {{id: F-10, sdk: vendor}}\nfailing: [loss]\n")
+    run = replace(RUN, verdict=verdict, failing="loss" if verdict == "fail" else "", sdk=sdk)
+    assert tally_with_finding(load_scenario(path).cells[0].scenario, A, [run, run]).good == good
 
 
 @pytest.mark.parametrize("name", ["room/config.yaml", "data", "room/a.py"])

@@ -309,6 +309,7 @@ def test_the_runs_own_actions_are_known_by_name() -> None:
         "recover-link",
         "see-chip",
         "restore-checkpoint",
+        "restore-checkpoint-adopted",
         "thaw-storage",
         "allow-writing",
         "switch-off",

@@ -72,6 +72,9 @@ PHASES = ", ".join(get_args(Phase))
         ("failing: [loss]", "failing: []", "a finding needs the checks that fail by it", "failing: [loss]"),
         ("finding: F-07", "", "failing has no effect without finding", ""),
         ("finding: F-07", "finding: F7", "'finding' must look like F-01, not 'F7'", ""),
+        ("finding: F-07", "finding: {id: F7}", "'id' must look like F-01, not 'F7'", ""),
+        ("finding: F-07", "finding: {sdk: vendor}", "'finding' needs the key 'id'", ""),
+        ("finding: F-07", "finding: {id: F-07, sdk: vendr}", "'sdk' must be one of standin, vendor", "'vendor'?"),
         # Cluster
         ("nodes: 2", "nodes: 3", "8 ranks cannot be spread evenly over 3 nodes", ""),
         ("data_parallel: 8", "data_parallel: 4", "model_parallel 1 x pipeline_stage 1 is 4, not 8 ranks", ""),

@@ -1,0 +1,62 @@
+"""What ``chaos inject`` shows: who and what would be hit, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chaos.cli.options import echo_json
+
+if TYPE_CHECKING:
+    from chaos.faults.kind import FaultKind
+    from chaos.platforms.running import JobProcess, RunningJob
+    from chaos.run.adopted import Injected
+
+
+def _targets(fault: FaultKind) -> list[dict[str, Any]]:
+    from chaos.faults.kind import Aimed
+
+    return fault.shown() if isinstance(fault, Aimed) else []
+
+
+def show(
+    job: RunningJob, chosen: list[JobProcess], fault: FaultKind, *, as_json: bool, to_errors: bool = False
+) -> None:
+    from chaos.checks.text import readable
+    from chaos.cli.processes import show_processes
+    from chaos.run.adopted import plain
+
+    others = [process for process in job.processes if process not in chosen]
+    targets = _targets(fault)
+    if as_json:
+        hit, rest = ([plain(one) for one in some] for some in (chosen, others))
+        told = {"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest}
+        echo_json(told | ({"targets": targets} if targets else {}))
+        return
+    click.echo(f"{fault.name} would hit:", err=to_errors)
+    show_processes(chosen, to_errors=to_errors)
+    for one in targets:
+        click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in one.items())), err=to_errors)
+    named = ", ".join(f"{one.role if one.rank is None else f'rank {one.rank}'} {one.pid}" for one in others)
+    click.echo(f"not hit: {named or 'nobody else is in this job on this host'}", err=to_errors)
+
+
+def report(result: Injected) -> None:
+    click.echo(f"{result.outcome}: {result.kind}, see {result.run_dir}")
+    for hit in result.hits:
+        proof = "" if hit.evidence is None else _proof(hit.evidence)
+        told = "; ".join(text for text in (proof, hit.why) if text)
+        click.echo(f"  rank {hit.process.rank}, PID {hit.process.pid}: {hit.outcome}: {told}")
+    if result.undone:
+        click.echo("  undone: the job goes on")
+    for text in result.left:
+        click.echo(f"  NOT undone: {text}\n  next: mend that, then: chaos heal {result.run_dir}")
+
+
+def _proof(evidence: dict[str, object]) -> str:
+    if evidence["signal"] is None:
+        shown = ", ".join(f"{name} {value}" for name, value in evidence.items() if name not in ("signal", "said_by"))
+        return f"{shown}, says {evidence['said_by']}"
+    became = f", {evidence['became']}" if "became" in evidence else ""
+    return f"signal {evidence['signal']}{became}, says {evidence['said_by']}"

@@ -1,0 +1,115 @@
+"""``connection-reset`` in a job that runs already: which connections these are, and how it differs from nodes of a run.
+
+Hit are connections that the rank itself holds an end of, wherever the other end is: nothing is in between, the kernel
+of this host resets them (sock_diag(7), as ``ss -K`` does). They are chosen once and told by the kernel's cookie, which
+no other connection ever has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.ports import CONTROLLER, RESET_PORT, SCHEDULER
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.connections import Connection, established, reset
+from chaos.platforms.network.of_process import connections_of, network_of
+from chaos.platforms.procfs import environment
+from chaos.platforms.running import JobProcess
+
+_VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT"}
+"""Where a rank's environment tells the port that a word means."""
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class RunningConnections:
+    """The kind as it is made in a job that runs already. ``aims`` are the connections by rank, once chosen."""
+
+    name: str
+    effect: str
+    needs: tuple[str, ...]
+    aims: Mapping[int, Sequence[Connection]] = field(default_factory=dict)
+    confirmed: dict[int, list[bool]] = field(default_factory=dict)
+
+    from_outside = True
+    said_by = "the kernel (sock_diag)"
+    means = "network"
+    signal = None
+    parameters = MappingProxyType({"port": RESET_PORT})
+
+    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
+        """The kind with the connections of each rank. Raises FaultMissed where one has none of that port."""
+        port = parameters["port"]
+        return replace(self, aims={one.rank: _aim(one, port) for one in ranks if one.rank is not None})
+
+    def shown(self) -> list[dict[str, Any]]:
+        """What would be hit."""
+        return [{"rank": rank, "connection": str(one)} for rank, found in sorted(self.aims.items()) for one in found]
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Ask the kernel to reset each connection."""
+        del job
+        try:
+            network = network_of(victim.identity)
+            self.confirmed[victim.rank] = [reset(network, one) for one in self.aims[victim.rank]]
+        except PlatformError as error:
+            raise FaultMissed(str(error)) from error
+        if not any(self.confirmed[victim.rank]):
+            raise FaultMissed(f"rank {victim.rank}: the connections were closed before they could be reset")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The connections, whether the kernel has confirmed the reset of each, and that none is there any more.
+
+        None as long as one is. Raises FaultMissed where nobody can look.
+        """
+        del job
+        try:
+            there = {one.cookie for one in established(network_of(victim.identity))}
+        except (PlatformError, OSError) as error:
+            raise FaultMissed(f"whether the connections are gone cannot be seen: {error}") from error
+        told = [
+            {**asdict(one), "confirmed": confirmed}
+            for one, confirmed in zip(self.aims[victim.rank], self.confirmed[victim.rank], strict=True)
+        ]
+        left = sum(one.cookie in there for one in self.aims[victim.rank])
+        return None if left else {"signal": None, "port": victim.parameters["port"], "reset": told, "left": 0}
+
+
+def _aim(process: JobProcess, port: int | str) -> list[Connection]:
+    number = port if isinstance(port, int) else _named(process, port)
+    try:
+        own = connections_of(process.identity)
+    except (PlatformError, OSError) as error:
+        raise FaultMissed(
+            f"the connections of rank {process.rank} cannot be seen: {error}: call chaos as root"
+        ) from error
+    found = [one for one in own if number in (one.source_port, one.target_port)]
+    if not found:
+        more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
+        listed = ", ".join(map(str, own[:_SHOWN])) + more or "none at all"
+        raise FaultMissed(
+            f"rank {process.rank} (PID {process.pid}) has no established TCP connection (IPv4) of port {number}; "
+            f"it has {listed}"
+        )
+    return found
+
+
+def _named(process: JobProcess, word: str) -> int:
+    variable = _VARIABLES[word]
+    value = (environment(process.pid) or {}).get(variable, "")
+    if not value.isdecimal():
+        raise FaultMissed(
+            f"the environment of rank {process.rank} (PID {process.pid}) has no {variable}, so the port of the {word} "
+            "is not known: give its number, --set port=…"
+        )
+    return int(value)

@@ -1,0 +1,55 @@
+"""The page of conformance tells of every scenario that needs the SDK what became of it with the vendor's package."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from chaos.rehearsal.protection import needs_sdk
+from chaos.run.prepare import known_names
+from chaos.scenario.find import iter_scenarios
+from chaos.scenario.load import load_scenario
+from tests.documents.blocks import ROOT
+
+PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
+
+
+@cache
+def scenarios() -> dict[str, bool]:
+    """The scenarios of the repository by name, and whether one of their cells needs the SDK."""
+    names = known_names()
+    loaded = [load_scenario(path, names=names).cells for path in iter_scenarios([ROOT / "scenarios"])]
+    return {cells[0].scenario.name: any(needs_sdk(cell.scenario.job) for cell in cells) for cells in loaded}
+
+
+def rows() -> dict[str, str]:
+    """The rows of the table that name scenarios, by what they say of them."""
+    found: dict[str, str] = dict(re.findall(r"^\| (scenarios, [\w ]+?) \|(.*)\|$", PAGE, re.M))
+    return found
+
+
+def named(row: str) -> set[str]:
+    """The scenarios that a row names; ``handler=clean`` is a cell of one."""
+    return set(re.findall(r"`([\w.-]+)`", row))
+
+
+def test_the_table_has_the_rows_that_this_is_about() -> None:
+    assert set(rows()) == {"scenarios, pass", "scenarios, fail", "scenarios, unknown", "scenarios, not run"}
+    assert any(scenarios().values()) and not all(scenarios().values())
+
+
+def test_every_scenario_that_needs_the_sdk_is_in_a_row() -> None:
+    told = set().union(*map(named, rows().values()))
+    missing = sorted(name for name, needs in scenarios().items() if needs and name not in told)
+    assert missing == [], "say in docs/conformance.md what a run with --sdk vendor came to, or that there was none"
+
+
+def test_no_row_names_a_scenario_that_there_is_not() -> None:
+    strangers = {row: names for row, text in rows().items() if (names := named(text) - scenarios().keys())}
+    assert strangers == {}
+
+
+def test_what_was_not_run_is_in_no_row_of_what_was() -> None:
+    told = {row: named(text) for row, text in rows().items()}
+    not_run = told.pop("scenarios, not run")
+    assert not_run and not not_run & set().union(*told.values())
