@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _ON_THIS_HOST = (
-    "there a job is told addresses throughout, and its nodes have no resolver of their own that could be lost: those of "
-    "local-networks are in network namespaces without a way to any, all others share this host's, which is never changed"
+    "there a job is told addresses throughout, and its nodes have no resolver of their own that could be lost: those "
+    "of local-networks are in network namespaces without a way to any, all others share this host's, which is never "
+    "changed"
 )
 
 _NO_NAMES: Mapping[str, str] = {
