@@ -16,7 +16,7 @@ from chaos.plan.describe import ranks
 from chaos.plan.mechanism import switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import PAUSE, Scheduled
-from chaos.plan.sides import UNNOTICED, ends_by_itself, is_cut_off
+from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
 from chaos.plan.triggers import parts
 from chaos.scenario.ids import fault_ids
 from chaos.scenario.model import Scenario
@@ -26,6 +26,9 @@ _CONTROLLER_NODE = 0
 """The node that the controller is on, in rank 0 or beside the ranks."""
 
 _ACTS = "TTP"
+
+_HOLD_UP = (PARTITION, "port-blocked", "network-delay", "network-loss", "network-rate")
+"""Kinds that keep packets on their way; else all that a rank has sent has reached the others when it is held."""
 
 _SEARCH: Mapping[str, float] = MappingProxyType({"fast": 1.0, "vendor": 75.0})
 """By timing profile: seconds for which a rank looks for a controller that has gone (TTP_RETRY_TIMES)."""
@@ -166,6 +169,14 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
             hint="give a step",
         )
     for other in faults:
+        if other is not fault and other.fault.kind in _HOLD_UP:
+            problems.add(
+                f"{fault.path}.kind",
+                f"fault {fault.fault.id!r} cuts off what fault {other.fault.id!r} ({problems.where(other.path)}) may "
+                "have held up: which step the others can end with what has reached them is not known",
+                text=fault.fault.kind,
+                hint="use a scenario for each",
+            )
         if other.effect == PAUSE:
             problems.add(
                 f"{fault.path}.kind",

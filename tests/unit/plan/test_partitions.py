@@ -95,6 +95,13 @@ def test_a_pause_beside_it_is_refused(plan: Planner) -> None:
     assert "does not hear that the pause has begun" in refused
 
 
+@pytest.mark.parametrize("kind", ["partition", "port-blocked", "network-delay", "network-loss", "network-rate"])
+def test_what_holds_packets_up_beside_it_is_refused(plan: Planner, kind: str) -> None:
+    plan.effects = {**plan.effects, kind: "suspension" if kind == "partition" else "none"}
+    other = {"kind": kind, "target": {"node": 1}, "trigger": {"step": 2}, "parameters": {"seconds": 1}}
+    assert "may have held up: which step the others can end" in plan.refused(other, cut(), cluster=NODES)
+
+
 def test_a_lost_replica_group_is_told_as_with_any_loss(plan: Planner) -> None:
     slices = {"nodes": 2, "ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 1, "pipeline_stage": 2}}
     assert "no complete copy of the state is left" in plan.refused(cut(), cluster=slices)
