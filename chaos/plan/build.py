@@ -30,7 +30,7 @@ from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.parameters import Parameters, check_parameters
-from chaos.plan.partitions import check_partitions, waits_for_the_end
+from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
 from chaos.plan.pauses import check_pauses
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
@@ -202,7 +202,12 @@ def build_plan(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
             *map(
                 sentence,
-                (*spike_reasons(scenario, spikes), *corruption_reasons(judged.faults), *beside_reasons(faults)),
+                (
+                    *partition_reasons(faults),
+                    *spike_reasons(scenario, spikes),
+                    *corruption_reasons(judged.faults),
+                    *beside_reasons(faults),
+                ),
             ),
             *hazard_reasons(faults, hazards),
         ),

@@ -48,6 +48,22 @@ def waits_for_the_end(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
     return max((seconds + min(seconds, _LONGEST_WAIT) + search for seconds in cut), default=0.0)
 
 
+def partition_reasons(faults: Sequence[Scheduled]) -> tuple[str, ...]:
+    """What becomes of the ranks that are cut off, of each such fault."""
+    found = []
+    for one in faults:
+        if is_cut_off(one.fault):
+            end = "they are ended with the launch"
+            if ends_by_itself(one.fault):
+                seconds = one.fault.parameters["seconds"]
+                end = f"when the network is back after {seconds:g} s they find no controller and end by themselves"
+            found.append(
+                f"{ranks(one.fault.ranks)}, cut off by fault {one.fault.id}, live on and hear nothing: the controller "
+                f"misses their heartbeats, they save nothing, and {end}"
+            )
+    return tuple(found)
+
+
 def check_partitions(scenario: Scenario, layout: Layout, faults: Sequence[Scheduled], problems: Problems) -> None:
     """Note partitions that take ranks from the job where it is not known what becomes of that."""
     cut = [fault for fault in faults if is_cut_off(fault.fault)]
