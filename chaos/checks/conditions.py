@@ -21,6 +21,7 @@ from chaos.checks.told import Told, number, some
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
+from chaos.plan.sides import is_cut_off
 
 _NEAR_SECONDS = 1.0
 _PERIOD = 100_000
@@ -215,7 +216,7 @@ def condition_doubts(
 
 def _too_long(history: History, fault: PlannedFault, landing: Event) -> Iterator[Doubt]:
     """What speaks against it that a silence nobody has to answer was put back before ranks may count as lost."""
-    longest = _LONGEST_SILENCE.get(fault.kind)
+    longest = None if is_cut_off(fault) else _LONGEST_SILENCE.get(fault.kind)
     made = history.select("fault.injecting", fault=fault.id, attempt=landing.attempt)
     healed = history.select("fault.healed", fault=fault.id)
     if longest is None or not made or not healed:

@@ -22,6 +22,7 @@ from chaos.history.ledger import Ledger
 from chaos.history.reader import History
 from chaos.plan.hangs import HANG
 from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.sides import is_cut_off
 
 NAME = "hygiene"
 
@@ -128,6 +129,12 @@ def _wanted_exit(
     """The exit status in words, and a test of signal and code."""
     if attempt == RESUME or reaches_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
+    if fault is not None and is_cut_off(fault):
+        # It finds no controller any more, or the teardown ends it; what it must not do is to go as if all were well.
+        return (
+            "an exit status that tells of the failure",
+            lambda signal, code: signal is not None or code not in (0, None),
+        )
     if fault is not None and (fault.kind in SILENCED or fault.effect == HANG):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return "any status", lambda signal, code: True

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
+from chaos.plan.sides import is_cut_off
 
 _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
     "node-kill": (
@@ -54,6 +55,11 @@ SILENCED = frozenset({SUSPEND, "node-pause", DISCONNECT})
 """Kinds after which a rank is not heard of until the teardown."""
 
 _SIGSTOP = 19
+
+
+def is_silenced(fault: PlannedFault) -> bool:
+    """Whether its ranks are lost to the job while they live."""
+    return fault.kind in SILENCED or is_cut_off(fault)
 
 
 ENDS_LATER = frozenset({"node-stop"})

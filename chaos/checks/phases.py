@@ -12,7 +12,7 @@ from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
 from chaos.checks.measured import Phase, Recovery
 from chaos.checks.moment import Moment, earliest, latest
-from chaos.checks.on_node import ENDS_LATER, SILENCED, ended_at
+from chaos.checks.on_node import ENDS_LATER, ended_at, is_silenced
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
@@ -290,7 +290,7 @@ def _renamed(run: _Run, after: int) -> Moment:
 
 def _exited(run: _Run, after: int) -> Moment:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
-    suspended = {rank for fault in run.plan.faults if fault.kind in SILENCED for rank in fault.ranks}
+    suspended = {rank for fault in run.plan.faults if is_silenced(fault) for rank in fault.ranks}
     exits = [one for one in run.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
     seen, wanted = {one.rank for one in exits}, set(range(run.plan.ranks)) - suspended
     if not exits or not wanted <= seen:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaos.checks.facts import signal_number, step_of
-from chaos.checks.on_node import DISCONNECT, SILENCED, SUSPEND, is_shown
+from chaos.checks.on_node import DISCONNECT, SUSPEND, is_shown, is_silenced
 from chaos.checks.raised import Doubt
 from chaos.checks.triggers import HANDLER
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
 from chaos.plan.moments import point
+from chaos.plan.sides import is_cut_off
 
 _SIGKILL = 9
 _RELEASED = "barrier.released"
@@ -27,10 +28,11 @@ def silence_doubts(
 ) -> Iterator[Doubt]:
     """What speaks against it for the rank of ``injection``. Nothing for faults of another kind.
 
+    That a partition held until then is judged with the other conditions (:mod:`chaos.checks.conditions`).
     The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there
     a rank that is held at a barrier may have been let go from it a moment before that was recorded.
     """
-    if fault.kind not in SILENCED:
+    if not is_silenced(fault):
         return
     rank, pid = injection.rank, injection.pid
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
@@ -39,16 +41,16 @@ def silence_doubts(
     later = [one for one in own if landing.surely_before(one) and (not ends or one.surely_before(ends[0]))]
     if not endings:
         later = [one for one in later if one.event != _RELEASED]
-    if fault.kind == DISCONNECT:
-        later = [one for one in later if one.event == "step.end" and not _may_end(one, own, landing, evidence)]
+    if fault.kind == DISCONNECT or is_cut_off(fault):
+        later = [one for one in later if one.event == "step.end" and not may_end(one, own, landing, evidence)]
     if later:
         seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
         yield seen, (later[0].source, landing.source)
-    elif endings and (why := _let_go(history, fault, evidence, endings[0])) is not None:
+    elif endings and not is_cut_off(fault) and (why := _let_go(history, fault, evidence, endings[0])) is not None:
         yield f"nothing shows that rank {rank} was under it up to its end: {why}", (endings[0].source, landing.source)
 
 
-def _may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
+def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
     """Whether a rank without a network may still end this step: it was in it already, and past the all-reduce."""
     step = step_of(end)
     if not any(one.event == "step.begin" and step_of(one) == step and one.maybe_before(landing) for one in own):

@@ -77,8 +77,10 @@ _BY_KIND: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """The same by its name. The port is that of the SDK's controller, which there is with a mechanism."""
 
-_UNCHECKED: Mapping[str, Mapping[str, Any]] = MappingProxyType({"pause": {"seconds": 2}, "spike": {"norm": 7.5}})
-"""Parameters of kinds that look at their own."""
+_UNCHECKED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {"pause": {"seconds": 2}, "spike": {"norm": 7.5}, "partition": {"seconds": 1}}
+)
+"""Parameters of kinds that look at their own, or are another fault without."""
 
 
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:

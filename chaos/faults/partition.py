@@ -3,6 +3,12 @@
 The router between the nodes drops the packets, or the host that they are for; nobody is told, and no connection is
 closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit
 send is lost) or ``in``.
+
+Up to 2 seconds nobody takes notice: TCP sends what was lost again, and training goes on as if nothing had happened.
+Longer, and the SDK's controller misses the heartbeats of the ranks that are hit. They are lost to it, though they live
+on: the others save the end-of-life checkpoint and exit. So it must cut whole nodes from that of the controller, both
+ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have to end by themselves,
+since they find no controller any more; without, it lasts until the launch has ended, and they are ended with it.
 """
 
 from __future__ import annotations
@@ -12,20 +18,30 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_network import BRIEFLY, OnNetwork, between, missed, sides
+from chaos.faults.on_network import OnNetwork, between, missed, sides
 from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.sides import PARTITION, SUSPENSION, UNNOTICED
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Way
 
 
 class Partition(OnNetwork):
-    """Parts the network. On Ascend: a switch or a host's port that drops everything for a moment."""
+    """Parts the network. On Ascend: a switch or a host's port that drops everything, for a moment or for long."""
 
-    name = "partition"
+    name = PARTITION
+    effect = SUSPENSION
     parameters = MappingProxyType(
         {
-            **BRIEFLY,
-            "direction": Parameter("what is lost", words=("both", "out", "in"), default="both"),
+            "seconds": Parameter(
+                f"how long, in seconds: up to {UNNOTICED:g}, in which nobody is lost, or longer than the controller of "
+                "MindIO TFT may take until it has given the ranks up, which the plan tells (18 with timings fast, 55 "
+                "with those of the vendor); left out: until the launch has ended",
+                least=0.1,
+                most=600,
+            ),
+            "direction": Parameter(
+                "what is lost; of a longer one only both is planned", words=("both", "out", "in"), default="both"
+            ),
         }
     )
 

@@ -214,13 +214,15 @@ def plan_budget(
     lost: int = 1,
     tried: Collection[str] = (),
     ecc: bool = False,
+    waits: float = 0.0,
 ) -> Budget:
     """Budgets of the profile, with those that the scenario writes in their place.
 
     ``silent`` says that a rank is suspended, so that the detection has to wait for its silence; ``lost`` is how many
     ranks are lost, it included. ``tried`` are the mechanisms that are tried before in vain: what they may take is
     added to the phase ``stop`` and to the total. Without a resume the phases after the restart have none, and the total
-    is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired.
+    is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired. ``waits`` is
+    how much later the job is started again because a fault of the scenario lasts so long.
     A budget for a phase that cannot come is noted as a problem.
     """
     written = scenario.expect.recovery
@@ -239,8 +241,10 @@ def plan_budget(
         phases["stop"] += in_vain + (chosen.unanswered if silent and lost > 1 else 0.0)
     if "exit" in phases and scenario.job.agent:
         phases["exit"] += chosen.agent
+    if "relaunch" in phases:
+        phases["relaunch"] += waits
     stated = chosen.ecc if ecc and chosen.ecc is not None else chosen.total
-    total = stated + in_vain if whole or not phases else sum(phases.values())
+    total = stated + in_vain + waits if whole or not phases else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases or (name in named and not chosen.phases):
             phases[name] = seconds

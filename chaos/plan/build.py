@@ -30,6 +30,7 @@ from chaos.plan.op_retry import check_op_retry
 from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.parameters import Parameters, check_parameters
+from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
 from chaos.plan.pauses import check_pauses
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
@@ -121,6 +122,7 @@ def build_plan(
     check_hangs(scenario, faults, traits, problems)
     check_storage(scenario, faults, traits, problems)
     check_pauses(scenario, layout.ranks, faults, problems)
+    check_partitions(scenario, layout, faults, problems)
     check_op_retry(scenario, problems)
     check_abnormal(scenario, faults, traits, problems)
     check_reachable(faults, problems)
@@ -143,7 +145,15 @@ def build_plan(
     lost = len(outcome.dead)
     ecc = any(fault.kind == ECC for fault in scenario.faults)
     budget = plan_budget(
-        outcome.mechanism, expected.resumes, scenario, problems, silent=silent, lost=lost, tried=tried, ecc=ecc
+        outcome.mechanism,
+        expected.resumes,
+        scenario,
+        problems,
+        silent=silent,
+        lost=lost,
+        tried=tried,
+        ecc=ecc,
+        waits=waits_for_the_end(scenario, faults),
     )
     problems.raise_found()
 
@@ -194,7 +204,12 @@ def build_plan(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
             *map(
                 sentence,
-                (*spike_reasons(scenario, spikes), *corruption_reasons(judged.faults), *beside_reasons(faults)),
+                (
+                    *partition_reasons(faults),
+                    *spike_reasons(scenario, spikes),
+                    *corruption_reasons(judged.faults),
+                    *beside_reasons(faults),
+                ),
             ),
             *hazard_reasons(faults, hazards),
         ),

@@ -26,6 +26,7 @@ from chaos.plan.memory import memory_effect
 from chaos.plan.model import STORAGE, PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
+from chaos.plan.sides import partition_effect
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
 from chaos.scenario.fault import Trigger
@@ -159,6 +160,7 @@ def plan_faults(
         effect = _on_process(effect, on)
         effect = memory_effect(effect, fault, moment, path, problems)
         effect = hang_effect(effect, fault)
+        effect = partition_effect(effect, fault.kind, fault.parameters)
         if target.role is not None:
             effect = "none"  # what chaos.plan.beside_ranks does not refuse touches no rank
         planned = PlannedFault(

@@ -12,6 +12,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
+from chaos.plan.sides import SUSPENSION, comes_back
 from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
@@ -148,7 +149,7 @@ class Injection:
                 self.lasting.abandon(fault, kind, victims, steps)
             self._miss(fault, str(error))
             return
-        if kind.effect == "suspension" or fault.effect == HANG:
+        if (kind.effect == SUSPENSION or fault.effect == HANG) and not comes_back(fault):
             self.suspended.update(fault.ranks)
         self.known.landed.add(fault.id)
         self._history.record(

@@ -14,6 +14,7 @@ from chaos.platforms.kubernetes.own_manifest import own_problems
 from chaos.platforms.nodes import NodePlatform
 from chaos.platforms.ssh.inventory import read_inventory
 from chaos.registry import registry
+from chaos.run.why_not import why_not
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.model import Scenario
 from chaos.scenario.ssh import Ssh
@@ -106,11 +107,14 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
     for number, fault in enumerate(scenario.faults):
         means = means_of(registry("faults").load(fault.kind))
         if means not in carries:
+            told = why_not(means, name)
             yield problem(
                 f"faults.{number}.kind",
                 f"the platform {name} cannot carry the fault kind {fault.kind!r}: it cannot act on "
-                f"{_MEANS.get(means, means)}",
-                f"it carries faults that act on {', '.join(_MEANS[one] for one in sorted(carries))}",
+                f"{_MEANS.get(means, means)}{'' if told is None else f': {told[0]}'}",
+                f"it carries faults that act on {', '.join(_MEANS[one] for one in sorted(carries))}"
+                if told is None
+                else told[1],
             )
         elif means in _WHOLE_NODES and fault.target.node is None:
             yield problem(

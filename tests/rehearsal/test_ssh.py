@@ -117,6 +117,8 @@ def test_an_unchanged_partition_passes_between_two_hosts(on_hosts: Chaos, hosts:
     [
         ("partition.yaml", ("--cell", "direction=out")),
         ("partition.yaml", ("--cell", "direction=in")),
+        ("plain-partition-lasts.yaml", ()),
+        ("plain-partition-heals.yaml", ()),
         ("plain-network-loss.yaml", ()),
         ("plain-network-rate.yaml", ()),
         pytest.param("plain-network-delay.yaml", (), marks=WITH_NETEM),

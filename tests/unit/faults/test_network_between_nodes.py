@@ -133,7 +133,10 @@ def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, between
         partition.KIND.evidence(between_job, victim)
 
 
-def test_after_a_killed_harness_its_network_is_gone_and_heal_ends_the_ranks(run: RunDirectory) -> None:
-    seen, done = heals_after_sigkill(run, "partition", seconds=1)
+@pytest.mark.parametrize("lasting", [{"seconds": 1}, {"seconds": 20}, {}], ids=["brief", "heals", "lasts"])
+def test_after_a_killed_harness_its_network_is_gone_and_heal_ends_the_ranks(
+    lasting: dict[str, int], run: RunDirectory
+) -> None:
+    seen, done = heals_after_sigkill(run, "partition", **lasting)
     assert "'connections': 1" in seen
     assert len(done) == 1

@@ -20,6 +20,7 @@ from chaos.scenario.model import Scenario
 EFFECTS = {
     "kill": "death",
     "stop": "suspension",
+    "partition": "suspension",
     "terminate": "termination",
     "full": "storage full",
     "read-only": "storage read-only",

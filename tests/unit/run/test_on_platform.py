@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +66,41 @@ def test_what_it_cannot_is_refused_by_name(tmp_path: Path, kind: str, platform: 
     assert problems(loaded) == [f"6: {expected}"]
     with pytest.raises(ScenarioError, match="cannot carry the fault kind"):
         plan_cell(loaded, loaded.cells[0], 1)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "platform", "on", "why"),
+    [
+        (["dns-gone"], "local", "local", "there a job is told addresses throughout"),
+        (["dns-gone"], "local-nodes", "local-nodes", "no resolver of their own that could be lost"),
+        (["dns-gone", "network-rate"], "local", "local-networks", "network namespaces without a way to any"),
+        (["dns-gone", "network-rate"], "docker", "docker-networks", "has no network of the engine's"),
+        (["dns-gone"], "ssh", "ssh", "are those of all that runs on it"),
+        (["dns-gone"], "kubernetes", "kubernetes", "Chaos Mesh takes names from one pod"),
+    ],
+)
+def test_where_no_names_can_be_taken_the_refusal_says_why_and_what_to_use(
+    tmp_path: Path, kinds: list[str], platform: str, on: str, why: str
+) -> None:
+    loaded = scenario(tmp_path, kinds[0], platform=platform)
+    cell = loaded.cells[0]
+    faults = tuple(cell.scenario.faults[0].model_copy(update={"kind": kind}) for kind in kinds)
+    changed = replace(cell, scenario=cell.scenario.model_copy(update={"faults": faults}))
+    told = [one for one in platform_problems(loaded, changed) if "'dns-gone'" in one.message]
+    (refused,) = told
+    assert refused.message.startswith(f"the platform {on} cannot carry the fault kind 'dns-gone': it cannot act on ")
+    assert why in refused.message
+    assert all(word in refused.hint for word in ("docker", "pod-dns-gone", "port-blocked", "partition"))
+
+
+def test_a_node_of_this_host_reaches_no_resolver(tmp_path: Path) -> None:
+    """What the refusal says of local-networks: a namespace of its own has no way to a resolver."""
+    if os.geteuid():
+        pytest.skip("a network namespace needs root")
+    look_up = "import socket; socket.getaddrinfo('a-name-of-nobody.example', 80)"
+    argv = ("unshare", "--net", "--", sys.executable, "-I", "-c", look_up)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert "socket.gaierror" in done.stderr
 
 
 def test_a_fault_of_whole_nodes_on_some_ranks_of_one_is_refused(tmp_path: Path) -> None:

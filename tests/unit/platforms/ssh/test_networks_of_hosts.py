@@ -47,6 +47,8 @@ def problems(scenario: str, inventory: Path) -> list[str]:
 
 OF_NETWORK = {
     "partition.yaml": None,
+    "plain-partition-lasts.yaml": None,
+    "plain-partition-heals.yaml": None,
     "port-blocked.yaml": None,
     "plain-network-rate.yaml": None,
     "plain-network-loss.yaml": "loss by their packet filter (nftables)",

@@ -1,0 +1,68 @@
+"""Part of check ``mechanism``: ranks that a partition has taken from the job do nothing more for it.
+
+Nobody tells them that they are lost, so they may wait for the others as long as they like. What they must not do is to
+act as the side that is left: save or rename as the one that was told to, or train on when the network is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, ranks_text, step_of
+from chaos.checks.silent import may_end
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.sides import ends_by_itself, is_cut_off
+
+_SAVES = ("save_ckpt", "rename")
+
+
+def judge_cut_off(plan: Plan, history: History, found: Collector) -> None:
+    """Judge them from the landing to their end. Says nothing of other plans."""
+    for fault in plan.faults:
+        landings = history.select("fault.landed", fault=fault.id)
+        if is_cut_off(fault) and landings:
+            _judge(history, fault, landings[0], found)
+
+
+def _judge(history: History, fault: PlannedFault, landing: Event, found: Collector) -> None:
+    who = ranks_text(fault.ranks)
+    expected = f"{who}, cut off by {fault.id}, train no step alone, and neither save nor rename for the others"
+    line = f"scenario.yaml:{fault.line}" if fault.line else ""
+    endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
+    shown = {one.get("rank"): one for one in landing.data.get("evidence") or () if isinstance(one, Mapping)}
+    for rank in fault.ranks:
+        own = history.select(attempt=TRAIN, rank=rank, writer="agent")
+        later = [one for one in own if landing.surely_before(one)]
+        for one in later:
+            if one.event == "handler.enter" and one.data.get("name") in _SAVES:
+                found.fail(expected, f"handler {one.data['name']} was called on rank {rank}", line, one.source)
+            elif one.event == "checkpoint.begin" and one.data.get("kind") == "end-of-life":
+                found.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, one.source)
+        # Before the end a step would show that the partition did not hold, which makes it unproven (silence_doubts).
+        for one in later if endings else ():
+            behind = not one.surely_before(endings[0])
+            if one.event == "step.end" and behind and not may_end(one, own, landing, shown.get(rank, {})):
+                seen = f"rank {rank} ended step {step_of(one)} when the network was back, without the others"
+                found.fail(expected, seen, line, one.source)
+    found.settle(expected, "they did nothing of it", line, landing.source)
+    _judge_ends(history, fault, endings, found, line)
+
+
+def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], found: Collector, line: str) -> None:
+    """Where the network comes back within the launch each rank ends by itself: a signal would be somebody else's."""
+    if not ends_by_itself(fault) or not endings:
+        return
+    expected = f"{ranks_text(fault.ranks)} end by themselves when the network is back and no controller is found"
+    for rank in fault.ranks:
+        exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
+        if not exits:
+            found.unknown(expected, f"no exit of rank {rank} was recorded", line)
+        for one in exits:
+            if one.data.get("signal") is not None:
+                found.fail(expected, f"rank {rank} had to be ended, by signal {one.data['signal']}", line, one.source)
+            elif one.surely_before(endings[0]):
+                found.fail(expected, f"rank {rank} ended while it was still cut off", line, one.source)
+    found.settle(expected, "they did", line)

@@ -1,0 +1,217 @@
+"""Partitions: which are too short for anybody to notice, and what becomes of ranks that are cut off for longer.
+
+The SDK's controller hears of a rank by its heartbeat alone: one that is cut off longer than that may be missing is lost
+to it, as if it had ended. The side of the controller does what is promised for lost ranks. The other side has nobody
+who would tell it anything, so it trains no step that needs the others, saves nothing, and ends: with the launch, or,
+where the network comes back before, because it finds no controller any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from chaos.plan.budgets import PROFILES
+from chaos.plan.describe import ranks
+from chaos.plan.mechanism import switched_on
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import PAUSE, Scheduled
+from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
+from chaos.plan.triggers import parts
+from chaos.scenario.ids import fault_ids
+from chaos.scenario.model import Scenario
+from chaos.topology.layout import Layout
+
+_CONTROLLER_NODE = 0
+"""The node that the controller is on, in rank 0 or beside the ranks."""
+
+_ACTS = "TTP"
+
+_HOLD_UP = (PARTITION, "port-blocked", "network-delay", "network-loss", "network-rate")
+"""Kinds that keep packets on their way; else all that a rank has sent has reached the others when it is held."""
+
+_SEARCH: Mapping[str, float] = MappingProxyType({"fast": 1.0, "vendor": 75.0})
+"""By timing profile: seconds for which a rank looks for a controller that has gone (TTP_RETRY_TIMES)."""
+
+_LONGEST_WAIT = 120.0
+"""Seconds that TCP waits at most until it sends again (TCP_RTO_MAX in Linux)."""
+
+
+def waits_for_the_end(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
+    """Seconds by which the job is started again later, for the sake of partitions that end before it.
+
+    Each lasts as long as it says. Who was cut off notices nothing until TCP sends again, and each of its waits is as
+    long as all before it; then it looks for the controller for a while.
+    """
+    search = _SEARCH.get(scenario.job.timings, 0.0)
+    cut = [float(one.fault.parameters["seconds"]) for one in faults if ends_by_itself(one.fault)]
+    return max((seconds + min(seconds, _LONGEST_WAIT) + search for seconds in cut), default=0.0)
+
+
+def partition_reasons(faults: Sequence[Scheduled]) -> tuple[str, ...]:
+    """What becomes of the ranks that are cut off, of each such fault."""
+    found = []
+    for one in faults:
+        if is_cut_off(one.fault):
+            end = "they are ended with the launch"
+            if ends_by_itself(one.fault):
+                seconds = one.fault.parameters["seconds"]
+                end = f"when the network is back after {seconds:g} s they find no controller and end by themselves"
+            found.append(
+                f"{ranks(one.fault.ranks)}, cut off by fault {one.fault.id}, live on and hear nothing: the controller "
+                f"misses their heartbeats, they save nothing, and {end}"
+            )
+    return tuple(found)
+
+
+def check_partitions(scenario: Scenario, layout: Layout, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """Note partitions that take ranks from the job where it is not known what becomes of that."""
+    cut = [fault for fault in faults if is_cut_off(fault.fault)]
+    for fault in cut:
+        _check_direction(fault, problems)
+        _check_sides(fault, layout, problems)
+        _check_mechanisms(scenario, fault, problems)
+        _check_seconds(scenario, fault, problems)
+        _check_moment(fault, faults, problems)
+    _check_waiting(scenario, {fault.fault.id for fault in cut}, problems)
+
+
+def _check_direction(fault: Scheduled, problems: Problems) -> None:
+    direction = fault.fault.parameters.get("direction", "both")
+    if direction != "both":
+        problems.add(
+            f"{fault.path}.parameters.direction",
+            f"fault {fault.fault.id!r} lasts until ranks count as lost, and lets through what goes the other way: when "
+            "which side misses the other, and who finishes a step with what still comes through, is not known",
+            text=direction,
+            hint=f"leave direction out, or give seconds of at most {UNNOTICED:g}, in which nobody is lost",
+        )
+
+
+def _check_sides(fault: Scheduled, layout: Layout, problems: Problems) -> None:
+    """Whole nodes, and not that of the controller: who is on its side is the job, and who is not is lost."""
+    hit = set(fault.fault.ranks)
+    nodes = sorted({rank // layout.ranks_per_node for rank in hit})
+    spared = [rank for node in nodes for rank in layout.node_ranks(node) if rank not in hit]
+    path = f"{fault.path}.target"
+    if spared:
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} lasts until ranks count as lost, and cuts off {ranks(spared)} too, on the same "
+            "nodes as its target",
+            text=ranks(fault.fault.ranks),
+            hint="target whole nodes: node: N, or all of their ranks",
+        )
+    elif _CONTROLLER_NODE in nodes:
+        others = [rank for node in range(layout.nodes) if node not in nodes for rank in layout.node_ranks(node)]
+        what = f"which is {ranks(others)}" if others else "and there is none"
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} cuts node {_CONTROLLER_NODE}, where the SDK's controller is, from all others: "
+            f"lost to the controller is the other side, {what}, not the target",
+            text=ranks(fault.fault.ranks),
+            hint=f"target {ranks(others)}: it is the same cut" if others else "target another node",
+        )
+
+
+def _check_mechanisms(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    on = switched_on(scenario.job.protection)
+    if _ACTS not in on:
+        problems.add(
+            "job.protection",
+            f"nobody is promised to notice fault {fault.fault.id!r} ({problems.where(fault.path)}): the processes live "
+            f"and their connections stay, and without {_ACTS} no controller misses a heartbeat",
+            hint=f"add {_ACTS}, or give the fault seconds of at most {UNNOTICED:g}",
+        )
+    for mechanism, why in (
+        ("ARF", "new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names"),
+        ("RSC", "the cluster's agent would start ranks again on nodes that it does not reach"),
+    ):
+        if mechanism in on:
+            problems.add(
+                "job.protection",
+                f"with {mechanism} it is not planned what becomes of fault {fault.fault.id!r} "
+                f"({problems.where(fault.path)}): {why}",
+                text=mechanism,
+                hint=f"take {mechanism} out, or use kill with the same target for nodes that come back as new",
+            )
+
+
+def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    """One that ends must not end while the controller may still find that the ranks are there after all."""
+    seconds = fault.fault.parameters.get("seconds")
+    if not isinstance(seconds, int | float):
+        return
+    path = f"{fault.path}.parameters.seconds"
+    profile = PROFILES[scenario.job.timings][_ACTS]
+    if profile.silence is None or "stop" not in profile.phases:
+        problems.add(
+            path,
+            f"when ranks count as lost, and that they end when they find no controller, is not stated for timings "
+            f"{scenario.job.timings}",
+            text=seconds,
+            hint=f"leave seconds out: it lasts until the launch has ended; up to {UNNOTICED:g} s nobody is lost",
+        )
+        return
+    least = profile.silence + profile.phases["stop"] + profile.unanswered
+    if seconds < least:
+        problems.add(
+            path,
+            f"with timings {scenario.job.timings} ranks may count as lost after more than {UNNOTICED:g} s, and the "
+            f"controller may take {least:g} s (the budgets of detection and stop) until it has chosen what to do: "
+            f"a network that is back after {seconds:g} s may come before, between or behind",
+            text=seconds,
+            hint=f"use up to {UNNOTICED:g}, or {least:g} and more, or leave seconds out: it lasts until the launch has "
+            "ended",
+        )
+    elif (longest := waits_for_the_end(scenario, [fault])) > scenario.deadlines.end:
+        problems.add(
+            path,
+            f"the ranks that are cut off for {seconds:g} s may take {longest:g} s from then on until they have ended, "
+            f"and deadlines.end gives them {scenario.deadlines.end:g} ({problems.where('deadlines.end')})",
+            text=seconds,
+            hint="make it shorter, or deadlines.end longer",
+        )
+
+
+def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
+    """While all ranks train: in a recovery, or a pause, who still does what is not known."""
+    if fault.handler is not None:
+        problems.add(
+            f"{fault.path}.trigger.handler",
+            f"fault {fault.fault.id!r} cuts ranks off inside a recovery: what they do there they may finish, and the "
+            "controller never hears of it, which is not planned",
+            text=fault.handler,
+            hint="give a step",
+        )
+    for other in faults:
+        if other is not fault and other.fault.kind in _HOLD_UP:
+            problems.add(
+                f"{fault.path}.kind",
+                f"fault {fault.fault.id!r} cuts off what fault {other.fault.id!r} ({problems.where(other.path)}) may "
+                "have held up: which step the others can end with what has reached them is not known",
+                text=fault.fault.kind,
+                hint="use a scenario for each",
+            )
+        if other.effect == PAUSE:
+            problems.add(
+                f"{fault.path}.kind",
+                f"fault {fault.fault.id!r} and the pause {other.fault.id!r} ({problems.where(other.path)}): who is cut "
+                "off does not hear that the pause has begun, or has ended, which is not planned",
+                text=fault.fault.kind,
+                hint="use a scenario for each",
+            )
+
+
+def _check_waiting(scenario: Scenario, cut: set[str], problems: Problems) -> None:
+    """Nothing comes behind one: its end is behind that of the training."""
+    for index, (name, fault) in enumerate(zip(fault_ids(scenario.faults), scenario.faults, strict=True)):
+        for path, trigger in parts(fault.trigger, f"faults.{index}.trigger"):
+            if trigger.healed in cut:
+                problems.add(
+                    f"{path}.healed",
+                    f"fault {name!r} waits for the end of {trigger.healed!r}, by which the side that is left has saved "
+                    "and ended",
+                    text=trigger.healed,
+                    hint=f"use after: {trigger.healed}, or a step before it",
+                )
