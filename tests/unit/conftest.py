@@ -10,11 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from tests.unit.deep import deep_directory
+
+# A machine that is busy with other things makes no example wrong, and no fixture here holds anything between examples.
+settings.register_profile(
+    "chaos", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+settings.load_profile("chaos")
 
 
 class FakeClock:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
@@ -202,7 +202,7 @@ def test_finite_tells_nan_and_infinity_in_every_float_type(read: Read, ckpt: Ckp
     assert read(ckpt.record("a", [1], "Int32", b"\xff" * 4)).tensors["a"].finite
 
 
-@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=20_000)
 @given(content=st.binary(max_size=400))
 @example(content=b"\x0a\x02\x12\x00")
 @example(content=b"\x0a\x02\x13\x14")
@@ -213,7 +213,7 @@ def test_any_bytes_end_in_a_checkpoint_or_a_checkpoint_error(read: Read, content
         assert error.problem
 
 
-@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=20_000)
 @given(
     edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=6), cut=st.integers(0, 9)
 )

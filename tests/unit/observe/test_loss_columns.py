@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.observe import loss_columns
@@ -129,7 +129,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> int:
     return 500
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(
     lines=_LINES,
     copies=st.integers(1, 4),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from chaos.scenario.errors import ScenarioError
@@ -28,7 +28,7 @@ WALK = (
 )
 STEPS = 4
 
-reuse_the_planner = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+reuse_the_planner = settings(deadline=None)
 
 
 @dataclass

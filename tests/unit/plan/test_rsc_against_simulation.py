@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def last_ends(data: int, model: int, shards: int, lost: frozenset[int], phase: s
     return {rank: set(range(steps[0][rank], steps[1][rank] + 1)) for rank in range(size)}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(deadline=None)
 @given(
     copies=st.integers(1, 3),
     model=st.sampled_from([1, 2, 4]),
