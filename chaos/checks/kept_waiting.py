@@ -1,4 +1,4 @@
-"""For how long the machine kept the job waiting for a processor. What it delays, the job cannot be blamed for."""
+"""For how long other work kept the job waiting for a processor. What that delays, the job cannot be blamed for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 WAITED = "job.waited"
-"""Recorded while the machine keeps processes of the run waiting: of all threads, how long the one that waited most."""
+"""Recorded while others keep threads of the run waiting: how long that one has waited that waited longest."""
 
 A_THIRD = 1 / 3
 """Who waits for less can have lost no more than half of the time that the work takes without it. Budgets leave more
@@ -39,7 +39,9 @@ class KeptWaiting:
 
     def __str__(self) -> str:
         seconds = f"{self.nanoseconds / 1e9:.3f} s of {self.of / 1e9:.3f} s"
-        return f"the machine kept the job waiting for a processor for {seconds}, most of it {self.process}"
+        return (
+            f"other work of the machine kept the job waiting for a processor for {seconds}, most of it {self.process}"
+        )
 
 
 def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWaiting | None:

@@ -175,11 +175,19 @@ def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def run_delays(pid: int, proc_root: Path = PROC) -> dict[int, int]:
-    """For how long each thread of a process was ready to run and had no processor, in nanoseconds, by its ID.
+@dataclass(frozen=True)
+class RunTimes:
+    """For how long a thread has had a processor, and for how long it was ready to run and had none, in nanoseconds."""
 
-    It is counted from the start of the thread on (/proc/PID/task/TID/schedstat, second figure; the kernel's
-    Documentation/scheduler/sched-stats.rst). Empty if there is no such process, or its kernel does not count it.
+    ran: int
+    waited: int
+
+
+def run_times(pid: int, proc_root: Path = PROC) -> dict[int, RunTimes]:
+    """The times of each thread of a process from its start on, by its ID.
+
+    They are the first two figures of /proc/PID/task/TID/schedstat (the kernel's Documentation/scheduler/
+    sched-stats.rst). Empty if there is no such process, or its kernel does not count.
     """
     place = proc_root / str(pid) / "task"
     try:
@@ -190,8 +198,37 @@ def run_delays(pid: int, proc_root: Path = PROC) -> dict[int, int]:
     for thread in threads:
         fields = (_read(pid, f"task/{thread}/schedstat", proc_root) or b"").split()
         if len(fields) > 1:
-            found[thread] = int(fields[1])
+            found[thread] = RunTimes(int(fields[0]), int(fields[1]))
     return found
+
+
+def busy_times(proc_root: Path = PROC) -> dict[int, int]:
+    """For how long each core has run anything since boot, in nanoseconds, by its number (/proc/stat, proc(5)).
+
+    Empty where the kernel shows none.
+    """
+    nanoseconds = 10**9 // os.sysconf("SC_CLK_TCK")
+    found: dict[int, int] = {}
+    try:
+        lines = lines_of(proc_root / "stat")
+    except OSError:
+        return found
+    for line in lines:
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu" and len(fields) > 6:
+            user, nice, system, _, _, interrupts, soft_interrupts = map(int, fields[:7])
+            found[int(name[3:])] = (user + nice + system + interrupts + soft_interrupts) * nanoseconds
+    return found
+
+
+def allowed_cores(pid: int, proc_root: Path = PROC) -> frozenset[int]:
+    """The numbers of the cores that a process may run on (/proc/PID/status, proc(5)); none if there is no process."""
+    for line in (_read(pid, "status", proc_root) or b"").split(b"\n"):
+        name, _, listed = line.partition(b":")
+        if name == b"Cpus_allowed_list":
+            parts = [part.partition(b"-") for part in listed.strip().split(b",")]
+            return frozenset(core for first, _, last in parts for core in range(int(first), int(last or first) + 1))
+    return frozenset()
 
 
 def resident_bytes(pid: int, proc_root: Path = PROC) -> int | None:

@@ -1,6 +1,7 @@
-"""How long the machine has kept the run's processes waiting for a processor, by the kernel's own count.
+"""How long other work of the machine has kept the run's processes waiting for a processor, by the kernel's own count.
 
-What a job does takes longer on a machine that other work keeps busy, and nothing of the job can be blamed for that.
+What a job does takes longer there, and nothing of the job can be blamed for that. That its own ranks wait for each
+other, since there are more of them than processors, is as it always is and is no such delay.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, claim_of
-from chaos.platforms.procfs import PROC, all_pids, command_line, environment, read_stat, run_delays
+from chaos.platforms.procfs import (
+    PROC,
+    RunTimes,
+    all_pids,
+    allowed_cores,
+    busy_times,
+    command_line,
+    environment,
+    read_stat,
+    run_times,
+)
 
 _SETTLED_NS = 5_000_000_000
 """A process is looked at for so long before it counts as a stranger's: between fork and exec it has another's
@@ -23,9 +34,9 @@ _LEAST = 0.05
 
 @dataclass(frozen=True)
 class Waited:
-    """Between ``since`` and ``until`` (nanoseconds of the monotonic clock) one thread has waited for ``seconds``.
+    """Between ``since`` and ``until`` (nanoseconds of the monotonic clock) one thread has waited for others' work.
 
-    Of all threads it is the one that waited longest; ``process`` says in words whose it is.
+    It has for ``seconds``: of all threads it is the one that waited longest. ``process`` says in words whose it is.
     """
 
     since: int
@@ -36,10 +47,10 @@ class Waited:
 
 @dataclass
 class _Process:
-    """A process of the run, and what each of its threads had waited at the last look, in nanoseconds."""
+    """A process of the run, and the times of each of its threads at the last look."""
 
     start_time: int
-    threads: dict[int, int]
+    threads: dict[int, RunTimes]
 
 
 class WaitingTimes:
@@ -53,22 +64,29 @@ class WaitingTimes:
         self._mono = mono
         self._proc = proc_root
         self._last = mono()
-        self._own = _Process(0, run_delays(os.getpid(), proc_root))
+        self._busy = busy_times(proc_root)
+        self._own = _Process(0, run_times(os.getpid(), proc_root))
         self._of_run: dict[int, _Process] = {}
         self._strangers: dict[int, int] = {}
 
     def look(self) -> Waited | None:
         """What was gained since the last look; None where nobody has waited for a share that counts."""
         since, self._last = self._last, self._mono()
+        before, self._busy = self._busy, busy_times(self._proc)
         self._forget()
         self._find()
         everybody = {os.getpid(): self._own, **self._of_run}
         gained = {pid: self._gained(pid, process) for pid, process in everybody.items()}
-        pid = max(gained, key=lambda one: gained[one])
-        longest = min(gained[pid], self._last - since)  # more has one that was found late
-        if longest <= _LEAST * (self._last - since):
+        pid = max(gained, key=lambda one: gained[one].waited)
+        busy = sum(
+            self._busy[core] - before.get(core, 0) for core in allowed_cores(pid, self._proc) if core in self._busy
+        )
+        strange = max(0, busy - sum(one.ran for one in gained.values()))
+        longest = min(gained[pid].waited, self._last - since)  # more has one that was found late
+        seconds = round(longest * strange / busy / 1e9, 3) if busy else 0.0
+        if seconds * 1e9 <= _LEAST * (self._last - since):
             return None
-        return Waited(since, self._last, round(longest / 1e9, 3), self._words(pid))
+        return Waited(since, self._last, seconds, self._words(pid))
 
     def _forget(self) -> None:
         for pid, process in list(self._of_run.items()):
@@ -90,10 +108,13 @@ class WaitingTimes:
                 self._of_run[pid] = _Process(stat.start_time, {})
                 del self._strangers[pid]
 
-    def _gained(self, pid: int, process: _Process) -> int:
-        """What that thread of the process has waited since the last look that waited longest, in nanoseconds."""
-        before, process.threads = process.threads, run_delays(pid, self._proc)
-        return max((now - before.get(thread, 0) for thread, now in process.threads.items()), default=0)
+    def _gained(self, pid: int, process: _Process) -> RunTimes:
+        """What the process has run since the last look, and that thread of it has waited that waited longest."""
+        before, process.threads = process.threads, run_times(pid, self._proc)
+        nothing = RunTimes(0, 0)
+        pairs = [(now, before.get(thread, nothing)) for thread, now in process.threads.items()]
+        ran = sum(now.ran - then.ran for now, then in pairs)
+        return RunTimes(ran, max((now.waited - then.waited for now, then in pairs), default=0))
 
     def _words(self, pid: int) -> str:
         """Whose process it is; asked for late, since a process has its parent's environment until it executes."""

@@ -43,7 +43,7 @@ def test_a_budget_missed_while_the_job_waited_is_unknown_and_says_who_waited(
     waited(run, 12.0, 19.0, 0.6)
     waited(run, 19.0, 19.5, 0.9, "the harness (process 7)")
     (found,) = said(judged(run), "recovery", "unknown", f"{phase} ≤ {seconds:g} s")
-    assert "the machine kept the job waiting for a processor for 4.650 s of" in found.seen
+    assert "other work of the machine kept the job waiting for a processor for 4.650 s of" in found.seen
     assert found.seen.endswith(f"most of it {WHO}") and any("harness.jsonl" in where for where in found.where)
 
 
@@ -72,7 +72,7 @@ def test_waiting_that_a_fault_of_the_plan_makes_excuses_nothing(run: GoodRun, ju
     waited(run, 12.0, 20.0, 0.9)
     (kill,) = run.plan.faults
     run.replan(faults=(kill, replace(kill, id="load", kind=kind)))
-    assert not said(judged(run), "recovery", "unknown", "but the machine kept")
+    assert not said(judged(run), "recovery", "unknown", "but other work")
 
 
 @pytest.mark.parametrize("spoilt", [{"seconds": None}, {"seconds": "5"}, {"since": None}, {"until": 1.5}])
@@ -93,7 +93,7 @@ def test_a_deadline_that_runs_out_while_the_job_waited_for_most_of_it_is_unknown
     expired(run, "end", 20.0, "train")
     waited(run, 12.0, 20.0, 0.5)
     (found,) = said(judged(run), "run", "unknown", "deadline end (8 s) is kept")
-    assert "rank 1 is at step 5, but the machine kept the job waiting" in found.seen
+    assert "rank 1 is at step 5, but other work of the machine kept the job waiting" in found.seen
 
 
 @pytest.mark.parametrize(("name", "attempt"), [("end", "train"), ("end", "resume"), ("start", "resume")])

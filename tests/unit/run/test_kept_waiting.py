@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,15 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.now = 0
+        self.busy({0: 0, 1: 0})
         self.process(os.getpid())
         self.waiting = WaitingTimes(TOKEN, lambda: self.now, root)
+
+    def busy(self, cores: Mapping[int, float]) -> None:
+        """Let each core have run anything for so many seconds."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        lines = [f"cpu{core} {seconds * ticks:.0f} 0 0 9 9 0 0 0 0 0" for core, seconds in cores.items()]
+        (self.root / "stat").write_text("\n".join(["cpu 1 2 3 4 5 6 7 8 9 10", *lines, "intr 1"]) + "\n")
 
     def process(
         self,
@@ -36,22 +44,29 @@ class Machine:
         parent: int = 1,
         started: int = 7,
         arguments: str = "python",
+        ran: int = 0,
+        cores: str = "0-1",
     ) -> None:
-        """Make or change a process. ``waits`` has what its threads have waited, in nanoseconds."""
+        """Make or change a process. ``waits`` has what its threads have waited, and ``ran`` what each has run, in
+        nanoseconds; ``cores`` are those that it may use."""
         place = self.root / str(pid)
         for thread, nanoseconds in (waits or {}).items():
             (place / "task" / str(thread)).mkdir(parents=True, exist_ok=True)
-            (place / "task" / str(thread) / "schedstat").write_text(f"1 {nanoseconds} 1\n")
+            (place / "task" / str(thread) / "schedstat").write_text(f"{ran} {nanoseconds} 1\n")
         place.mkdir(exist_ok=True)
         fields = ["S", str(parent), *["0"] * 17, str(started), *["0"] * 32]
         fields[17] = "1"
         (place / "stat").write_text(f"{pid} (python) {' '.join(fields)}")
         (place / "environ").write_text(environment.replace(" ", "\0"))
+        (place / "status").write_text(f"Name:\tpython\nCpus_allowed_list:\t{cores}\n")
         (place / "cmdline").write_text(arguments.replace(" ", "\0"))
 
-    def look(self, nanoseconds: int = HALF) -> tuple[float, str] | None:
-        """Look so much later: the seconds and the process."""
+    def look(self, nanoseconds: int = HALF, busy: dict[int, float] | None = None) -> tuple[float, str] | None:
+        """Look so much later, in which others have kept both cores busy unless told: the seconds and the process."""
         self.now += nanoseconds
+        if busy is None:
+            busy = dict.fromkeys((0, 1), self.now / 1000000000.0)
+        self.busy(busy)
         seen = self.waiting.look()
         return None if seen is None else (seen.seconds, seen.process)
 
@@ -72,6 +87,32 @@ def test_of_all_threads_the_one_that_waited_longest_counts(machine: Machine) -> 
     machine.process(60, {60: 600_000_000}, environment=f"CHAOS_RUN={TOKEN} MS_ROLE=MS_SCHED")
     assert machine.look() == (0.4, "the scheduler (process 60)")
     assert machine.look() is None
+
+
+@pytest.mark.parametrize(("ran", "seconds"), [(0, 0.4), (250_000_000, 0.3), (500_000_000, 0.2)])
+def test_of_the_waiting_only_the_share_counts_in_which_others_had_the_cores(
+    machine: Machine, ran: int, seconds: float
+) -> None:
+    machine.process(50, {50: 400_000_000}, environment=RANK, ran=ran)
+    assert machine.look() == (seconds, "rank 3 (process 50)")
+
+
+def test_a_run_that_has_the_cores_for_itself_waits_for_nobody(machine: Machine) -> None:
+    machine.process(50, {50: 400_000_000}, environment=RANK, ran=HALF)
+    machine.process(51, {51: 400_000_000}, environment=f"CHAOS_RUN={TOKEN} RANK_ID=2", ran=HALF)
+    assert machine.look() is None
+
+
+def test_only_cores_count_that_the_process_may_use(machine: Machine) -> None:
+    machine.process(50, {50: 400_000_000}, environment=RANK, ran=HALF, cores="1")
+    assert machine.look(busy={0: 0.5, 1: 0.5}) is None
+    machine.process(50, {50: 800_000_000}, environment=RANK, ran=HALF, cores="1")
+    assert machine.look(busy={0: 0.5, 1: 1.0}) == (0.4, "rank 3 (process 50)")
+
+
+def test_a_machine_that_does_not_tell_what_its_cores_do_tells_of_no_waiting(machine: Machine) -> None:
+    machine.process(50, {50: 400_000_000}, environment=RANK)
+    assert machine.look(busy={}) is None
 
 
 def test_processes_of_others_do_not_count(machine: Machine) -> None:
@@ -123,15 +164,12 @@ def test_a_kernel_that_counts_no_waiting_tells_of_none(machine: Machine) -> None
 
 
 def test_the_kernel_counts_it() -> None:
-    """Three processes that want the same core: each waits for about two thirds of the time."""
+    """Two ranks and three strangers want one core: each waits for four fifths of the time, mostly for strangers."""
     core = min(os.sched_getaffinity(0))
     program = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
-    environment = {**os.environ, "CHAOS_RUN": TOKEN, "MS_ROLE": "MS_WORKER"}
+    environment = {name: value for name, value in os.environ.items() if name != "CHAOS_RUN"}
+    rank = {**environment, "CHAOS_RUN": TOKEN, "MS_ROLE": "MS_WORKER"}
     waiting = WaitingTimes(TOKEN, time.monotonic_ns)
-    ranks = [
-        subprocess.Popen([sys.executable, "-c", program], env={**environment, "RANK_ID": str(rank)})
-        for rank in range(3)
-    ]
     seen: list[Waited] = []
 
     def some_waited() -> bool:
@@ -139,11 +177,13 @@ def test_the_kernel_counts_it() -> None:
             seen.append(one)
         return len(seen) > 3
 
+    places = [*({**rank, "RANK_ID": str(number)} for number in range(2)), *[environment] * 3]
+    started = [subprocess.Popen([sys.executable, "-c", program], env=place) for place in places]
     try:
         wait_for("ranks that wait", some_waited, seconds=60, clock=SYSTEM_CLOCK)
     finally:
-        for one in ranks:
+        for one in started:
             one.kill()
             one.wait()
-    assert {one.process for one in seen} <= {f"rank {rank} (process {one.pid})" for rank, one in enumerate(ranks)}
+    assert {one.process for one in seen} <= {f"rank {rank} (process {started[rank].pid})" for rank in range(2)}
     assert all(0 < one.seconds <= (one.until - one.since) / 1e9 + 0.001 for one in seen)
