@@ -1,9 +1,9 @@
 """From the wall clock of a log line to the monotonic clock of the history.
 
-A log has local times without a zone; the history has both clocks in every event. The zone is found by a moment that
-both know, the start of the process that wrote the log, so the result does not depend on where the run is judged. All
-offsets in use are whole quarters of an hour. Each host has a wall clock of its own; a log's is that of the host on
-which the process that wrote it began.
+A log has local times without a zone; the history has both clocks in every event. The zone is found by what both know,
+so the result does not depend on where the run is judged: nothing is logged before the process that wrote the log had
+started, nor after the launch had ended. All offsets in use are whole quarters of an hour, most of them whole hours.
+Each host has a wall clock of its own; a log's is that of the host on which the process that wrote it began.
 """
 
 from __future__ import annotations
@@ -21,8 +21,18 @@ from chaos.observe.log_event import LogEvent
 JUMP_NS = 50_000_000
 """Wall and monotonic clock may drift apart by this much within a run. More is a jump, and log times mean nothing."""
 
+_UNORDERED_NS = 1_000_000_000
+"""A line may come so much later than one of a later time: a thread that has taken the time may have to wait until it
+can write. Where the clock itself has jumped the history tells."""
+
 _OF_NODE = re.compile(r"/ttp-node_(\d{1,9})/")
 _QUARTER_NS = 15 * 60 * 1_000_000_000
+_BY_USE = (4, 2, 1)
+"""Quarters of an hour of which a zone's offset is a multiple: whole hours are the likeliest."""
+
+_LATE_NS = 10 * 60 * 1_000_000_000
+"""A process may log after the last that the history has of its host: its agent has ended before. No zone is so near to
+another."""
 
 
 class ClockError(Exception):
@@ -36,6 +46,7 @@ class LogClock:
     points: dict[str, _Points]
     zones: dict[str, int]
     hosts: dict[str, str]
+    ends: dict[str, int]
 
     def mono(self, event: LogEvent) -> int:
         """Nanoseconds of the harness's monotonic clock. Raises ClockError when the line's time or zone is not known."""
@@ -47,6 +58,9 @@ class LogClock:
             raise ClockError(f"{event.source} has no time that can be placed")
         clock = self.hosts[event.file]
         wall = event.wall_ns - self.zones[event.file]
+        if wall > self.ends[event.file] + _LATE_NS:
+            late = (wall - self.ends[event.file]) / 1e9
+            raise ClockError(f"{event.source} is {late:.3f} s behind the end of the launch: its log's zone has changed")
         mono, error = self.points[clock].mono(wall)
         return Event("log", mono, wall, "log", 0, source=event.source, clock=clock, error=error)
 
@@ -79,19 +93,38 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
         raise ClockError("the history is empty")
     zones: dict[str, int] = {}
     hosts: dict[str, str] = {}
+    ends: dict[str, int] = {}
+    starts: dict[str, tuple[Event, int]] = {}
     latest: dict[str, int] = {}
     for event in artifacts.sdk_events(TRAIN):
         if event.wall_ns is None:
             continue
         back = latest.get(event.file, event.wall_ns) - event.wall_ns
-        if back > JUMP_NS:
+        if back > _UNORDERED_NS:
             raise ClockError(f"the times in {event.file} run back by {back / 1e9:.3f} s at line {event.line}")
         latest[event.file] = max(latest.get(event.file, 0), event.wall_ns)
-        if event.file not in zones:
-            start = _start(history, event)
-            hosts[event.file] = start.clock
-            zones[event.file] = round((event.wall_ns - start.wall) / _QUARTER_NS) * _QUARTER_NS
-    return LogClock(points, zones, hosts)
+        if event.file not in starts:
+            starts[event.file] = (_start(history, event), event.wall_ns)
+    for file, (start, first) in starts.items():
+        hosts[file] = start.clock
+        ends[file] = max(one.wall for one in history.select(attempt=TRAIN) if one.clock == start.clock)
+        zones[file] = _zone(first - start.wall, latest[file] - ends[file])
+    return LogClock(points, zones, hosts, ends)
+
+
+def _zone(after_start: int, after_end: int) -> int:
+    """The offset of a log's zone, by how far its first line is behind the start and its last behind the end.
+
+    A process may take long until it logs: of several that are possible the commonest counts, then the one nearest to
+    the start; that also where none is possible, since the zone has changed in between.
+    """
+    most = (after_start + JUMP_NS) // _QUARTER_NS
+    least = -((_LATE_NS - after_end) // _QUARTER_NS)
+    for multiple in _BY_USE:
+        chosen = most // multiple * multiple
+        if chosen >= least:
+            return chosen * _QUARTER_NS
+    return most * _QUARTER_NS
 
 
 def _named_pid(file: str) -> int:

@@ -159,6 +159,11 @@ def _wanted_exit(
 def _judge_identity(
     history: History, attempt: str, rank: int, exits: list[Event], expected: str, found: Collector
 ) -> None:
+    for one in exits:
+        later = history.select(attempt=attempt, rank=rank, pid=one.pid, writer="agent")[-1:]
+        if later and one.surely_before(later[0]):
+            seen = f"process {one.pid} has recorded {later[0].event} after its exit: it is another's"
+            found.unknown(expected, seen, one.source, later[0].source)
     starts = history.select("rank.found", attempt=attempt, rank=rank)
     for start in starts:
         if exits and start.pid not in {one.pid for one in exits}:
@@ -177,14 +182,24 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector
     for one in exits:
         if not (one.data.get("code") == 0 if end is None else end.was(one)):
             found.fail(expected, exit_status(one), one.source)
+    # Of several nodes each has a launcher of its own; the end of one says nothing of the others'.
+    ended = {one.data.get("node") for one in exits}
+    nodes = {one.data.get("node"): one for one in history.select("rank.found", attempt=attempt)}
+    for node, one in nodes.items():
+        if exits and node not in ended | {None}:
+            found.unknown(expected, f"no exit status of that of node {node} was recorded", one.source)
 
 
 def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     expected = "every fault that was made is healed"
     for fault in plan.faults:
         made = history.select("fault.injecting", fault=fault.id)
-        if made and not history.select("fault.healed", fault=fault.id):
+        healed = history.select("fault.healed", fault=fault.id)
+        if made and not healed:
             found.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
+        elif made and healed[-1].mono < made[-1].mono:
+            seen = f"fault {fault.id} was made after it had been healed for the last time"
+            found.unknown(expected, seen, made[-1].source, healed[-1].source)
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
     if not ledger.steps:
         # Even a run without a fault has steps of its own there: its job, its private directory.
@@ -208,6 +223,10 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
             found.fail(expected, seen, event.source)
     if not events:
         found.unknown(expected, "nobody looked: the history has no hygiene event")
+    launched = history.last("attempt.start")
+    if events and launched is not None and events[-1].mono < launched.mono:
+        seen = f"nobody looked after attempt {launched.attempt} had started"
+        found.unknown(expected, seen, events[-1].source, launched.source)
     for event in events:
         if event.data.get("orphans"):
             found.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)

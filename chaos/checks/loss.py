@@ -110,6 +110,7 @@ def _judge_losses(
 ) -> None:
     recorded = _recorded_before(history)
     compared = 0
+    silent: dict[int, Event] = {}
     for rank in filter(plan.has_loss, range(plan.ranks)):
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
@@ -121,7 +122,8 @@ def _judge_losses(
             if before and ours is None and step not in recorded.get(rank, ()):
                 continue
             if value is None and theirs is None and ours is not None:
-                continue  # This rank has no loss, as one that is not on the last pipeline stage.
+                silent.setdefault(rank, ours)
+                continue
             if ours is None or value is None:
                 found.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
             elif theirs is None:
@@ -135,6 +137,12 @@ def _judge_losses(
                     found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
     if not compared:
         found.unknown(expected, "not one loss can be compared", _line(plan))
+    told = {rank for rank, _ in events if any(loss_of(one) is not None for one in twin.digests.get(rank, {}).values())}
+    for rank, ours in silent.items():
+        if told.isdisjoint(next((group for group in plan.replica_groups if rank in group), (rank,))):
+            continue  # This rank has no loss, as one that is not on the last pipeline stage.
+        seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
+        found.unknown(expected, seen, _line(plan), ours.source)
     ranks = sum(map(plan.has_loss, range(plan.ranks)))
     found.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 

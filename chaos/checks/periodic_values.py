@@ -36,7 +36,8 @@ _HOST_GONE = "a host has gone, and what it had not written to its disk with it"
 def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, twin: Twin, found: Collector) -> None:
     """Compare the periodic files that are left with the digests of their ranks.
 
-    A step may have been trained more than once: any of its states will do. Of files whose step has no digest, the
+    A step may have been trained more than once: any of its states will do that may have been the rank's when it saved.
+    Of files whose step has no digest, the
     values are not compared; that all parameters are there is asked of them too. The stored step is held against the one
     at which the rank has recorded to have saved the file; files of weights only hold no step, and theirs is that one.
     """
@@ -62,7 +63,7 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
         stored = state.numbers.get("global_step", state.numbers.get("step_num"))
         _judge_step(file, state, history, artifacts, found)
         steps = file.steps if stored is None else {stored}
-        recorded = [one for step in sorted(steps) for one in _of_step(history, file.rank, step)]
+        recorded = [one for step in sorted(steps) for one in _not_superseded(file, _of_step(history, file.rank, step))]
         if recorded:
             compared += 1
             _judge(file, state, _steps_text(steps), recorded, twin, found)
@@ -123,6 +124,15 @@ def _steps_text(steps: Iterable[int]) -> str:
 
 def _of_step(history: History, rank: int, step: int) -> list[Event]:
     return _with_parameters(history.select("digest", rank=rank, step=step))
+
+
+def _not_superseded(file: OwnedCheckpoint, recorded: list[Event]) -> list[Event]:
+    """Without the states of earlier trainings of a step, where its rank had trained it again before it saved."""
+    made = file.made
+    if made is None:
+        return recorded
+    own = [one for one in recorded if (one.attempt, one.pid) == (made.attempt, made.pid) and one.seq < made.seq]
+    return recorded[recorded.index(own[-1]) :] if own else recorded
 
 
 def _with_parameters(events: list[Event]) -> list[Event]:

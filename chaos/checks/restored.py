@@ -129,6 +129,10 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Owne
         if name in parameters and not is_flag(name) and not is_appended(name) and (own_file or is_replicated(name))
     ]
     unequal = sorted(name for name in shared if parameters[name] != stored[name])
+    untold = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
+    if parameters and untold:
+        seen = f"rank {rank} has recorded no digests of {text_list(untold)} before its first step"
+        found.unknown(RESTORED, seen, initial.source)
     if not shared:
         found.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
     missing = [name for name in lacking(file, state, parameters) if own_file or is_replicated(name)]
@@ -138,3 +142,9 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Owne
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
         found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+
+
+def _names_later(history: History, rank: int) -> set[str]:
+    """The parameters that the resumed rank has by its first record after a step."""
+    recorded = (one.data.get("parameters") for one in history.select("digest", attempt=RESUME, rank=rank))
+    return set(next((names for names in recorded if names), ()))

@@ -111,6 +111,10 @@ def _judge_whole(
         found.fail(WHOLE, f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}", where)
     if state.infinite:
         found.fail(WHOLE, f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}", where)
+    lacking = [name for name in sorted(names) if is_flag(name) and name not in state.numbers]
+    if lacking and file.directory_step is not None:
+        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}, by which a state is marked so"
+        found.unknown("the saved state is marked consistent", seen, where)
     flags = {name: value for name, value in state.numbers.items() if is_flag(name) and value != 1}
     for name, value in flags.items():
         seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"

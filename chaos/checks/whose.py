@@ -40,13 +40,15 @@ class OwnedCheckpoint(FoundCheckpoint):
 
     ``steps`` are those at which the rank has recorded to have saved it, as far as they may be what it holds now, and
     ``held`` those whose state that was, by how far the rank had come; none where its record does not tell.
-    ``optimizer`` is the file beside it that holds the optimizer's state, in MindFormers' new layout.
+    ``optimizer`` is the file beside it that holds the optimizer's state, in MindFormers' new layout. ``made`` is the
+    record of the save that has made it what it is; None where there is none, or it may have been one of several.
     """
 
     rank: int
     steps: frozenset[int] = frozenset()
     held: frozenset[int] = frozenset()
     optimizer: Path | None = None
+    made: Event | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def _sort(history: History, artifacts: Artifacts) -> Whose:
             values: dict[str, Any] = {one.name: getattr(file, one.name) for one in fields(FoundCheckpoint)}
             values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
             values["optimizer"] = optimizers.get(file.path)
+            values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
             owned.append(OwnedCheckpoint(**values))
         else:
             unowned.append(Unowned(file.path, file.kind, owner or _NOTHING))
@@ -124,10 +127,16 @@ def _recorded(history: History, artifacts: Artifacts) -> _Saves:
             if one.event == "checkpoint.end":
                 saves.outside.append(one)
             continue
-        kept = next((kept for end in _FORMATS if (kept := artifacts.locate(path + end)) is not None), None)
+        kept = kept_of(one, artifacts)
         if kept is not None:
             saves.of[kept].append(one)
     return saves
+
+
+def kept_of(save: Event, artifacts: Artifacts) -> Path | None:
+    """The file that lies now where a save was recorded; None where there is none."""
+    path = str(save.data.get("path"))
+    return next((kept for end in _FORMATS if (kept := artifacts.locate(path + end)) is not None), None)
 
 
 def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:

@@ -35,7 +35,7 @@ def read_norm_record(path: Path) -> dict[int, list[float]]:
         raise NormRecordError("not a mapping of steps to norms")
     record: dict[int, list[float]] = {}
     for step, norms in data.items():
-        if not (step.isascii() and step.isdigit()) or len(step) > 18:
+        if not (step.isascii() and step.isdigit()) or len(step) > 18 or step != str(int(step)):
             raise NormRecordError(f"{step[:40]!r} is no step")
         if not isinstance(norms, list) or not all(_is_norm(norm) for norm in norms):
             raise NormRecordError(f"step {step} has something else than a list of norms")

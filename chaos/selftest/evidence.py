@@ -24,6 +24,7 @@ from chaos.plan.io import loads
 from chaos.plan.model import Plan
 from chaos.selftest.defect import Spoil
 from chaos.selftest.excuses import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
+from chaos.selftest.files import buried
 from chaos.selftest.records import Records, recorded
 
 Group = tuple[str, str | None, int | None]
@@ -172,12 +173,19 @@ _SOURCES: Sequence[_Source] = (
 )
 
 
+_SEARCHING = ("checkpoint", "hygiene")
+"""Checks that look for files in whatever a job has left, in every run."""
+
+
 def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     for source in _SOURCES:
         if source.where(plan) and any(run_dir.glob(source.patterns[0])):
             findings = _judged(run_dir, place, partial(_remove, source.patterns))
             yield Removal(base, source.name, _passing(findings, source.checks))
+    if (run_dir / "job").is_dir():
+        findings = _judged(run_dir, place, buried("job"))
+        yield Removal(base, "a search of all that the job has left", _passing(findings, _SEARCHING))
     for path in sorted(run_dir.glob("history/*-rank_*.jsonl")):
         name = path.relative_to(run_dir).as_posix()
         yield Removal(base, name, _passing(_judged(run_dir, place, partial(_remove, [name])), ("history",)))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chaos.selftest.defect import Spoil, Unspoilt
+from chaos.walking import MAX_LEVELS
 
 
 def moved(source: str, target: str) -> Spoil:
@@ -78,6 +79,18 @@ def line_doubled(pattern: str, text: str) -> Spoil:
         return b"".join(line * 2 if text.encode() in line else line for line in lines)
 
     return rewritten(pattern, change)
+
+
+def buried(place: str) -> Spoil:
+    """Directories in the run, each in the one before, so many that no search comes to the last: nobody knows what is
+    there. Rights would not do, since there are users that may read everything."""
+
+    def spoil(run_dir: Path) -> None:
+        if not (run_dir / place).is_dir():
+            raise Unspoilt(f"there is no {place}")
+        run_dir.joinpath(place, *["deeper"] * (MAX_LEVELS + 2)).mkdir(parents=True)
+
+    return spoil
 
 
 def _one(run_dir: Path, pattern: str) -> Path:

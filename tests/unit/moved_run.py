@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.unit.damaged_run import damaged_run, evidence
 from tests.unit.good_run import GROUPS, SAVED, VICTIM, GoodRun
-from tests.unit.restored_run import restored_run
+from tests.unit.restored_run import restored_run, saves_again
 
 Place = Callable[[int, int], str]
 """Where a rank saves a step, below the job's directory."""
@@ -19,12 +19,14 @@ DIRECTORY = "abcd"
 """What this job calls the directory of a rank: nobody knows whose it is without the ranks' records."""
 
 
-def moved_run(place: Place) -> GoodRun:
+def moved_run(place: Place, *, again: bool = False) -> GoodRun:
     """Every rank has saved step 5. Rank 2's file was damaged before the resume, and put back; rank 2 has loaded that of
     rank 0, which holds the same, as any script may that is told to go on from periodic checkpoints. Where both have one
-    file, rank 2 has saved none, and the evidence is of the loss of another."""
+    file, rank 2 has saved none, and the evidence is of the loss of another. ``again``: the resumed job saves, too."""
     shared = place(0, SAVED) == place(VICTIM, SAVED)
     run = restored_run() if shared else damaged_run()
+    if again:
+        saves_again(run)
 
     def there(path: str) -> str:
         return _USUAL.sub(lambda match: place(int(match["rank"]), int(match["step"])), path)

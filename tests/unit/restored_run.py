@@ -12,6 +12,7 @@ from chaos.plan.model import Budget, PlannedFault, PlannedRestore
 from tests.unit.good_run import (
     FAULT,
     GROUPS,
+    LAST,
     RANKS,
     SAVED,
     VICTIM,
@@ -39,13 +40,20 @@ def group_info(*ranks: int) -> bytes:
 
 
 def _save(run: GoodRun, attempt: str, rank: int, step: int) -> None:
-    """A periodic checkpoint, behind the end of the step; its file is not there any more, unless somebody adds it."""
+    """The record of a periodic checkpoint, behind the end of the step."""
     trained = run.one("digest", attempt=attempt, rank=rank, step=step)
     path = f"checkpoints/rank_{rank}/sliced-1_{step}.ckpt"
     for number, event in enumerate(("checkpoint.begin", "checkpoint.end"), 1):
         later = {name: trained[name] + 1_000_000 * number for name in ("mono", "wall")}
         place = {name: trained[name] for name in ("attempt", "rank", "pid", "step")}
         run.add(f"{attempt}-rank_{rank}", {"event": event, "kind": "periodic", "path": path, **place, **later})
+
+
+def saves_again(run: GoodRun) -> None:
+    """The job started again saves, too, and its interval asks for that."""
+    run.replan(checkpoint_interval=SAVED)
+    for rank in range(RANKS):
+        _save(run, "resume", rank, 2 * SAVED)
 
 
 def restored_run() -> GoodRun:
@@ -57,7 +65,7 @@ def restored_run() -> GoodRun:
         checkpoint=None,
         recoveries=(),
         protection=(),
-        checkpoint_interval=SAVED,
+        checkpoint_interval=LAST - SAVED + 1,  # the job started again has none to save
         budget=Budget(None, {}),
         faults=(*run.plan.faults, losing),
         restore=PlannedRestore(SAVED, (VICTIM,), HOLDERS),
@@ -69,7 +77,6 @@ def restored_run() -> GoodRun:
     for rank in range(RANKS):
         if rank != VICTIM:
             _save(run, "train", rank, SAVED)
-        _save(run, "resume", rank, 2 * SAVED)
     for rank in set(HOLDERS) - {VICTIM}:
         run.saved[rank] = Saved(f"job/{slices_of(rank)}", state_after(rank, SAVED), {})
     for rank in range(RANKS):

@@ -18,6 +18,8 @@ from tests.unit.good_run import (
     RANKS,
     GoodRun,
     Record,
+    Saved,
+    State,
     a_plan,
     began,
     digests_of,
@@ -73,6 +75,12 @@ def checkpoint_of(rank: int, step: int) -> str:
     return f"/elsewhere/r1/job/checkpoints/rank_{rank}/mnist-1_{step if step <= HELD else step - HELD}.ckpt"
 
 
+def spiked(rank: int, step: int) -> State:
+    """What a rank holds after a step behind a spike that nobody has taken back."""
+    other = state_after(rank, step + 100)
+    return {**other, "global_step": state_after(rank, step)["global_step"]}
+
+
 def _step(at: float, rank: int, step: int, *, abnormal: bool = False, moved: bool = False) -> Iterator[Record]:
     place = place_of(rank)
     yield record(at, "step.begin", step=step, **place)
@@ -81,10 +89,7 @@ def _step(at: float, rank: int, step: int, *, abnormal: bool = False, moved: boo
             yield record(at + 0.01, "barrier.reached", fault=FAULT, **PLACE, **place)
         yield record(at + 0.03, "fault.scaled", fault=FAULT, **PLACE, factor=31.5, norm=NORM, **place)
     yield record(at + 0.06, "step.end", step=step, **place)
-    states = digests_of(state_after(rank, step))
-    if abnormal or moved:
-        group = 0 if rank in (0, 2) else 1
-        states = {name: hex_of("spiked", group, step, name) for name in states}
+    states = digests_of(spiked(rank, step) if abnormal or moved else state_after(rank, step))
     yield record(
         at + 0.07,
         "digest",
@@ -196,6 +201,9 @@ def rolled_back_run(repeat: int = 0) -> GoodRun:
     for rank in range(RANKS):
         run.files[f"train-rank_{rank}-{pid_of('train', rank)}.jsonl"] = _rank(rank, repeat)
         run.others[f"logs/train/worker_{rank}.log"] = log_of(repeat).encode()
+        newest = f"job/{checkpoint_of(rank, LAST).partition('/job/')[2]}"
+        state = spiked(rank, LAST) if repeat else state_after(rank, LAST)
+        run.others[newest] = Saved(newest, state, {}).content()
     run.others[RECORD] = json.dumps({str(SPIKE): [NORM] * (1 + repeat)}).encode()
     step: Record = {"record": "step", "id": "job", "fault": None, "action": "end", "arguments": {}, "note": "end it"}
     close = {"record": "close", "id": "job", "outcome": "done"}

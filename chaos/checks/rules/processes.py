@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, processes, text_list
@@ -19,8 +19,9 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
     line = _line(plan)
     expected = _expected(plan)
     if not goes_on(plan) and not any(recovery.restarted for recovery in plan.recoveries):
-        _judge_replaced(history, found, line)
+        _judge_replaced(history, (TRAIN, RESUME), found, line)
         return
+    _judge_replaced(history, (RESUME,), found, line)
     known: dict[int, dict[int, Event]] = {}
     for one in history.select(attempt=TRAIN):
         if one.rank is not None and one.pid is not None and (one.writer == "agent" or one.event.startswith("rank.")):
@@ -56,9 +57,9 @@ def _expected(plan: Plan) -> str:
     return f"only ranks {text_list(restarted, plan.ranks)} get a new process, the others keep theirs"
 
 
-def _judge_replaced(history: History, found: Collector, line: str) -> None:
+def _judge_replaced(history: History, attempts: Sequence[str], found: Collector, line: str) -> None:
     """No rank is started a second time within a launch: that would be rescheduling."""
-    for attempt in (TRAIN, RESUME):
+    for attempt in attempts:
         seen_pids = processes(history, attempt)
         for rank, pid, _ in _told_by_launcher(history, attempt):
             if pid not in seen_pids.setdefault(rank, []):

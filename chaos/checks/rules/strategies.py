@@ -54,7 +54,10 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
         line,
         _repaired(logged),
     )
-    failed = {one.fields.get("strategy") for one in results if one.fields["code"] != 0}
+    failed = {str(one.fields.get("strategy")): one.source for one in results if one.fields["code"] != 0}
+    may_fail = {WORDS[one.mechanism] for one in planned if not one.succeeds}
+    for word in sorted(failed.keys() & (set(WORDS.values()) - may_fail)):
+        found.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
             seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"

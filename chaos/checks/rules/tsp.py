@@ -30,6 +30,7 @@ def judge(case: Case) -> None:
     first = {rank: stops[0] for rank, stops in own.items() if stops}
     _judge_step(case, fault, expected, first)
     if case.recovery.succeeds:
+        _judge_rest(case, expected, first)
         _judge_length(case, fault, expected, first)
         _judge_switch(case, fault, first)
     else:
@@ -75,6 +76,16 @@ def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int,
     if isinstance(asked, int) and steps[0] < asked:
         seen = f"paused after step {steps[0]}, although it was asked for in step {asked}"
         case.found.fail(expected, seen, case.line, *where[:4])
+
+
+def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
+    """A rank that is paused does not train meanwhile, whatever its return from the pause says."""
+    for rank, halt in first.items():
+        until = None if halt.exit is None else halt.exit.mono
+        for one in case.history.select("step.begin", attempt=TRAIN, rank=rank):
+            if one.mono > halt.enter.mono and (until is None or one.mono < until):
+                seen = f"rank {rank} began step {one.data.get('step')} while it was paused"
+                case.found.fail(expected, seen, case.line, one.source, halt.enter.source)
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:

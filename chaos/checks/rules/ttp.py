@@ -7,9 +7,11 @@ from collections import Counter
 from chaos.checks.acted import mechanisms
 from chaos.checks.facts import TRAIN, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
+from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.refused import judge_refused
 from chaos.checks.rules.tried import judge_tried
 from chaos.checks.saved import end_of_life, unowned
+from chaos.history.event import Event
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")
 EXPECTED = "TTP saves an end-of-life checkpoint once, renames it, and the ranks exit"
@@ -67,6 +69,7 @@ def _judge_handlers(case: Case) -> None:
             continue  # it belongs to a mechanism that was planned to fail
         seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {one.data.get('error', 'no reason given')}"
         found.fail(EXPECTED, seen, line, one.source)
+    _judge_order(case, renames)
     for name in ("save_ckpt", "rename"):
         entered = history.select("handler.enter", attempt=TRAIN, name=name)
         left = {one.rank for one in history.select("handler.exit", attempt=TRAIN, name=name)}
@@ -77,8 +80,25 @@ def _judge_handlers(case: Case) -> None:
             if one.rank not in {enter.rank for enter in entered}:
                 seen = f"handler {name} of rank {one.rank} returned, and no call of it is recorded"
                 found.unknown(EXPECTED, seen, one.source)
+            if not isinstance(one.data.get("ok"), bool):
+                found.unknown(EXPECTED, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
     logged = {event.kind for event in case.logged()}
     if not saves and "ttp.dump_begin" not in logged:
         found.unknown(EXPECTED, "nothing tells of a save", line)
     if not renames and "ttp.renamed" not in logged:
         found.unknown(EXPECTED, "nothing tells of the rename", line)
+
+
+def _judge_order(case: Case, renames: list[Event]) -> None:
+    """A directory that gets its name while a rank still writes in it looks like a finished checkpoint, and is none."""
+    saved = case.history.select("handler.exit", attempt=TRAIN, name="save_ckpt")
+    pair = suspicious(renames, saved)
+    if pair is None:
+        return
+    first, last, sure = pair
+    if sure:
+        seen = f"rank {first.rank} renamed before rank {last.rank} had saved"
+        case.found.fail(EXPECTED, seen, case.line, first.source, last.source)
+    else:
+        seen = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
+        case.found.unknown(EXPECTED, seen, first.source, last.source)

@@ -176,4 +176,14 @@ DEFECTS = (
         "tft_g_one_flag is 0 in rank 1's file",
         "in the middle of an update",
     ),
+    Defect(
+        "checkpoint-without-its-flag",
+        "The file of rank 0 does not say whether it was saved in the middle of an update.",
+        "files",
+        "ttp",
+        "checkpoint",
+        ("rank 0's file lacks tft_g_one_flag",),
+        "unknown",
+        stored(RANK_0, lambda file: file.remove("tft_g_one_flag")),
+    ),
 )

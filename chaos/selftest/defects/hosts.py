@@ -189,4 +189,11 @@ DEFECTS = (
         "the last line is torn",
         check="history",
     ),
+    _defect(
+        "host-whose-launcher-has-no-end",
+        "How the launcher of the other host ended is not recorded; that of the rebooted one ended with 0.",
+        recorded(lambda records: records.drop(records.all("launcher.exit", attempt="resume", node=OTHER))),
+        "no exit status of that of node 0 was recorded",
+        check="hygiene",
+    ),
 )

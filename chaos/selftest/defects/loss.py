@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 from chaos.selftest.defect import Defect, Spoil
-from chaos.selftest.records import Records, recorded
+from chaos.selftest.records import Records, chain, recorded
 
 LAST = 10
 
@@ -69,6 +69,11 @@ def _schedule_anew(run_dir: Path) -> None:
 
 def _gradients(norm: str) -> Spoil:
     return recorded(lambda records: records.digest(1, 8, "resume")["gradients"].update(norm=norm))
+
+
+def _losses_untold(records: Records) -> None:
+    for step in range(6, LAST + 1):
+        records.digest(1, step)["loss"] = None
 
 
 DEFECTS = (
@@ -164,5 +169,15 @@ DEFECTS = (
         recorded(lambda records: records.digest(1, 9).update(loss=(0.5).hex())),
         "first at rank 1, step 9",
         base="rsc",
+    ),
+    Defect(
+        "losses-of-one-replica-recorded-nowhere",
+        "What losses rank 1 had after the repair is recorded neither here nor of the fault-free run.",
+        "files",
+        "uce",
+        "loss",
+        ("no loss of rank 1 at step 6, here or in the baseline",),
+        "unknown",
+        chain(recorded(_losses_untold), recorded(_losses_untold, baseline=True)),
     ),
 )

@@ -46,6 +46,13 @@ def _early_end(run_dir: Path) -> None:
     recorded(change)(run_dir)
 
 
+def _trains_in_the_pause(records: Records) -> None:
+    next_one = records.first("step.begin", rank=0, step=_told(records)["paused"] + 1)
+    early = {key: value for key, value in next_one.items() if key not in ("mono", "wall")}
+    records.insert(records.last("handler.exit", rank=0, name="stream_sync"), **early)
+    records.drop([next_one])
+
+
 DEFECTS = (
     _defect(
         "pause-at-different-steps",
@@ -76,6 +83,13 @@ DEFECTS = (
         line_doubled(SDK_LOG, "nextState: STATE_OP_PAUSE"),
         "the SDK pauses 1 times",
         "2 pauses in its log",
+        base="tsp",
+    ),
+    _defect(
+        "pause-in-which-a-rank-trains",
+        "Rank 0 begins its next step while it is paused.",
+        recorded(_trains_in_the_pause),
+        "while it was paused",
         base="tsp",
     ),
 )

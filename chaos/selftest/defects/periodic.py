@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.selftest.ckpt_file import CkptFile, stored
 from chaos.selftest.defect import Defect, Spoil
-from chaos.selftest.files import rewritten
+from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
 
@@ -58,6 +58,20 @@ DEFECTS = (
         recorded(_no_save_after),
         "every rank saves a periodic checkpoint at least every 3 steps",
         "rank 0 has trained up to step 9, and saved none since step 6",
+    ),
+    _defect(
+        "newest-checkpoint-gone",
+        "What rank 1 has saved last is not there, and the next fault would need it.",
+        removed("job/checkpoints/rank_1/mnist-2_4.ckpt"),
+        "the checkpoint that each rank has saved last is there",
+        "rank 1 has saved job/checkpoints/rank_1/mnist-2_4.ckpt after step 10, which is not there",
+    ),
+    _defect(
+        "newest-checkpoints-gone-after-resume",
+        "Nothing is left of what the resumed job has saved.",
+        removed("job/checkpoints/rank_*/sliced_1-*.ckpt"),
+        "rank 0 has saved job/checkpoints/rank_0/sliced_1-2_4.ckpt after step 10, which is not there",
+        base="ttp",
     ),
     _defect(
         "loaded-checkpoint-without-moments",

@@ -89,6 +89,28 @@ def _resumed_job_fails(records: Records) -> None:
     records.first("run.end")["error"] = reason
 
 
+def _before(event: str, other: str, attempt: str) -> Spoil:
+    """The harness has recorded an event of a launch just before another one."""
+
+    def change(records: Records) -> None:
+        own = records.files["harness.jsonl"]
+        early, late = records.last(event), records.first(other, attempt=attempt)
+        own.remove(early)
+        early.update(mono=late["mono"] - 1000, wall=late["wall"] - 1000)
+        own.insert(own.index(late), early)
+
+    return recorded(change)
+
+
+def _ends_before_its_last_steps(records: Records) -> None:
+    """What the harness has seen of rank 3 is the end of another process."""
+    own = records.files["harness.jsonl"]
+    end, step = records.last("rank.exit", attempt="train", rank=3), records.first("step.begin", rank=3, step=9)
+    own.remove(end)
+    end.update(mono=step["mono"] - 1000, wall=step["wall"] - 1000)
+    own.insert(next(number for number, one in enumerate(own) if one["mono"] > end["mono"]), end)
+
+
 DEFECTS = (
     _defect(
         "another-sdk",
@@ -223,6 +245,28 @@ DEFECTS = (
         "Nobody looked for what is left.",
         recorded(lambda records: records.drop(records.all("hygiene"))),
         "nobody looked: the history has no hygiene event",
+        verdict="unknown",
+    ),
+    _defect(
+        "looked-around-too-early",
+        "What is left was looked for before the job was started again, and not afterwards.",
+        _before("hygiene", "attempt.start", "resume"),
+        "nobody looked after attempt resume had started",
+        verdict="unknown",
+    ),
+    _defect(
+        "fault-healed-too-early",
+        "The fault is said to be undone before it was made.",
+        _before("fault.healed", "fault.injecting", "train"),
+        "fault kill was made after it had been healed for the last time",
+        verdict="unknown",
+    ),
+    _defect(
+        "rank-trains-after-its-exit",
+        "Rank 3 has ended with 0 by the harness's record, and trains two steps more by its own.",
+        recorded(_ends_before_its_last_steps),
+        "after its exit: it is another's",
+        base="uce",
         verdict="unknown",
     ),
 )

@@ -41,6 +41,13 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
     return spoil
 
 
+def _renamed_too_early(records: Records) -> None:
+    """Rank 0 is still saving when rank 1, which is done, renames the directory."""
+    saved = records.first("handler.exit", name="save_ckpt", rank=0)
+    late = records.last("handler.exit", name="rename")["mono"] + _A_LITTLE_NS - saved["mono"]
+    records.delay(saved["mono"], late, files="train-rank_0-")
+
+
 DEFECTS = (
     _defect(
         "save-told-twice",
@@ -55,6 +62,28 @@ DEFECTS = (
         line_doubled(SDK_LOG, "finish rename, rank:"),
         "renamed 2 times by the SDK's log",
         base="ttp",
+    ),
+    _defect(
+        "renamed-before-all-have-saved",
+        "The directory got its name while rank 0 was still writing in it.",
+        recorded(_renamed_too_early),
+        "rank 1 renamed before rank 0 had saved",
+        base="ttp",
+    ),
+    _defect(
+        "end-of-the-save-not-told",
+        "Whether rank 0 has saved well when its handler returned is not recorded.",
+        recorded(lambda records: records.last("handler.exit", name="save_ckpt", rank=0).pop("ok")),
+        "how handler save_ckpt ended on rank 0 is not recorded",
+        base="ttp",
+        verdict="unknown",
+    ),
+    _defect(
+        "success-reported-as-failure",
+        "The SDK reports to the cluster's agent that the repair has failed.",
+        line_changed(SDK_LOG, r"do action report_result, arg=\(0, ", "do action report_result, arg=(1, "),
+        "the SDK reports that retry failed",
+        base="uce",
     ),
     _defect(
         "rank-restarted-beside-save",

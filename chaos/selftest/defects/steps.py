@@ -134,6 +134,11 @@ def _swap_groups(run_dir: Path) -> None:
     shutil.copy2(directory / "rank_1/group_info.pb", directory / "rank_0/group_info.pb")
 
 
+def _moments_untold(records: Records) -> None:
+    own = records.first("initial", rank=3, attempt="resume")
+    own["parameters"] = {name: one for name, one in own["parameters"].items() if not name.startswith("moments.")}
+
+
 DEFECTS = (
     _defect(
         "step-counter-reset",
@@ -294,5 +299,15 @@ DEFECTS = (
         "the file of rank 3",
         base="slices",
         check="consistency",
+    ),
+    Defect(
+        "moments-not-recorded-on-resume",
+        "With which moments rank 3 goes on is not recorded.",
+        "files",
+        "ttp",
+        "resume",
+        ("rank 3 has recorded no digests of moments.",),
+        "unknown",
+        recorded(_moments_untold),
     ),
 )

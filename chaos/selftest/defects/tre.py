@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaos.selftest.calls import call
 from chaos.selftest.defect import Defect, Spoil
-from chaos.selftest.files import line_changed, line_doubled, removed, rewritten
+from chaos.selftest.files import copied, line_changed, line_doubled, removed, rewritten
 from chaos.selftest.records import Records, chain, recorded
 
 LOGS = "logs/train/worker_*.log"
@@ -170,6 +170,63 @@ DEFECTS = (
         "abnormal_global_norm.json holds another norm than the gradients had.",
         _norms({"8": [7.0]}),
         "step 8 is in it with 7, rank 0's gradients had 7.5",
+    ),
+    _defect(
+        "norm-record-of-the-step-before",
+        "abnormal_global_norm.json names the step before the one that spiked.",
+        rewritten(RECORD, lambda content: content.replace(b'"8"', b'"7"')),
+        "step 7 has 1 norms, not 0",
+    ),
+    _defect(
+        "norm-record-written-twice",
+        "abnormal_global_norm.json holds the abnormal norm twice, as if the step had spiked again.",
+        _norms({"8": [7.5, 7.5]}),
+        "step 8 has 2 norms, not 1",
+    ),
+    _defect(
+        "norm-record-off-by-a-little",
+        "abnormal_global_norm.json holds a norm that is one part in a hundred too large.",
+        _norms({"8": [7.575]}),
+        "step 8 is in it with 7.575, rank 0's gradients had 7.5",
+    ),
+    _defect(
+        "norm-record-below-the-threshold",
+        "abnormal_global_norm.json holds a norm that stops no training.",
+        _norms({"8": [4.9]}),
+        "step 8 is in it with 4.9, which is below the threshold",
+    ),
+    _defect(
+        "norm-record-with-a-step-of-another-form",
+        "abnormal_global_norm.json names the step so that nobody who looks for it finds it.",
+        rewritten(RECORD, lambda content: content.replace(b'"8"', b'"08"')),
+        "'08' is no step",
+    ),
+    _defect(
+        "norm-record-cut-off",
+        "abnormal_global_norm.json was cut off while it was written.",
+        rewritten(RECORD, lambda content: content[:-2]),
+        "holds every abnormal step",
+        "not JSON",
+    ),
+    Defect(
+        "norm-record-twice",
+        "There is a second abnormal_global_norm.json, and nobody knows which one the job goes by.",
+        "files",
+        "tre",
+        "mechanism",
+        ("there are 2 of that name, and one job writes one",),
+        "unknown",
+        copied("job/checkpoints/abnormal_global_norm.json", "job/output/abnormal_global_norm.json"),
+    ),
+    Defect(
+        "norm-not-recorded",
+        "What norm rank 0's gradients had in the abnormal step is not recorded.",
+        "files",
+        "tre",
+        "mechanism",
+        ("step 8 is in it 1 times, rank 0 recorded 0 norms of its gradients there",),
+        "unknown",
+        recorded(lambda records: records.first("digest", rank=0, step=8).update(gradients=None)),
     ),
     _defect(
         "tre-asks-the-sdk",

@@ -88,6 +88,8 @@ def test_what_was_planned_and_chosen_passes(tmp_path: Path, plan: Plan, lines: l
     [
         (RETRY, [ALL, result(0, "retry"), result(0, "dump")], "success of retry, dump, where retry is planned"),
         (RETRY, [ALL, result(0, "recover")], "success of recover, where retry is planned"),
+        (RETRY, [ALL, REPAIRED, result(405, "retry")], "the SDK reports that retry failed"),
+        (RETRY_RECOVER, [ALL, result(405, "retry"), result(0, "recover"), result(1, "dump")], "that dump failed"),
         (RETRY, [ALL, result(0, "retry"), result(0, "retry")], "success of retry, retry, where retry is planned"),
         (RETRY, [offer("exit", "dump"), result(0, "retry")], "the SDK has not offered retry"),
         (DUMP, [offer("exit", "dump"), result(0, "recover")], "success of recover, where dump is planned"),

@@ -101,7 +101,6 @@ EXCUSED = {
     },
     "The saved file with the step in its name, or the steps that are replayed, show it.": {
         "handler.enter step": "ttp uce arf",
-        "handler.exit ok": "ttp",
     },
     "Nobody goes on from it: of a launch that just ends the digests after its steps and the ranks' exits count.": {
         **dict.fromkeys(("initial attempt", "initial rank", "step.end attempt", "step.end rank"), "exit"),

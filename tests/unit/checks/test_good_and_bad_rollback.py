@@ -140,6 +140,7 @@ def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, chec
 def test_what_a_file_holds_counts_before_what_its_rank_held(judged: Judge) -> None:
     run = rolled_back_run()
     state = state_after(2, HELD)
+    del run.others["job/checkpoints/rank_2/mnist-1_6.ckpt"]  # that of a later step, which has this name again
     run.saved[2] = Saved("job/checkpoints/rank_2/mnist-1_6.ckpt", state, {"step_num": HELD, "epoch_num": 1})
     assert not said(judged(run), "mechanism", "fail", "parameters")
     del state["learning_rate"]

@@ -279,6 +279,34 @@ def test_the_time_zone_of_the_log_does_not_matter(run: GoodRun, tmp_path: Path, 
     assert recovery.phases[0].nanoseconds == 600_000_000
 
 
+@pytest.mark.parametrize("zone_hours", [-3.5, 0, 8])
+@pytest.mark.parametrize("minutes", [8, 14, 20, 29])
+def test_a_process_may_take_long_until_it_logs(run: GoodRun, judged: Judge, zone_hours: float, minutes: int) -> None:
+    """What a job imports and loads takes minutes on a slow machine, before the SDK has anything to say."""
+    run.log_zone_s = int(zone_hours * 3600)
+    for event in ("run.start", "attempt.start", "agent.start", "writer.start"):
+        for one in run.events(event):
+            if one["attempt"] != "resume":
+                one.update({key: one[key] - minutes * 60_000_000_000 for key in ("mono", "wall")})
+    assert judged(run).recovery.phases[0].nanoseconds == 600_000_000
+
+
+@pytest.mark.parametrize("hours", [0.5, 1])
+def test_a_zone_that_changes_in_a_launch_is_nobodys_delay(run: GoodRun, judged: Judge, hours: float) -> None:
+    """Summer time begins between the fault and the controller's first word about it."""
+    run.log = [(at + hours * 3600 if at >= 11 else at, text) for at, text in run.log]
+    judgement = judged(run)
+    assert judgement.verdict == "unknown"
+    assert "its log's zone has changed" in judgement.recovery.phases[0].reason
+    assert not [one for one in judgement.findings if one.verdict == "fail"]
+
+
+def test_lines_of_several_threads_may_change_places(run: GoodRun, judged: Judge) -> None:
+    """A thread that has looked at the clock may have to wait until it can write."""
+    run.log.insert(2, (run.log[1][0] - 0.8, "nextState: STATE_OP_NORMAL"))
+    assert judged(run).recovery.phases[0].nanoseconds == 600_000_000
+
+
 def test_every_flipped_bit_of_a_checkpoint_is_noticed(run: GoodRun, tmp_path: Path) -> None:
     directory = run.write(tmp_path)
     history = read_history(directory / "history")

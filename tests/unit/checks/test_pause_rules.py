@@ -106,6 +106,13 @@ def test_a_good_pause_passes() -> None:
     assert judged() == [("pass", "all of them did, after step 5")]
 
 
+def test_a_rank_that_trains_while_it_is_paused_fails() -> None:
+    history = Written().history()
+    trained = event("step.begin", 2.0, 1, step=6)
+    told = judged(history=History(tuple(sorted((*history.events, trained), key=lambda one: one.mono))))
+    assert ("fail", "rank 1 began step 6 while it was paused") in told
+
+
 def test_ranks_that_stop_after_different_steps_fail() -> None:
     findings = judged(Written(steps={0: 5, 1: 5, 2: 6, 3: 5}))
     assert ("fail", "they were paused after steps 5, 6") in findings

@@ -112,10 +112,14 @@ def test_a_step_that_the_optimizer_may_not_have_counted_is_unknown(run: GoodRun,
     assert all(one.seen.endswith("; the optimizer may have skipped updates") for one in found)
 
 
-def test_any_state_of_a_step_that_was_trained_twice_will_do(run: GoodRun, judged: Judge) -> None:
+@pytest.mark.parametrize(("later", "verdict"), [(3_000_000, "pass"), (1, "fail")])
+def test_of_a_step_that_was_trained_twice_the_last_training_before_the_save_counts(
+    run: GoodRun, judged: Judge, later: int, verdict: str
+) -> None:
     first = run.one("digest", attempt="train", rank=1, step=SAVED)
-    run.add("train-rank_1", {**first, "mono": first["mono"] + 1, "parameters": digests_of(state_after(1, SAVED - 1))})
-    assert [one.verdict for one in findings(judged, run)] == ["pass"]
+    other = digests_of(state_after(1, SAVED - 1))
+    run.add("train-rank_1", {**first, "mono": first["mono"] + later, "parameters": other})
+    assert [one.verdict for one in findings(judged, run)] == [verdict]
 
 
 def test_without_a_digest_of_the_step_values_are_not_compared_and_names_are(run: GoodRun, judged: Judge) -> None:

@@ -21,6 +21,7 @@ def test_norms_are_read_by_step(tmp_path: Path) -> None:
         ("", "not JSON"),
         ("[1]", "not a mapping"),
         ('{"two": [1]}', "'two' is no step"),
+        ('{"02": [1]}', "'02' is no step"),
         ('{"2": 1}', "step 2 has something else than a list of norms"),
         ('{"2": [true]}', "step 2 has something else"),
         ('{"2": [NaN]}', "step 2 has something else"),

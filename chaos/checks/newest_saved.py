@@ -1,0 +1,77 @@
+"""Part of check ``checkpoint``: what each rank has saved last is there: the next fault would need it.
+
+Older checkpoints may be gone, since jobs keep a few only. A file that the job has renamed is known by its step.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_background, written
+from chaos.checks.collect import Collector
+from chaos.checks.damage import DAMAGED, RENAMED
+from chaos.checks.facts import TRAIN
+from chaos.checks.lost_files import LOST_FILES
+from chaos.checks.periodic import periodic
+from chaos.checks.saved import stored_step
+from chaos.checks.torn_tails import GONE
+from chaos.checks.whose import kept_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.plan.model import STORAGE, Plan
+
+EXPECTED = "the checkpoint that each rank has saved last is there"
+
+
+def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all of it is elsewhere."""
+    newest: dict[int, Event] = {}
+    for one in history.select("checkpoint.end", kind="periodic"):
+        if one.rank is not None and _is_written(history, one):
+            newest[one.rank] = one
+    lost = {rank: save for rank, save in newest.items() if kept_of(save, artifacts) is None}
+    if newest and len(lost) == len(newest) and not periodic(history, artifacts):
+        found.unknown(EXPECTED, "no file of any rank was kept", *(one.source for one in list(lost.values())[:3]))
+    else:
+        for rank, save in lost.items():
+            if not (_is_taken(plan, history, save) or _is_held(history, artifacts, save)):
+                _judge_lost(plan, history, artifacts, rank, save, found)
+    if newest:
+        found.settle(EXPECTED, f"those of {len(newest)} ranks are")
+
+
+def _judge_lost(plan: Plan, history: History, artifacts: Artifacts, rank: int, save: Event, found: Collector) -> None:
+    file = artifacts.recorded(str(save.data.get("path")))
+    seen = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
+    if any(fault.effect in STORAGE for fault in plan.faults):
+        found.unknown(EXPECTED, f"{seen}; a fault has hit the storage", save.source)
+    elif any(history.first(event) is not None for event in GONE):
+        found.unknown(EXPECTED, f"{seen}; a host has gone", save.source)
+    else:
+        found.fail(EXPECTED, seen, save.source)
+
+
+def _is_written(history: History, save: Event) -> bool:
+    if not is_background(save):
+        return True
+    end = written(history, save)
+    return end is not None and end.data.get("ok") is True
+
+
+def _is_taken(plan: Plan, history: History, save: Event) -> bool:
+    """Whether a planned fault has laid hands on what the rank had saved."""
+    if plan.restore is not None and save.attempt == TRAIN and save.rank in plan.restore.lost:
+        return True
+    hit = [one for one in plan.faults if one.effect in (LOST_FILES, DAMAGED, RENAMED) and save.rank in one.ranks]
+    return any(one.mono > save.mono for fault in hit for one in history.select("fault.landed", fault=fault.id))
+
+
+def _is_held(history: History, artifacts: Artifacts, save: Event) -> bool:
+    """Whether a file of the rank with another name holds the step."""
+    for file in periodic(history, artifacts):
+        try:
+            if file.rank == save.rank and stored_step(artifacts, file) == save.data.get("step"):
+                return True
+        except CheckpointError:
+            continue  # chaos.checks.periodic_values says so
+    return False

@@ -1,0 +1,61 @@
+"""Defects of ports: somebody still listens where the job did, or nobody knows whether anybody does."""
+
+from __future__ import annotations
+
+from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.records import recorded
+
+PORT = 20003
+
+
+def _defect(name: str, what: str, base: str, spoil: Spoil, *reason: str, verdict: Wanted = "fail") -> Defect:
+    return Defect(name, what, "files", base, "hygiene", reason, verdict, spoil)
+
+
+def _listening(*ports: object) -> Spoil:
+    """What the harness has found on the ports of the run (chaos.run.ports_left)."""
+    return recorded(lambda records: records.last("hygiene").update(ports=list(ports)))
+
+
+DEFECTS = (
+    _defect(
+        "port-left-open-after-repair",
+        "A process of the job that was repaired online still listens at the end.",
+        "uce",
+        _listening(PORT),
+        "no process, port or unfinished file is left",
+        "ports still open: 20003",
+    ),
+    _defect(
+        "port-of-the-job-and-of-others",
+        "Others listen on one port of the run, a process of the job on the next.",
+        "arf",
+        _listening({"port": PORT, "listeners": []}, PORT + 1),
+        "ports still open: 20004",
+    ),
+    _defect(
+        "port-of-an-unknown-process",
+        "Somebody listens on a port of the run, and whether it is the job nobody can say.",
+        "ttp",
+        _listening({"port": PORT, "listeners": [{"pid": 77, "cmdline": ["python", "train.py"]}]}),
+        "somebody listens on port 20003, and no run is known to be theirs: 77 (python train.py)",
+        verdict="unknown",
+    ),
+    _defect(
+        "port-of-a-hidden-process",
+        "Somebody listens on a port of the run, and cannot be seen.",
+        "rsc",
+        _listening({"port": PORT, "listeners": []}),
+        "somebody listens on port 20003",
+        "processes that cannot be seen",
+        verdict="unknown",
+    ),
+    _defect(
+        "ports-not-looked-at",
+        "Nobody asked whether anybody listens on the ports of the run.",
+        "tsp",
+        recorded(lambda records: records.last("hygiene").pop("ports")),
+        "it was not looked for ports",
+        verdict="unknown",
+    ),
+)
