@@ -44,6 +44,7 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
     for rank, step, ours in kept(history, saved):
         other = twin.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
+            doubt_baseline(twin, rank, other, EXPECTED, found)
             continue
         if ours.data.get("batch") is None:
             found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
@@ -65,6 +66,13 @@ def _asked(plan: Plan, twin: Twin, rank: int, saved: int | None) -> set[int]:
     """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
     first = 0 if not plan.resumes else plan.last_step if saved is None else saved
     return {step for step, one in twin.digests.get(rank, {}).items() if step > first and one.data.get("batch")}
+
+
+def doubt_baseline(twin: Twin, rank: int, other: Event | None, expected: str, found: Collector) -> None:
+    """Say that the baseline lacks the batch of a step, in a job of which it has recorded others of the rank."""
+    if other is not None and any(one.data.get("batch") for one in twin.digests.get(rank, {}).values()):
+        seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
+        found.unknown(expected, seen, at_baseline(other))
 
 
 def shift(twin: Twin, rank: int, step: int, ours: Event) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from chaos.checks import by_log
 from chaos.checks.altered import other_batches
 from chaos.checks.batches import EXPECTED as BATCHES
-from chaos.checks.batches import kept, shift
+from chaos.checks.batches import doubt_baseline, kept, shift
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.checks.logged import Logged
@@ -213,6 +213,7 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
     for rank, step, ours in kept(history, None):
         other = twin.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
+            doubt_baseline(twin, rank, other, BATCHES, found)
             continue
         if ours.data.get("batch") is None:
             found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)

@@ -54,12 +54,22 @@ def losses_of_one_replica_untold(run: GoodRun) -> None:
                 one["loss"] = None
 
 
+def baseline_batch_untold(run: GoodRun) -> None:
+    assert run.baseline is not None
+    for one in (one for records in run.baseline.values() for one in records):
+        if one["event"] == "digest" and (one["rank"], one["step"]) == (1, SAVED + 2):
+            one["batch"] = None
+
+
 MISSED = {
     "mechanism": [
         (renamed_too_early, "had saved"),
         (end_of_save_untold, "how handler save_ckpt ended on rank"),
     ],
-    "resume": [(moments_untold, "rank 1 has recorded no digests of moments.layer1.bias, moments.layer1.weight")],
+    "resume": [
+        (moments_untold, "rank 1 has recorded no digests of moments.layer1.bias, moments.layer1.weight"),
+        (baseline_batch_untold, "the baseline has recorded no batch of rank 1 at step 7"),
+    ],
     "checkpoint": [(flag_not_saved, "rank 0's file lacks tft_g_one_flag")],
     "loss": [(losses_of_one_replica_untold, "no loss of rank 2 at step 6, here or in the baseline")],
     "hygiene": [
@@ -112,6 +122,12 @@ def test_a_rank_that_is_started_twice_in_the_resume_is_found_behind_a_repair_too
     for pid in (71, 72):
         run.add("harness", record(30.0, "rank.found", attempt="resume", rank=1, pid=pid, start_time=pid))
     assert said(judged(run), "mechanism", "fail", "rank 1 was started again in attempt resume: processes 71, 72")
+
+
+def test_a_batch_that_only_the_baseline_lacks_is_not_known_behind_a_repair_either(judged: Judge) -> None:
+    run = uce_run()
+    baseline_batch_untold(run)
+    assert said(judged(run), "resume", "unknown", "the baseline has recorded no batch of rank 1 at step 7")
 
 
 def newest(rank: int) -> str:
