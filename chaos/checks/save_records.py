@@ -11,11 +11,12 @@ from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.named_newest import NewestSave, newest_saves
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.layout import DIGESTED
 from chaos.observe.mindformers_layout import FoundIteration, find_iterations, find_trackers
-from chaos.observe.mindformers_records import META, read_common, read_meta, read_metadata, read_tracker
+from chaos.observe.mindformers_records import META, TRACKER, read_common, read_meta, read_metadata, read_tracker
 from chaos.observe.mindformers_state import is_kept
 
 EXPECTED = "what is written down about the saves is true of the files"
@@ -27,9 +28,14 @@ def judge_records(history: History, artifacts: Artifacts, found: Collector) -> N
     iterations = artifacts.search(find_iterations)
     trackers = [path for path in artifacts.search(find_trackers) if not path.is_symlink()]
     broken_off = _broken_off(history)
+    newest = newest_saves(history, artifacts)
     for path in metas:
-        _judge_meta(path, artifacts, found)
+        _judge_meta(path, newest.get(path.parent), artifacts, found)
     tracked = {path.parent: _judge_tracker(path, artifacts, found) for path in trackers}
+    for root, step in tracked.items():
+        newer = newest.get(root)
+        if step is not None and newer is not None and newer.iteration not in (None, step):
+            newer.judge(f"{artifacts.relative(root / TRACKER)} names iteration {step}", found)
     for iteration in iterations:
         # The tracker is written last: what it does not name yet may be a save that was broken off.
         last = tracked.get(iteration.path.parent)
@@ -53,7 +59,7 @@ def _broken_off(history: History) -> bool:
     return any(one.data.get("code") != 0 for one in history.select("rank.exit"))
 
 
-def _judge_meta(path: Path, artifacts: Artifacts, found: Collector) -> None:
+def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, found: Collector) -> None:
     where = artifacts.relative(path)
     try:
         last = read_meta(path)
@@ -80,6 +86,8 @@ def _judge_meta(path: Path, artifacts: Artifacts, found: Collector) -> None:
         return
     if stored is not None and stored != last.epoch:
         found.fail(EXPECTED, f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}", where)
+    if newest is not None and newest.iteration is None and newest.file != Path(last.file).stem:
+        newest.judge(f"{where} names {last.file}", found)
 
 
 def _judge_tracker(path: Path, artifacts: Artifacts, found: Collector) -> int | None:

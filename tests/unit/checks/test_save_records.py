@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,67 @@ def test_a_file_that_gave_way_to_a_save_that_was_broken_off_is_unknown(tmp_path:
     directory = legacy(tmp_path)
     (directory / "tiny_rank_0-8_1.safetensors").rename(directory / "tiny_rank_0-9_1.tmp")
     assert [one.verdict for one in judged(tmp_path, KILLED)] == ["unknown"]
+
+
+def save(path: str, step: int, *, rank: int = 0) -> Event:
+    data = {"kind": "periodic", "path": f"/there/job/{path}", "step": step}
+    return Event("checkpoint.end", step, step, "agent", step, "resume", rank, 7 + rank, data)
+
+
+def ended(code: int | None = 0, *, rank: int = 0) -> Event:
+    return Event("rank.exit", 90, 90, "harness", 90, "resume", rank, 7 + rank, {"signal": None, "code": code})
+
+
+LANDED = Event("fault.landed", 2, 2, "harness", 2, "resume", 0, 7, {"fault": "spike"})
+
+
+def two_saves(run: Path) -> list[Event]:
+    """Saves of step 7 and 8 in the legacy layout; the record names the first."""
+    directory = legacy(run, epoch=7, name="tiny_rank_0-7_1.safetensors")
+    write_safetensors(directory / "tiny_rank_0-7_1.safetensors", {"w": [1.0]}, {"epoch_num": 7, "step_num": 7})
+    return [save(f"checkpoint/rank_0/tiny_rank_0-{step}_1.safetensors", step) for step in (7, 8)]
+
+
+def two_iterations(run: Path) -> list[Event]:
+    """Iterations 4 and 8 in the new layout; the tracker names the first."""
+    for step in (4, 8):
+        write_iteration(run / "job" / "output", step)
+    (run / "job" / "output" / "latest_checkpointed_iteration.txt").write_text("4")
+    return [save(f"output/iteration_{step:08d}/tiny-model-0000000-0000001", step) for step in (4, 8)]
+
+
+SAVES: dict[Callable[[Path], list[Event]], str] = {
+    two_saves: "meta.json names tiny_rank_0-7_1.safetensors, and tiny_rank_0-8_1 was saved after it, at step 8",
+    two_iterations: "names iteration 4, and iteration_00000008 was saved after it, at step 8",
+}
+
+
+@pytest.mark.parametrize("saves", SAVES)
+def test_a_record_that_names_an_older_save_fails(tmp_path: Path, saves: Callable[[Path], list[Event]]) -> None:
+    events = saves(tmp_path)
+    (found,) = judged(tmp_path, *events, ended())
+    assert found.verdict == "fail" and SAVES[saves] in found.seen
+    assert [one.verdict for one in judged(tmp_path, events[0], ended())] == ["pass"]
+
+
+@pytest.mark.parametrize("saves", SAVES)
+def test_where_a_fault_had_landed_in_that_launch_it_is_unknown(
+    tmp_path: Path, saves: Callable[[Path], list[Event]]
+) -> None:
+    (found,) = judged(tmp_path, LANDED, *saves(tmp_path), ended())
+    assert found.verdict == "unknown" and "a fault had landed in that launch" in found.seen
+
+
+@pytest.mark.parametrize("saves", SAVES)
+def test_where_a_rank_did_not_come_to_its_end_the_record_may_not_have_been_due(
+    tmp_path: Path, saves: Callable[[Path], list[Event]]
+) -> None:
+    events = saves(tmp_path)
+    assert [one.verdict for one in judged(tmp_path, *events, ended(), ended(1, rank=1))] == ["pass"]
+    assert [one.verdict for one in judged(tmp_path, *events)] == ["pass"]
+
+
+def test_a_record_of_a_save_in_the_background_is_not_asked_for(tmp_path: Path) -> None:
+    events = two_saves(tmp_path)
+    events[1].data["asynchronous"] = True
+    assert [one.verdict for one in judged(tmp_path, *events, ended())] == ["pass"]

@@ -1,0 +1,65 @@
+"""Part of check ``checkpoint``: the record of which checkpoint is the last names the one that was saved last.
+
+A resume goes by that record, so one that stayed behind loses steps although their checkpoint is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_background
+from chaos.checks.collect import Collector
+from chaos.checks.whose import kept_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.mindformers_layout import ITERATION
+
+EXPECTED = "the record of the last checkpoint names the one that was saved last"
+
+
+@dataclass(frozen=True)
+class NewestSave:
+    """What was saved last in a place whose record must name it: a file without its format, or an iteration.
+
+    ``faulted`` is the landing of a fault in the launch that saved it, which may have hit the record too.
+    """
+
+    file: str
+    iteration: int | None
+    save: Event
+    faulted: Event | None
+
+    def judge(self, what: str, found: Collector) -> None:
+        """Say that the record names another one; ``what`` says which."""
+        seen = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
+        if self.faulted is None:
+            found.fail(EXPECTED, seen, self.save.source)
+        else:
+            found.unknown(EXPECTED, f"{seen}; a fault had landed in that launch", self.save.source, self.faulted.source)
+
+
+def newest_saves(history: History, artifacts: Artifacts) -> dict[Path, NewestSave]:
+    """The newest periodic save of each directory that has such a record, where it is there and its record was due.
+
+    The record is written behind the file: of a launch in which a rank was ended, and of a save in the background,
+    nobody knows whether it was.
+    """
+    newest: dict[Path, NewestSave] = {}
+    for one in history.select("checkpoint.end", kind="periodic"):
+        if is_background(one) or not _came_to_its_end(history, one) or (kept := kept_of(one, artifacts)) is None:
+            continue
+        landed = history.first("fault.landed", attempt=one.attempt)
+        directory, file = kept.parent, Path(str(one.data.get("path"))).name
+        file = file.removesuffix(".ckpt").removesuffix(".safetensors")
+        if match := ITERATION.fullmatch(directory.name):
+            newest[directory.parent] = NewestSave(directory.name, int(match["step"]), one, landed)
+        else:
+            newest[directory] = NewestSave(file, None, one, landed)
+    return newest
+
+
+def _came_to_its_end(history: History, save: Event) -> bool:
+    exits = history.select("rank.exit", attempt=save.attempt)
+    return bool(exits) and all(one.data.get("code") == 0 for one in exits)
