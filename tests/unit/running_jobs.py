@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos.platforms.process import ProcessIdentity, identify
+from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import environment
 from chaos.run.wait import wait_for
 
@@ -118,3 +118,13 @@ def own_job(work: Path, *, logs: str = "logs", ranks: int = 2) -> Iterator[OwnJo
         for process in job.started:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def untouched_job(work: Path) -> Iterator[OwnJob]:
+    """The same, for a job that must be as before whatever the block does."""
+    with own_job(work) as job:
+        before = job.identities()
+        yield job
+        assert job.identities() == before
+        assert {state(identity) for identity in before.values()} == {"alive"}

@@ -51,3 +51,10 @@ def chaos(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
         return Ended(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs are recorded, in a directory that is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "reports"

@@ -19,7 +19,6 @@ from chaos.faults.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
-from chaos.platforms.process import state
 from chaos.platforms.running import JobProcess, survey
 from chaos.registry import registry
 from chaos.run.directory import read_run
@@ -27,7 +26,7 @@ from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import wait_for
 from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content
-from tests.unit.running_jobs import OwnJob, own_job
+from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 from tests.unit.saved_checkpoints import save
 
 Call = Callable[..., Ended]
@@ -46,18 +45,9 @@ WAIT = 120.0
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[OwnJob]:
     """A job that has saved two checkpoints of each rank below the directory that it works in."""
-    with own_job(tmp_path / "job") as job:
+    with untouched_job(tmp_path / "job") as job:
         save(job.work / "checkpoints")
-        before = job.identities()
         yield job
-        assert job.identities() == before
-        assert {state(identity) for identity in before.values()} == {"alive"}
-
-
-@pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "reports"
 
 
 def files(directory: Path) -> dict[str, tuple[bytes, int]]:

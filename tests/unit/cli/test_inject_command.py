@@ -29,7 +29,7 @@ from chaos.run.prepare import known_names, plan_cell
 from chaos.run.wait import wait_for
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import CONDITIONS, Ended
-from tests.unit.running_jobs import OwnJob, own_job
+from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 
 Call = Callable[..., Ended]
 
@@ -63,17 +63,8 @@ def job(tmp_path: Path) -> Iterator[OwnJob]:
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[OwnJob]:
     """Another job beside it, with the same address and port. Whatever a test does, it is as before."""
-    with own_job(tmp_path / "two") as job:
-        before = job.identities()
+    with untouched_job(tmp_path / "two") as job:
         yield job
-        assert job.identities() == before
-        assert {state(identity) for identity in before.values()} == {"alive"}
-
-
-@pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "reports"
 
 
 @pytest.mark.parametrize("kind", ["kill", "terminate"])

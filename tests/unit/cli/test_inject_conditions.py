@@ -52,12 +52,6 @@ def job(tmp_path: Path) -> Iterator[OwnJob]:
         yield job
 
 
-@pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "reports"
-
-
 def seen(identity: ProcessIdentity, reports: Path) -> dict[str, Any]:
     """What the faults change: how a process stands, and what runs beside it."""
     hierarchy = cpu_hierarchy()

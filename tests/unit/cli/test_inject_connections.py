@@ -59,12 +59,6 @@ def job(tmp_path: Path, peers: Peers) -> Iterator[OwnJob]:
         yield job
 
 
-@pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "reports"
-
-
 @resets
 @pytest.mark.parametrize("word", [False, True], ids=["by its number", "by a word"])
 def test_the_connection_of_the_port_is_reset_at_both_ends_and_the_rank_goes_on(
