@@ -23,8 +23,8 @@ from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Start
 
 SECRET = b"s3cret"
-HASTY = replace(PROFILES["fast"], pre_lock=0.3, action=0.3, connect=0.3)
-"""Timings with which an answer is waited for 0.3 s."""
+HASTY = replace(PROFILES["fast"], pre_lock=1.0, action=1.0, connect=1.0)
+"""Timings with which an answer is waited for a second."""
 
 Serve = Callable[[Callable[[socket.socket], None]], tuple[str, int]]
 
@@ -71,7 +71,7 @@ def test_nobody_listens(serve: Serve) -> None:
 def test_a_controller_that_never_answers_is_named_soon(serve: Serve) -> None:
     address = serve(lambda connection: None)
     began = time.monotonic()
-    said = rf"rank 2: the controller at 127.0.0.1:{address[1]} took the connection and did not answer for 0.3 s; see"
+    said = rf"rank 2: the controller at 127.0.0.1:{address[1]} took the connection and did not answer for 1 s; see"
     with pytest.raises(ConnectionError, match=said):
         register(address)
     assert time.monotonic() - began < 5
