@@ -177,16 +177,20 @@ def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """For how long a thread has had a processor, and for how long it was ready to run and had none, in nanoseconds."""
+    """For how long a thread has had a processor, and for how long it was ready to run and had none, in nanoseconds.
+
+    ``turns`` says how often it was given one.
+    """
 
     ran: int
     waited: int
+    turns: int
 
 
 def run_times(pid: int, proc_root: Path = PROC) -> dict[int, RunTimes]:
     """The times of each thread of a process from its start on, by its ID.
 
-    They are the first two figures of /proc/PID/task/TID/schedstat (the kernel's Documentation/scheduler/
+    They are the figures of /proc/PID/task/TID/schedstat (the kernel's Documentation/scheduler/
     sched-stats.rst). Empty if there is no such process, or its kernel does not count.
     """
     place = proc_root / str(pid) / "task"
@@ -197,8 +201,8 @@ def run_times(pid: int, proc_root: Path = PROC) -> dict[int, RunTimes]:
     found = {}
     for thread in threads:
         fields = (_read(pid, f"task/{thread}/schedstat", proc_root) or b"").split()
-        if len(fields) > 1:
-            found[thread] = RunTimes(int(fields[0]), int(fields[1]))
+        if len(fields) > 2:
+            found[thread] = RunTimes(*map(int, fields[:3]))
     return found
 
 

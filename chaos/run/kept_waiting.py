@@ -31,6 +31,11 @@ environment. All others of the machine are then passed over, or each look would 
 _LEAST = 0.05
 """Waiting for less than this share of the time between two looks is the everyday of every machine."""
 
+_SPIN_NS = 20_000
+"""A thread that always wants a processor and has it for less than this at a time only asks whether there is work, and
+gives it away at once: so do MindSpore's ActorThread and KernelThread (4 us; observed on MindSpore 2.10), also in a rank
+that hangs. Nothing comes later for its waiting."""
+
 
 @dataclass(frozen=True)
 class Waited:
@@ -51,6 +56,14 @@ class _Process:
 
     start_time: int
     threads: dict[int, RunTimes]
+
+
+@dataclass(frozen=True)
+class _Gained:
+    """What all threads of a process have run, and that one has waited that waited longest, in nanoseconds."""
+
+    ran: int
+    waited: int
 
 
 class WaitingTimes:
@@ -76,7 +89,7 @@ class WaitingTimes:
         self._forget()
         self._find()
         everybody = {os.getpid(): self._own, **self._of_run}
-        gained = {pid: self._gained(pid, process) for pid, process in everybody.items()}
+        gained = {pid: self._gained(pid, process, self._last - since) for pid, process in everybody.items()}
         pid = max(gained, key=lambda one: gained[one].waited)
         busy = sum(
             self._busy[core] - before.get(core, 0) for core in allowed_cores(pid, self._proc) if core in self._busy
@@ -108,13 +121,13 @@ class WaitingTimes:
                 self._of_run[pid] = _Process(stat.start_time, {})
                 del self._strangers[pid]
 
-    def _gained(self, pid: int, process: _Process) -> RunTimes:
-        """What the process has run since the last look, and that thread of it has waited that waited longest."""
+    def _gained(self, pid: int, process: _Process, between: int) -> _Gained:
+        """What the process has run since the last look, ``between`` nanoseconds ago, and its longest waiting."""
         before, process.threads = process.threads, run_times(pid, self._proc)
-        nothing = RunTimes(0, 0)
-        pairs = [(now, before.get(thread, nothing)) for thread, now in process.threads.items()]
-        ran = sum(now.ran - then.ran for now, then in pairs)
-        return RunTimes(ran, max((now.waited - then.waited for now, then in pairs), default=0))
+        nothing = RunTimes(0, 0, 0)
+        gained = [_since(now, before.get(thread, nothing)) for thread, now in process.threads.items()]
+        waits = (one.waited for one in gained if not _spins(one, between))
+        return _Gained(sum(one.ran for one in gained), max(waits, default=0))
 
     def _words(self, pid: int) -> str:
         """Whose process it is; asked for late, since a process has its parent's environment until it executes."""
@@ -127,3 +140,11 @@ class WaitingTimes:
         else:
             who = f"rank {rank}"
         return f"{who} (process {pid})"
+
+
+def _since(now: RunTimes, then: RunTimes) -> RunTimes:
+    return RunTimes(now.ran - then.ran, now.waited - then.waited, now.turns - then.turns)
+
+
+def _spins(gained: RunTimes, between: int) -> bool:
+    return gained.ran < _SPIN_NS * gained.turns and gained.ran + gained.waited > between * 3 / 4

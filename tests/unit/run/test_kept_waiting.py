@@ -45,14 +45,15 @@ class Machine:
         started: int = 7,
         arguments: str = "python",
         ran: int = 0,
+        turns: int = 0,
         cores: str = "0-1",
     ) -> None:
         """Make or change a process. ``waits`` has what its threads have waited, and ``ran`` what each has run, in
-        nanoseconds; ``cores`` are those that it may use."""
+        nanoseconds and so many ``turns``; ``cores`` are those that it may use."""
         place = self.root / str(pid)
         for thread, nanoseconds in (waits or {}).items():
             (place / "task" / str(thread)).mkdir(parents=True, exist_ok=True)
-            (place / "task" / str(thread) / "schedstat").write_text(f"{ran} {nanoseconds} 1\n")
+            (place / "task" / str(thread) / "schedstat").write_text(f"{ran} {nanoseconds} {turns}\n")
         place.mkdir(exist_ok=True)
         fields = ["S", str(parent), *["0"] * 17, str(started), *["0"] * 32]
         fields[17] = "1"
@@ -101,6 +102,22 @@ def test_a_run_that_has_the_cores_for_itself_waits_for_nobody(machine: Machine) 
     machine.process(50, {50: 400_000_000}, environment=RANK, ran=HALF)
     machine.process(51, {51: 400_000_000}, environment=f"CHAOS_RUN={TOKEN} RANK_ID=2", ran=HALF)
     assert machine.look() is None
+
+
+@pytest.mark.parametrize(
+    ("waited", "ran", "turns", "seen"),
+    [
+        (499_000_000, 1_000_000, 283, None),
+        (490_000_000, 10_000_000, 40, (0.485, "rank 3 (process 50)")),
+        (300_000_000, 1_000_000, 283, (0.3, "rank 3 (process 50)")),
+    ],
+    ids=["it only asks for work", "it works for longer", "it sleeps between"],
+)
+def test_a_thread_that_spins_is_not_kept_from_anything(
+    machine: Machine, waited: int, ran: int, turns: int, seen: tuple[float, str] | None
+) -> None:
+    machine.process(50, {50: waited}, environment=RANK, ran=ran, turns=turns)
+    assert machine.look() == seen
 
 
 def test_only_cores_count_that_the_process_may_use(machine: Machine) -> None:
@@ -161,6 +178,12 @@ def test_the_harness_counts_from_the_first_look_on(tmp_path: Path) -> None:
 def test_a_kernel_that_counts_no_waiting_tells_of_none(machine: Machine) -> None:
     machine.process(50, environment=RANK)
     assert machine.look() is None
+
+
+def test_a_thread_that_spins_hides_no_other_one(machine: Machine) -> None:
+    machine.process(50, {50: 499_000_000}, environment=RANK, turns=283)
+    machine.process(50, {51: 200_000_000}, environment=RANK)
+    assert machine.look() == (0.2, "rank 3 (process 50)")
 
 
 def test_the_kernel_counts_it() -> None:
