@@ -153,6 +153,8 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
         if one.get("rank") in planned:
             own = [injection for injection in injections if injection.rank == one["rank"]]
             _judge_rank(case, landing, one, own)
+    for doubt, where in on_node.early_doubts(case.fault, landing, evidence, injections):
+        case.unproven(doubt, *where)
 
 
 def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], injections: list[Event]) -> None:
@@ -190,7 +192,7 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     for doubt, where in (
         *paused_doubts(case.history, case.fault, landing, evidence, injection),
         *lost_files_doubts(case.fault, landing, evidence),
-        *on_node.node_doubts(case.fault, landing, evidence, injection),
+        *on_node.node_doubts(case.fault, landing, evidence),
         *silence_doubts(case.history, case.fault, landing, evidence, injection),
         *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
         *in_cluster.cluster_doubts(case.history, case.fault, landing, evidence, injection),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
 from chaos.checks.raised import Doubt
@@ -78,15 +78,17 @@ def ended_at(landing: Event) -> int | None:
 
     The platform tells the time of day. It is placed by that of the landing, which was seen within moments of it.
     """
-    told = [one.get("node") for one in landing.data.get("evidence") or [] if isinstance(one, Mapping)]
+    return _end(landing, [one for one in landing.data.get("evidence") or [] if isinstance(one, Mapping)])
+
+
+def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None:
+    told = [one.get("node") for one in evidence]
     times = [_nanoseconds(one.get("finished")) for one in told if isinstance(one, Mapping)]
     known = [one for one in times if one is not None]
     return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
 
 
-def node_doubts(
-    fault: PlannedFault, landing: Event, evidence: Mapping[str, object], injection: Event
-) -> Iterator[Doubt]:
+def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
     """What speaks against a fault of the node that a rank is on. Nothing for faults of another kind."""
     if fault.kind not in _WANTED:
         return
@@ -97,11 +99,29 @@ def node_doubts(
     elif fault.kind == "node-oom" and (kills := int(shown["oom_kills"])) < len(fault.ranks):
         ended = f"{kills} process{'es' if kills > 1 else ''} of the node for want of memory"
         yield f"the kernel has ended {ended}, and the fault was to take {len(fault.ranks)} ranks", (landing.source,)
-    elif fault.kind == "node-stop" and (end := ended_at(landing)) is not None:
-        grace, took = float(fault.parameters.get("grace", _GRACE)), (end - injection.mono) / 1e9
-        if took < grace - _APART:
+
+
+def early_doubts(
+    fault: PlannedFault, landing: Event, evidence: Sequence[Mapping[str, object]], injections: Sequence[Event]
+) -> Iterator[Doubt]:
+    """Whether a node that was told to stop has ended before its time was over, so by something else.
+
+    One order stops all ranks of a node; that it was given to the next of them is recorded when the node has ended.
+    """
+    if fault.kind != "node-stop":
+        return
+    grace = float(fault.parameters.get("grace", _GRACE))
+    nodes: dict[object, list[Mapping[str, object]]] = {}
+    for one in evidence:
+        shown = one.get("node")
+        nodes.setdefault(shown.get("container") if isinstance(shown, Mapping) else None, []).append(one)
+    for of_node in nodes.values():
+        ranks = {one.get("rank") for one in of_node}
+        orders = sorted((one for one in injections if one.rank in ranks), key=lambda one: one.mono)
+        end = _end(landing, of_node)
+        if orders and end is not None and (took := (end - orders[0].mono) / 1e9) < grace - _APART:
             text = f"the node ended {took:.3f} s after the order to stop, and had {grace:g} s: something else ended it"
-            yield text, (landing.source, injection.source)
+            yield text, (landing.source, orders[0].source)
 
 
 def is_shown(kind: str, evidence: Mapping[str, object]) -> bool:

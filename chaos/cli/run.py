@@ -29,6 +29,7 @@ from chaos.run.cells import run_cells
 from chaos.run.machine import Machine, probe
 from chaos.run.prepare import fresh_seed, plan_cell
 from chaos.run.summary import Summary, write_summary
+from chaos.run.versions import choose_sdk, with_timings_of
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
@@ -91,16 +92,18 @@ def command(
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     pairs = pick_cells(loaded, cells)
     draw_seed = fresh_seed() if seed is None else seed
+    if sdk == "vendor" and (lacking := [one for one in probe(["mindio_ttp"], Machine()) if not one.ok]):
+        raise click.UsageError(f"--sdk vendor: mindio_ttp is {lacking[0].seen} for this Python")
+    chosen = choose_sdk(sdk)
     for scenario, cell in pairs:
-        plan_cell(scenario, cell, draw_seed)  # A cell that cannot work is refused before any other is started.
+        # A cell that cannot work is refused before any other is started.
+        plan_cell(scenario, with_timings_of(chosen, cell), draw_seed)
     make_reports(reports)
 
     from chaos.cli.failure import explain
     from chaos.cli.progress import open_progress
     from chaos.run.driver import RunOptions, run_cell
 
-    if sdk == "vendor" and (lacking := [one for one in probe(["mindio_ttp"], Machine()) if not one.ok]):
-        raise click.UsageError(f"--sdk vendor: mindio_ttp is {lacking[0].seen} for this Python")
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     options = RunOptions(reports.absolute(), draw_seed, baseline, sdk, cores)

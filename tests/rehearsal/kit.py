@@ -105,10 +105,15 @@ class Done:
         return value
 
     @property
+    def runs(self) -> list[Run]:
+        """The run of each cell."""
+        return [Run(Path(cell["directory"])) for cell in self.json["cells"]]
+
+    @property
     def run(self) -> Run:
         """The run of its only cell."""
-        (cell,) = self.json["cells"]
-        return Run(Path(cell["directory"]))
+        (only,) = self.runs
+        return only
 
 
 class Harness:

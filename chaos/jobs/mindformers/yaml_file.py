@@ -176,7 +176,7 @@ class _Builder:
     def _scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> Value:
         tag = event.tag
         if tag is None or tag == "!":
-            tag = self._resolver.resolve(yaml.ScalarNode, event.value, (event.implicit[0] and tag is None, True))
+            tag = self._resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
         if tag == f"{_CORE}merge":
             return Value(_MERGE, self.source, line, column, "<<")
         if tag not in _SCALARS:

@@ -6,15 +6,23 @@ or a fault aimed at a node would hit other ranks than the plan says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.history.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.ranks import UnreadableRankTable, ranks_to_pods, read_rank_table
 from chaos.platforms.kubernetes.resources import CONFIGMAP
+
+_RANK_TABLE = "rank table"
+
+TABLE_SECONDS = 30.0
+"""Ascend Operator writes its table when all pods have addresses, and again when one was replaced: some time after."""
+
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,24 @@ def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: 
             f"the rank table has rank {rank} in pod {by_table[rank]}, and the plan in {wanted.get(rank, 'no pod')} "
             f"(node {rank // each}): a fault would hit other ranks than planned; give the pods the order of the table"
         )
-    return Placing("rank table", by_table) if by_table else Placing("pods", by_number)
+    return Placing(_RANK_TABLE, by_table) if by_table else Placing("pods", by_number)
+
+
+def settled_placing(
+    pods: Mapping[int, Mapping[str, Any]], *, ask: Callable[[], str | None], ranks: int, nodes: int, clock: Clock
+) -> Placing:
+    """The same of the table that ``ask`` gives; one that does not know all ranks yet is waited for.
+
+    It may have them elsewhere. After ``TABLE_SECONDS`` what is known then counts: the operator may be gone.
+    """
+    deadline = clock.mono() + int(TABLE_SECONDS * 1e9)
+    while True:
+        table = ask()
+        found = placing(pods, table=table, ranks=ranks, nodes=nodes)
+        whole = found.by == _RANK_TABLE and len(found.pods) == ranks
+        if table is None or whole or clock.mono() > deadline:
+            return found
+        clock.sleep(_LOOK_SECONDS)
 
 
 def _of(node: int, each: int) -> Iterable[int]:

@@ -24,7 +24,7 @@ from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
-from chaos.platforms.kubernetes.placing import placing, rank_table
+from chaos.platforms.kubernetes.placing import rank_table, settled_placing
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
@@ -262,11 +262,14 @@ class PodNodes(HeldNodes[PodNode]):
     def _see_ranks(self) -> None:
         """Record which rank is in which pod, and refuse what is not as planned."""
         own, site = self.own, self._site
-        table = None
-        if self._settings.workload != "job":
-            table = asked(lambda: rank_table(own, self._name), site.clock)
+
+        def table() -> str | None:
+            if self._settings.workload == "job":
+                return None
+            return asked(lambda: rank_table(own, self._name), site.clock)
+
         pods = {node.number: node.pod.object for node in self._nodes.values()}
-        found = placing(pods, table=table, ranks=site.ranks, nodes=site.nodes)
+        found = settled_placing(pods, ask=table, ranks=site.ranks, nodes=site.nodes, clock=site.clock)
         site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.on_node import PROOFS, ended_at, node_doubts
+from chaos.checks.on_node import PROOFS, early_doubts, ended_at, node_doubts
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.judging import Judge, said
@@ -27,7 +27,7 @@ GOOD: dict[str, dict[str, Any]] = {
 
 def doubts(kind: str, **evidence: Any) -> list[str]:
     fault = PlannedFault("node", kind, (2, 3), {}, {}, None, 1, "death")
-    return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence}, LANDING)]
+    return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence})]
 
 
 @pytest.mark.parametrize("kind", PROOFS)
@@ -103,6 +103,30 @@ def test_a_recovery_is_measured_from_the_end_of_the_node_and_not_from_the_order_
 def test_a_node_that_ends_before_its_grace_is_over_was_ended_by_something_else(judged: Judge) -> None:
     judgement = judged(stopped(good_run(), 0.04, grace=10))
     assert said(judgement, "injection", "unknown", "after the order to stop, and had 10 s: something else ended it")
+
+
+@pytest.mark.parametrize(
+    ("ends", "early"),
+    [({2: 2.0, 3: 2.0}, []), ({2: 1.9, 3: 1.9}, [1.9]), ({2: 2.0, 3: 2.9}, [0.8]), ({2: 0.1, 3: 4.1}, [0.1])],
+    ids=["one node, in time", "one node, too early", "two nodes, the second too early", "two nodes, the first"],
+)
+def test_one_order_stops_all_ranks_of_a_node(ends: dict[int, float], early: list[float]) -> None:
+    """That it is given to the second rank is recorded when the first has been shown to have ended, after 2.1 s."""
+    fault = PlannedFault("node", "node-stop", (2, 3), {}, {"grace": 2}, None, 1, "death")
+    orders = [
+        Event("fault.injecting", round(at * 1e9), 0, "harness", 1, "train", rank, 0, {}, f"of {rank}")
+        for rank, at in ((2, 0.0), (3, 2.1))
+    ]
+    landed = Event("fault.landed", 5_000_000_000, 1_000_000_005_000_000_000, "harness", 1)
+    names = {2: "one", 3: "one" if ends[2] == ends[3] else "other"}
+    evidence = [
+        {"rank": rank, "node": {"container": names[rank], "finished": f"2001-09-09T01:46:{40 + end}00Z"}}
+        for rank, end in ends.items()
+    ]
+    said = [text for text, _ in early_doubts(fault, landed, evidence, orders)]
+    assert said == [
+        f"the node ended {took:.3f} s after the order to stop, and had 2 s: something else ended it" for took in early
+    ]
 
 
 @pytest.mark.parametrize("seconds", [-0.01, 1.0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cli.main import entry
 from chaos.plan.budgets import PROFILES
 from chaos.run.prepare import known_names, plan_cell
 from chaos.run.versions import with_timings_of
@@ -29,3 +30,19 @@ def test_with_an_agent_the_vendors_controller_waits_for_it_before_it_ends_the_ra
     assert plan_cell(loaded, with_timings_of("vendor", loaded.cells[0])).budget.phases["exit"] == seconds
     fast = plan_cell(loaded, loaded.cells[0]).budget.phases["exit"]
     assert fast == PROFILES["fast"]["TTP"].phases["exit"]
+
+
+def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("chaos.cli.run.choose_sdk", lambda wanted: "vendor")
+    monkeypatch.setattr("chaos.run.driver.run_cell", lambda loaded, cell, *_: started.append(cell.name))
+    partition = SCENARIO.with_name("plain-partition-heals.yaml")
+    reports = tmp_path / "reports"
+    assert entry(["run", str(partition), "--reports", str(reports)]) == 64
+    assert (started, reports.exists()) == ([], False)
+    said = capsys.readouterr().err
+    assert "plain-partition-heals.yaml:32:7: with timings vendor" in said and "use up to 2, or 55 and more" in said
+    entry(["run", str(partition), "--reports", str(reports), "--set", "cut_seconds=60"])
+    assert started == [""]

@@ -18,6 +18,7 @@ SAME = [
     "x: &x {a: 1}\ny: &y {a: 2, b: 2}\nz: {<<: [*x, *y], c: 3}\n",
     "a: 1\na: 2\n",
     "1: one\ntrue: yes\n? null\n: nothing\n",
+    "a: !\nb: ! 5\nc: ! on\nd: ! ''\ne: ! x\nf: ! [1]\ng: ! {a: 1}\n",
     "a: |\n  text\n  more\nb: >\n  folded\n  text\n",
 ]
 

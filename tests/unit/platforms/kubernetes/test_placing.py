@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.platforms.base import PlatformError
-from chaos.platforms.kubernetes.placing import placing
+from chaos.platforms.kubernetes.placing import TABLE_SECONDS, placing, settled_placing
+from tests.unit.conftest import FakeClock
 
 
 def pod(node: int, address: str | None = None) -> dict[str, Any]:
@@ -64,3 +65,32 @@ def test_a_table_that_cannot_be_read_is_no_answer(text: str) -> None:
 def test_two_pods_of_one_number_are_refused() -> None:
     with pytest.raises(PlatformError, match="rank 0 would be in two pods"):
         placing({0: pod(0), 1: pod(0)}, table=None, ranks=4, nodes=2)
+
+
+WRITTEN = table(status="initializing")
+OF_ONE_POD = table(("10.0.0.0", [0, 1]), ("10.0.0.9", [2, 3]))
+
+
+def settled(*texts: str | None) -> tuple[str, float, int]:
+    """What says where the ranks are when one text after the other is there, after how many seconds and questions."""
+    clock, asked = FakeClock(), iter(texts)
+    before, told = clock.mono(), [*texts]
+    found = settled_placing(PODS, ask=lambda: next(asked, told[-1]), ranks=4, nodes=2, clock=clock)
+    return found.by, round((clock.mono() - before) / 1e9, 3), len(found.pods)
+
+
+def test_a_table_that_does_not_know_all_pods_yet_is_waited_for() -> None:
+    assert settled(GOOD) == ("rank table", 0.0, 4)
+    assert settled(WRITTEN, OF_ONE_POD, GOOD) == ("rank table", 1.0, 4)
+
+
+def test_no_table_is_waited_for_where_there_is_none_and_none_for_ever() -> None:
+    assert settled(None) == ("pods", 0.0, 4)
+    by, seconds, ranks = settled(WRITTEN)
+    assert (by, ranks) == ("pods", 4) and TABLE_SECONDS <= seconds < TABLE_SECONDS + 2
+    assert settled(OF_ONE_POD)[::2] == ("rank table", 2)
+
+
+def test_a_table_that_comes_late_and_has_them_elsewhere_refuses_the_run() -> None:
+    with pytest.raises(PlatformError, match="a fault would hit other ranks than planned"):
+        settled(WRITTEN, table(("10.0.0.1", [0, 1]), ("10.0.0.0", [2, 3])))
