@@ -47,6 +47,8 @@ def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, eng
         ("plain-network-rate", "network-rate", ()),
         ("plain-network-delay", "network-delay", ()),
         ("plain-network-loss", "network-loss", ()),
+        ("plain-partition-lasts", "partition", ()),
+        ("plain-partition-heals", "partition", ()),
     ],
 )
 def test_faults_of_the_network_pass_unchanged(
