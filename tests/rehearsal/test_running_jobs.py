@@ -5,6 +5,7 @@ The ranks train with MindSpore, each by itself: what a job with collectives make
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from chaos.platforms.leases import Leases
 from chaos.platforms.process import ProcessIdentity, send_signal, state
 from chaos.platforms.running import RunningJob, survey
 from chaos.run.wait import wait_for
-from tests.rehearsal.kit import WAIT_SECONDS, Chaos
+from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run
 from tests.unit.running_jobs import own_job
 
 SCRIPT = """
@@ -32,7 +33,7 @@ if os.environ["MS_ROLE"] == "MS_SCHED":
 from pathlib import Path
 import numpy
 from mindspore import dataset, nn, set_device
-from mindspore.train import Callback, LossMonitor, Model
+from mindspore.train import Callback, CheckpointConfig, LossMonitor, Model, ModelCheckpoint
 
 class Enough(Callback):
     def on_train_step_end(self, run_context):
@@ -50,7 +51,8 @@ set_device("CPU")
 net = nn.Dense(4, 1)
 data = dataset.GeneratorDataset(Samples(), ["x", "y"], shuffle=False).batch(2)
 model = Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01))
-model.train(1, data, [LossMonitor(1), Enough()], dataset_sink_mode=False)
+saves = ModelCheckpoint("own", f"saved/rank_{os.environ['RANK_ID']}", CheckpointConfig(10, keep_checkpoint_max=1000))
+model.train(1, data, [LossMonitor(1), Enough(), saves], dataset_sink_mode=False)
 print("trained to its end", flush=True)
 os._exit(0)
 """
@@ -159,6 +161,42 @@ def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun:
         assert seen[-1]["event"] == "job.end"
         assert bystander.identities() == before
         assert {state(identity) for identity in before.values()} == {"alive"}
+
+
+def test_a_checkpoint_is_damaged_while_the_job_trains_and_put_back_also_by_heal(fresh: Chaos, msrun: Msrun) -> None:
+    saved = msrun.work / "saved" / "rank_1"
+    wait_for("a checkpoint", lambda: sorted(saved.glob("*.ckpt")), seconds=WAIT_SECONDS)
+    call = ("inject", "truncate-checkpoint", "--rank", "1", "--job", msrun.work / "logs", "--json", *at(fresh))
+    done = fresh(*call, "--for", "1s")
+    assert (done.code, done.json["outcome"], done.json["undone"]) == (0, "landed", True), done.errors
+    assert restored(msrun, Run(Path(done.json["directory"])))
+
+    before = fresh.runs()
+    harness = fresh.start(*call)
+    run = harness.until("its run", lambda: next((one for one in fresh.runs() if one not in before), None))
+    harness.event(run, "fault.landed")
+    harness.signal(signal.SIGKILL)
+    harness.process.wait()
+    assert not restored(msrun, run)
+    healed = fresh.heal()
+    assert (healed.code, healed.json["healed"]) == (0, True), healed.output
+    assert restored(msrun, run)
+
+    for rank in range(RANKS):
+        msrun.trains_on(rank)
+    (msrun.work / "enough").touch()
+    for rank in range(RANKS):
+        assert end_of(msrun.ranks[rank]) == ExitStatus(code=0), msrun.lines(rank)[-5:]
+
+
+def restored(msrun: Msrun, run: Run) -> bool:
+    """Whether the file that was hit holds what it did before; else it holds what it did after."""
+    (landed,) = run.history.select("fault.landed")
+    (shown,) = landed.data["evidence"]
+    assert shown["file"].startswith("saved/rank_1/") and shown["before"] != shown["after"]
+    now = hashlib.sha256((msrun.work / shown["file"]).read_bytes()).hexdigest()
+    assert now in (shown["before"], shown["after"])
+    return bool(now == shown["before"])
 
 
 def stopped_in(output: str) -> set[int]:
