@@ -34,6 +34,13 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if hopeless is not None:
         if context.scenario.expect.checkpoint != "none":
             note(hopeless, context.problems, PROVE_NONE)
+        elif context.scenario.job.agent:
+            context.problems.add(
+                "job.agent",
+                f"fault {fault.fault.id!r} leaves no whole replica, and the agent chooses the repair that is offered "
+                "all the same: it fails at once, and what the agent is told and chooses then is not planned",
+                hint="leave job.agent out",
+            )
         return Answer(None, hopeless.message, fault.path, ends=True)
     step = fault.moment.earliest.last_complete
     copied = fault.fault.ranks if fault.effect == MEMORY else ()
@@ -73,17 +80,23 @@ def _spoils(spoilt: Sequence[Scheduled]) -> str:
 
 
 def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Violation | None:
-    """A replica group whose ranks all have a memory error has no sound copy of the state left."""
-    if fault.effect != MEMORY:
+    """A replica group whose ranks all have a memory error has no sound copy of the state, as far as the SDK knows.
+
+    That the memory held nothing which is needed it hears when the device is cleaned, and it asks for a whole replica of
+    every group before that (seen with MindIO TFT 26.1: ``dp:[1, 3] has no complete data``).
+    """
+    if fault.effect not in (MEMORY, LOW_LEVEL):
         return None
     lost = survive(groups, fault.fault.ranks).lost
     if not lost:
         return None
+    left = "so no sound copy of the state is left"
+    if fault.effect == LOW_LEVEL:
+        left = "and the SDK finds no sound copy of the state, since it hears later that nothing was lost"
     return Violation(
         f"{fault.path}.target",
-        f"every rank of replica group {group(groups[lost[0]])} has a memory error at the same moment, so no sound copy "
-        f"of the state is left: UCE cannot repair it, and the job exits without a checkpoint ({DOCUMENT}, replica "
-        "relationships)",
+        f"every rank of replica group {group(groups[lost[0]])} has a memory error at the same moment, {left}: UCE "
+        f"cannot repair it, and the job exits without a checkpoint ({DOCUMENT}, replica relationships)",
         text=ranks(fault.fault.ranks),
         hint="leave a rank of every replica group alone",
     )

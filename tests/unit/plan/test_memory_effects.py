@@ -54,10 +54,17 @@ def test_a_low_level_error_at_the_update_is_refused_since_nothing_brings_the_ran
     assert plan(error("uce", "step.end", strategy="low level"), job=UCE).mechanism == "UCE"
 
 
-def test_low_level_errors_on_all_replicas_are_repaired_since_nothing_is_lost(plan: Planner) -> None:
-    fault = {**error("uce", "forward", strategy="low level"), "target": {"ranks": (0, 1, 2, 3)}}
-    assert plan(fault, job=UCE).mechanism == "UCE"
-    assert "no sound copy of the state is left" in plan.refused({**fault, "parameters": {}}, job=UCE)
+@pytest.mark.parametrize("strategy", ["low level", "high level"])
+def test_errors_on_all_replicas_are_not_repaired_whatever_was_hit(plan: Planner, strategy: str) -> None:
+    """Seen with MindIO TFT 26.1: it asks for a whole replica before it hears that nothing was lost."""
+    fault = {**error("uce", "forward", strategy=strategy), "target": {"ranks": (0, 1, 2, 3)}}
+    words = plan.refused(fault, job=UCE)
+    assert "every rank of replica group [0, 1, 2, 3] has a memory error at the same moment" in words
+    assert ("since it hears later that nothing was lost" in words) == (strategy == "low level")
+    found = plan(fault, job=UCE, expect={"checkpoint": "none"})
+    assert (found.mechanism, found.recoveries) == ("none", ())
+    words = plan.refused(fault, job={**UCE, "agent": True}, expect={"checkpoint": "none"})
+    assert "what the agent is told and chooses then is not planned" in words
 
 
 @pytest.mark.parametrize(
