@@ -65,6 +65,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="Set a variable in every scenario that has it; repeat it for more.",
     )
+    group.addoption(
+        "--chaos-sdk",
+        choices=("auto", "standin", "vendor"),
+        default="auto",
+        help="The vendor's mindio_ttp, the stand-in, or whichever the machine has. Default: %(default)s.",
+    )
     group.addoption("--chaos-platform", metavar="NAME", help="Where the jobs live, whatever the files say.")
     group.addoption("--chaos-inventory", metavar="FILE", help="The hosts of --chaos-platform ssh.")
     parser.addini("chaos_command", "Command that is `chaos`. Default: this Python with -m chaos.", type="args")
@@ -238,7 +244,7 @@ class ScenarioItem(pytest.Item):
     def command(self) -> list[str]:
         """The command that runs this cell."""
         command = [*(self.config.getini("chaos_command") or [sys.executable, "-m", "chaos"]), "run", str(self.path)]
-        command += ["--json", "--reports", str(self._reports)]
+        command += ["--json", "--reports", str(self._reports), "--sdk", self.config.getoption("--chaos-sdk")]
         if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
             # The first of several jobs would take all cores, and the others would wait for it.
             command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]

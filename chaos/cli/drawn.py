@@ -14,9 +14,10 @@ import click
 import yaml
 
 from chaos.registry import registry
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, propose, recovers
 from chaos.run.soak import VERDICTS, SoakRun
+from chaos.run.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 
@@ -43,18 +44,19 @@ class Drawn:
 
 
 def draw_scenarios(
-    number: int, seed: int, *, kinds: Sequence[str], mechanisms: Sequence[str], directory: Path
+    number: int, seed: int, *, kinds: Sequence[str], mechanisms: Sequence[str], directory: Path, sdk: str = "auto"
 ) -> list[Drawn]:
     """Draw ``number`` scenarios and keep each as a file in ``directory``, to be run again by itself.
 
     Kinds and mechanisms take turns; unless mechanisms are asked for, only those that a kind of job can have. A scenario
-    depends on the seed, its number and whose turn it is. Raises click.UsageError where none can be drawn.
+    depends on the seed, its number, whose turn it is, and what the SDK that is asked for can do. Raises
+    click.UsageError where none can be drawn, and Refused where that SDK is not there.
     """
     directory.mkdir(parents=True, exist_ok=True)
     turns = [(kind, mechanism) for mechanism in mechanisms or MECHANISMS for kind in kinds]
     if not mechanisms:
         turns = [turn for turn in turns if _can(*turn)]
-    return [_draw(seed, index, *turns[index % len(turns)], directory) for index in range(number)]
+    return [_draw(seed, index, *turns[index % len(turns)], directory, sdk) for index in range(number)]
 
 
 def _can(kind: str, mechanism: str) -> bool:
@@ -63,7 +65,7 @@ def _can(kind: str, mechanism: str) -> bool:
     return able is None or mechanism == MIXED or mechanism in able
 
 
-def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path) -> Drawn:
+def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:
     draw = Random(f"{seed}/{index}/{kind}/{mechanism}")
     name = f"random-{kind}-{seed}-{index}"
     path = directory / f"{name}.yaml"
@@ -72,7 +74,8 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path) -> 
         path.write_text(yaml.safe_dump({"chaos": 1, "name": name, **proposal}, sort_keys=False), "utf-8")
         try:
             loaded = load_scenario(path, names=known_names())
-            plan = plan_cell(loaded, loaded.cells[0])
+            cell = loaded.cells[0]
+            plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
         except ScenarioError:
             continue
         if recovers(plan) and not (kind in _MINDSPORE and counts_within_epoch(plan)):

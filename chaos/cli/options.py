@@ -73,6 +73,15 @@ platform_option = click.option(
 )
 
 
+sdk_option = click.option(
+    "--sdk",
+    type=click.Choice(["auto", "standin", "vendor"]),
+    default="auto",
+    show_default=True,
+    help="The vendor's mindio_ttp, the stand-in, or whichever the machine has.",
+)
+
+
 def echo_json(value: Any) -> None:
     """Print a value as indented JSON."""
     import json

@@ -21,15 +21,14 @@ from chaos.cli.options import (
     json_option,
     platform_option,
     reports_option,
+    sdk_option,
     set_option,
 )
 from chaos.cli.places import find_run, make_reports
-from chaos.cli.scenarios import load, pick_cells
+from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.run.cells import run_cells
-from chaos.run.machine import Machine, probe
-from chaos.run.prepare import fresh_seed, plan_cell
+from chaos.run.prepare import fresh_seed
 from chaos.run.summary import Summary, write_summary
-from chaos.run.versions import choose_sdk, with_timings_of
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
@@ -47,13 +46,7 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="auto|none|RUN", help="Fault-free run to compare with. Default: as the file says.")
 @reports_option
 @click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
-@click.option(
-    "--sdk",
-    type=click.Choice(["auto", "standin", "vendor"]),
-    default="auto",
-    show_default=True,
-    help="The vendor's mindio_ttp, the stand-in, or whichever the machine has.",
-)
+@sdk_option
 @click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
 @json_option
 @debug_option
@@ -92,12 +85,7 @@ def command(
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     pairs = pick_cells(loaded, cells)
     draw_seed = fresh_seed() if seed is None else seed
-    if sdk == "vendor" and (lacking := [one for one in probe(["mindio_ttp"], Machine()) if not one.ok]):
-        raise click.UsageError(f"--sdk vendor: mindio_ttp is {lacking[0].seen} for this Python")
-    chosen = choose_sdk(sdk)
-    for scenario, cell in pairs:
-        # A cell that cannot work is refused before any other is started.
-        plan_cell(scenario, with_timings_of(chosen, cell), draw_seed)
+    refuse_impossible(pairs, sdk, draw_seed)
     make_reports(reports)
 
     from chaos.cli.failure import explain

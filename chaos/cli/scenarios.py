@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,9 @@ import click
 
 from chaos.cli.places import scenario_directories
 from chaos.run.on_platform import on_platform
-from chaos.run.prepare import known_names
+from chaos.run.prepare import chosen_sdk, known_names, plan_cell
+from chaos.run.refusal import Refused
+from chaos.run.versions import with_timings_of
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios
 from chaos.scenario.load import load_scenario
@@ -41,6 +43,19 @@ def load(
             f"--platform: no platform {platform!r}; {suggest(platform, names.platforms, 'there are')}"
         )
     return on_platform(load_scenario(path, settings=dict(settings or {}), names=names), platform, inventory)
+
+
+def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str, draw_seed: int | None = None) -> None:
+    """Refuse a cell that cannot work before any other is started. ``sdk`` is the one that is asked for.
+
+    Raises ScenarioError, and click.UsageError where the SDK is not there.
+    """
+    for loaded, cell in pairs:
+        try:
+            chosen = chosen_sdk(sdk, cell.scenario)
+        except Refused as error:
+            raise click.UsageError(str(error)) from error
+        plan_cell(loaded, with_timings_of(chosen, cell), draw_seed)
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:

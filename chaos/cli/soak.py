@@ -18,9 +18,9 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.drawn import Drawn, draw_scenarios, print_summary, summarise
 from chaos.cli.interrupt import ended_like_ctrl_c
-from chaos.cli.options import cell_option, echo_json, json_option, reports_option, set_option
+from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
 from chaos.cli.places import make_reports
-from chaos.cli.scenarios import load, pick_cells
+from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
 from chaos.run.heal import heal_all
 from chaos.run.known_failure import failing_checks, sdk_of
@@ -56,6 +56,7 @@ _PACKAGE = Path(__file__).parents[1]
     "--seed", type=click.IntRange(min=0), help="Seed of the moments of --kill, or of what --random draws (there: 1)."
 )
 @set_option
+@sdk_option
 @cell_option
 @reports_option
 @json_option
@@ -71,6 +72,7 @@ def command(
     kill: bool,
     seed: int | None,
     settings: dict[str, str],
+    sdk: str,
     cells: tuple[str, ...],
     reports: Path,
     as_json: bool,
@@ -98,6 +100,7 @@ def command(
       chaos soak kill-rank.yaml --times 50 --reports soak/
       chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
       chaos soak --random 60 --seed 7 --reports soak/
+      chaos soak ttp-groups.yaml --sdk vendor --times 20
 
     \b
     Exit codes: 0 every run has passed (or failed as its finding says), 1 one
@@ -114,16 +117,19 @@ def command(
     else:
         if settings or cells:
             raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
-        draw = partial(draw_scenarios, kinds=kinds or ("rehearsal",), mechanisms=mechanisms)
+        draw = partial(draw_scenarios, kinds=kinds or ("rehearsal",), mechanisms=mechanisms, sdk=sdk)
         drawn = draw(number, drawn_by, directory=reports / "random")
         pairs = [(one.loaded, one.cell) for one in drawn]
+    refuse_impossible(pairs, sdk)
     times = times or (10 if number is None else 1)
     if kill:
         from chaos.cli.soak_kills import soak_kills
 
         with ended_like_ctrl_c():
-            return soak_kills(pairs, reports, times=times, jobs=jobs, settings=settings, seed=seed, as_json=as_json)
-    soak = _Soak(pairs, reports, times, jobs, keep == "all", settings)
+            return soak_kills(
+                pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
+            )
+    soak = _Soak(pairs, reports, times, jobs, keep == "all", settings, sdk)
     with ended_like_ctrl_c():
         interrupted = soak.run()
     tallies = soak.tallies()
@@ -149,12 +155,14 @@ class _Soak:
         jobs: int,
         keep_all: bool,
         settings: dict[str, str],
+        sdk: str,
     ) -> None:
         groups = [*_groups(pairs)]
         self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
         if len(self._cells) < len(groups):
             raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
         self._settings = settings
+        self._sdk = sdk
         self._keys = {name: self._key(name) for name in self._cells}
         self._codes = {name: keys.of for name, keys in self._keys.items()}
         self._reports = reports
@@ -207,7 +215,7 @@ class _Soak:
 
     def _key(self, name: tuple[str, str]) -> Keys:
         loaded, cells = self._cells[name]
-        return keys_of_cells(loaded, cells, self._settings, _PACKAGE)
+        return keys_of_cells(loaded, cells, self._settings, _PACKAGE, self._sdk)
 
     def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
         done, rest = wait(waiting, return_when=FIRST_COMPLETED)
@@ -223,7 +231,8 @@ class _Soak:
         if self._started.stopped:
             return None
         loaded, cells = self._cells[name]
-        command = command_of(os.getpid(), ["run", str(loaded.path), "--json", "--reports", str(self._reports)])
+        command = command_of(os.getpid(), ["run", str(loaded.path), "--json", "--sdk", self._sdk])
+        command += ["--reports", str(self._reports)]
         command += [part for cell in cells if cell.name for part in ("--cell", cell.name)]
         command += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
         if self._jobs > 1:

@@ -53,11 +53,12 @@ def soak_kills(
     times: int,
     jobs: int,
     settings: dict[str, str],
+    sdk: str,
     seed: int | None,
     as_json: bool,
 ) -> int:
     """Make the kills that are left, print what they came to, and return the exit code."""
-    soak = KillSoak(pairs, reports, times, jobs, settings, seed)
+    soak = KillSoak(pairs, reports, times, jobs, settings, sdk, seed)
     interrupted = soak.run()
     tallies = soak.tallies()
     if as_json:
@@ -81,11 +82,13 @@ class KillSoak:
         times: int,
         jobs: int,
         settings: dict[str, str],
+        sdk: str,
         seed: int | None,
     ) -> None:
         self._cells = {(cell.scenario.name, cell.name): loaded for loaded, cell in pairs}
         self._given = {(cell.scenario.name, cell.name): cell for _, cell in pairs}
         self._settings = settings
+        self._sdk = sdk
         self._keys = {name: self._key(name) for name in self._cells}
         self._codes = {name: keys.of for name, keys in self._keys.items()}
         self._places = reports / "kills"
@@ -125,7 +128,7 @@ class KillSoak:
         return False
 
     def _key(self, name: tuple[str, str]) -> Keys:
-        return keys_of_cells(self._cells[name], [self._given[name]], self._settings, _PACKAGE)
+        return keys_of_cells(self._cells[name], [self._given[name]], self._settings, _PACKAGE, self._sdk)
 
     # The work of one thread.
 
@@ -247,6 +250,7 @@ class KillSoak:
     def _run_of(self, name: CellName) -> list[str]:
         arguments = ["run", str(self._cells[name].path.resolve()), *(("--cell", name[1]) if name[1] else ())]
         arguments += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
+        arguments += ["--sdk", self._sdk]
         if self._jobs > 1:
             arguments += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
         return arguments

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
+
+from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.package_calls import PackageCalls
+from chaos.platforms.nodes import Site
 
 MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
 """Needs of jobs that are modules of Python."""
@@ -12,3 +20,42 @@ MET_THERE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys((*sorted(MODULES), "msrun", "npu"), "the machines that the ranks run on")
 )
 """Needs of jobs (keys of chaos.run.machine.PROBES) that the harness's own machine need not meet, and who meets them."""
+
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A node that is asked what it has: its name, the Python of its ranks, and the hand there."""
+
+    node: str
+    python: str
+    hand: PackageCalls
+
+
+def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
+    """See that the nodes have the packages that the ranks need. Raises PlatformError for one that has not.
+
+    Without it a job that cannot begin would be blamed for it. What the job brings along by its own PYTHONPATH is not
+    asked for. ``advice`` says what to do.
+    """
+    path = "" if site.job is None else site.job.environment.get("PYTHONPATH", "")
+    own = [Path(one) for one in path.split(os.pathsep) if one]
+    wanted = [one for one in site.needs if one == "msrun" or (one in MODULES and not _is_in(own, one))]
+
+    def look(asked: Asked) -> None:
+        try:
+            lacking = asked.hand.lacking(asked.python, wanted, path)
+        except PlatformError as error:
+            raise PlatformError(f"{asked.node}: it does not say what it has: {error}") from error
+        if lacking:
+            told = f"its Python, {asked.python}, lacks what the job needs: {', '.join(lacking)}"
+            raise PlatformError(f"{asked.node}: {told}; {advice}")
+
+    if wanted:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(look, nodes))
+
+
+def _is_in(directories: Iterable[Path], module: str) -> bool:
+    return any((one / module).exists() or (one / f"{module}.py").exists() for one in directories)

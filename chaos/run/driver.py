@@ -38,12 +38,12 @@ from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
-from chaos.run.prepare import examine, needs_of_scenario, plan_cell, unknown_releases
+from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
 from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session
-from chaos.run.versions import choose_sdk, sdk_named, versions, with_timings_of
+from chaos.run.versions import sdk_named, versions, with_timings_of
 from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
@@ -79,7 +79,7 @@ def run_cell(
     Whatever ends the run, its processes are ended and its faults undone first. Raises ScenarioError for a scenario
     that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
     """
-    sdk = choose_sdk(options.sdk)
+    sdk = chosen_sdk(options.sdk, cell.scenario)
     cell = with_timings_of(sdk, cell)
     plan = plan_cell(loaded, cell, options.draw_seed)
     if options.baseline is not None:
@@ -248,7 +248,7 @@ class _Runner:
 
     def _unshared(self, owned: RunDirectory) -> Mapping[str, str]:
         """What keeps other runs from this one's baseline: packages of the hosts whose releases nobody here knows."""
-        unknown = unknown_releases(self._scenario, self._platform, self._versions)
+        unknown = unknown_releases(self._scenario, self._versions, self._sdk)
         if not unknown:
             return {}
         self._progress.note(f"a baseline of this run's own: the hosts' releases of {', '.join(unknown)} are not known")
@@ -320,6 +320,7 @@ class _Runner:
                 clock=self._clock,
                 deadline=self._deadline,
                 platform=self._platform,
+                sdk=self._sdk,
             ) as session,
             noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
         ):

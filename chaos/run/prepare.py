@@ -18,6 +18,7 @@ from chaos.registry import UnknownName, registry
 from chaos.run.known_failure import unknown_checks
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.run.on_platform import platform_of, platform_problems
+from chaos.run.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.model import Scenario
@@ -130,24 +131,33 @@ def _needs_of_platform(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _met_by_platform(scenario: Scenario) -> Mapping[str, str]:
-    """What faults need that the machines of the platform have, this one or not; by what, in words."""
-    met: Mapping[str, str] = getattr(registry("platforms").load(platform_of(scenario)), "meets", {})
-    return met
+    """What job and faults need that the machines of the platform have, this one or not; by what, in words."""
+    platform = registry("platforms").load(platform_of(scenario))
+    met: Mapping[str, str] = getattr(platform, "meets", {})
+    return platform().meets_for(scenario) if hasattr(platform, "meets_for") else met
 
 
-def needs_of_job(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the probes that must succeed where the ranks of this scenario's job run."""
+def chosen_sdk(wanted: str, scenario: Scenario) -> str:
+    """``standin`` or ``vendor``: whose SDK the run is to have. Raises Refused where the vendor's is not there.
+
+    Of machines that bring their own packages it is asked when they are there.
+    """
+    return choose_sdk(wanted, met_there="mindio_ttp" in _met_by_platform(scenario))
+
+
+def needs_of_job(scenario: Scenario, sdk: str = "standin") -> tuple[str, ...]:
+    """Names of the probes that must succeed where the ranks of this scenario's job run; ``sdk`` is the chosen one."""
     kind = registry("jobs").load(scenario.job.kind)
     needs: tuple[str, ...] = kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs
     # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
-    package = ("mindio_ttp",) if kind.traits.genuine and "mindspore" in needs and _needs_mindio(scenario) else ()
-    return (*needs, *package)
+    vendors = sdk == "vendor" or (kind.traits.genuine and "mindspore" in needs)
+    return (*needs, *(("mindio_ttp",) if vendors and _needs_mindio(scenario) else ()))
 
 
-def unknown_releases(scenario: Scenario, platform: object, versions: Mapping[str, str]) -> list[str]:
+def unknown_releases(scenario: Scenario, versions: Mapping[str, str], sdk: str = "standin") -> list[str]:
     """Packages that the ranks use on other machines, and of which ``versions``, of this one, do not tell a release."""
-    met: Mapping[str, str] = getattr(platform, "meets", {})
-    return sorted({one for one in needs_of_job(scenario) if one in MODULES and one in met} - versions.keys())
+    met = _met_by_platform(scenario)
+    return sorted({one for one in needs_of_job(scenario, sdk) if one in MODULES and one in met} - versions.keys())
 
 
 def _needs_mindio(scenario: Scenario) -> bool:

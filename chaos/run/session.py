@@ -74,6 +74,7 @@ def open_session(
     clock: Clock,
     deadline: Deadline,
     platform: Platform | NodePlatform | None = None,
+    sdk: str = "standin",
 ) -> Iterator[Session]:
     """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
 
@@ -94,7 +95,7 @@ def open_session(
             with (
                 closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel,
                 _nodes_of(
-                    platform, scenario, scenario_directory, owned, private, memory, channel, clock, history
+                    platform, scenario, scenario_directory, owned, private, memory, channel, clock, history, sdk
                 ) as nodes,
             ):
                 place = (channel, private, ports, cores)
@@ -133,6 +134,7 @@ def _nodes_of(
     channel: Channel,
     clock: Clock,
     history: HistoryWriter,
+    sdk: str,
 ) -> Iterator[Nodes | None]:
     """The nodes of the run, where its platform has some; their undo step takes them away."""
     if not isinstance(platform, NodePlatform):
@@ -156,7 +158,7 @@ def _nodes_of(
         tell=history.record,
         ranks=scenario.cluster.ranks,
         kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
-        needs=needs_of_job(scenario),
+        needs=needs_of_job(scenario, sdk),
     )
     try:
         nodes = platform.open(site)

@@ -17,6 +17,7 @@ from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
 from chaos.run.known_failure import holding, unexpected
+from chaos.run.prepare import chosen_sdk
 from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
@@ -123,15 +124,16 @@ class Keys:
 
 
 def keys_of_cells(
-    loaded: LoadedScenario, cells: Iterable[LoadedCell], settings: Mapping[str, str], package: Path
+    loaded: LoadedScenario, cells: Iterable[LoadedCell], settings: Mapping[str, str], package: Path, sdk: str = "auto"
 ) -> Keys:
-    """The keys of a run of these cells. What of a job's inputs cannot be read is told by the run itself.
+    """The keys of a run of these cells with the SDK that is asked for.
 
-    Raises OSError when the scenario cannot be read.
+    What of a job's inputs cannot be read is told by the run itself. Raises OSError when the scenario cannot be read.
     """
     found: dict[str, str] = {}
     for cell in cells:
         scenario = cell.scenario
+        found[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario)
         try:
             inputs = inputs_of(registry("jobs").load(scenario.job.kind), scenario, loaded.path.parent, os.environ)
         except (JobError, OSError) as error:

@@ -25,12 +25,15 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def choose_sdk(wanted: str) -> str:
-    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported."""
+def choose_sdk(wanted: str, *, met_there: bool = False) -> str:
+    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported here.
+
+    ``met_there``: the ranks run where other packages are than here. Raises Refused where it is wanted and not there.
+    """
     there = has_module("mindio_ttp")
-    if wanted == "vendor" and not there:
+    if wanted == "vendor" and not there and not met_there:
         raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
-    return "vendor" if there and wanted != "standin" else "standin"
+    return "vendor" if wanted == "vendor" or (there and wanted == "auto") else "standin"
 
 
 def sdk_named(simulated: Iterable[Simulated]) -> str:

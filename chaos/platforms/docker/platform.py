@@ -30,6 +30,7 @@ from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.subnets import complaint, make_network
 from chaos.platforms.docker.transport import ExecTransport
+from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
 from chaos.platforms.hand.bundle import BUNDLE, write_bundle
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
@@ -60,6 +61,11 @@ class DockerPlatform:
         told = scenario.cluster.docker
         return () if told is not None and told.engine is not None else self.needs
 
+    def meets_for(self, scenario: Scenario) -> Mapping[str, str]:
+        """Of an image with a Python of its own the containers have what the ranks need; else this Python is theirs."""
+        told = scenario.cluster.docker
+        return {} if told is None or told.python is None else MET_THERE
+
     def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """What of ``cluster.docker`` does not do: a path in it, a message and a hint. The engine is not asked."""
         del directory
@@ -87,6 +93,7 @@ class DockerPlatform:
         try:
             nodes.make()
             nodes.ready()
+            nodes.check()
         except BaseException:
             nodes.close()
             raise
@@ -223,6 +230,11 @@ class DockerNodes(HeldNodes[DockerNode]):
             else:
                 node.address = self.address_of(container)
         return self.all()
+
+    def check(self) -> None:
+        """See that the image has what the ranks need; all containers are made of one. Raises PlatformError."""
+        image, advice = self._settings.image, "make the image with it, or name another cluster.docker.python"
+        refuse_lacking(self._site, [Asked(f"image {image}", str(self.python), self._nodes[0].hand)], advice)
 
     def close(self) -> None:
         """Let go of the hands and of the engine."""

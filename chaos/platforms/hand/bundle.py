@@ -22,6 +22,7 @@ MODULES = (
     "platforms/hand/listening.py",
     "platforms/hand/netfilter.py",
     "platforms/hand/network.py",
+    "platforms/hand/packages.py",
     "platforms/hand/program.py",
     "platforms/hand/standing.py",
     "platforms/hand/tools.py",

@@ -19,6 +19,7 @@ from chaos.platforms.find import FoundProcess
 from chaos.platforms.hand import answers
 from chaos.platforms.hand.answers import Errors, each, fields, optional, text, whole, yes
 from chaos.platforms.hand.network_calls import NetworkCalls
+from chaos.platforms.hand.package_calls import PackageCalls
 from chaos.platforms.hand.tool_calls import ToolCalls
 from chaos.platforms.hand.transport import Transport
 from chaos.platforms.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
@@ -71,7 +72,7 @@ class Visit(Protocol):
         """It has gone."""
 
 
-class HandClient(NetworkCalls, ToolCalls):
+class HandClient(NetworkCalls, PackageCalls, ToolCalls):
     """A hand at the other end of ``transport``. Its methods may be called from several threads.
 
     Every method raises HandLost when the hand has ended, does not answer in time, or says what no hand says, and

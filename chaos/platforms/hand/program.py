@@ -29,6 +29,7 @@ from chaos.platforms.ending import Ended, end_processes
 from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.hand.listening import Listening
 from chaos.platforms.hand.network import NetworkRequests
+from chaos.platforms.hand.packages import PackageRequests
 from chaos.platforms.hand.standing import standing_in
 from chaos.platforms.hand.tools import ToolRequests
 from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
@@ -46,7 +47,7 @@ class Refused(ValueError):
     """The request cannot be met; nothing was done."""
 
 
-class Hand(NetworkRequests, ToolRequests):
+class Hand(NetworkRequests, PackageRequests, ToolRequests):
     """What the hand can do, by the name of the request. Arguments and results are JSON."""
 
     def __init__(self, run: str, tell: Callable[[dict[str, Any]], None]) -> None:
@@ -245,7 +246,7 @@ def _mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> set[str]:
 
 
 REQUESTS = frozenset(name for name in dir(Hand) if not name.startswith("_")) - {"close"}
-_SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt", "tool"})
+_SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt", "lacking", "tool"})
 """They may take many seconds, and others are answered meanwhile."""
 
 

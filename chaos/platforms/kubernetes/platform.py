@@ -12,7 +12,7 @@ from typing import Any
 from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
-from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
 from chaos.platforms.hand.bundle import hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
@@ -83,6 +83,7 @@ class KubernetesPlatform:
         try:
             nodes.submit()
             nodes.ready()
+            nodes.check()
         except BaseException:
             nodes.close()
             raise
@@ -271,6 +272,11 @@ class PodNodes(HeldNodes[PodNode]):
         pods = {node.number: node.pod.object for node in self._nodes.values()}
         found = settled_placing(pods, ask=table, ranks=site.ranks, nodes=site.nodes, clock=site.clock)
         site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
+
+    def check(self) -> None:
+        """See that the pods have what the ranks need. Raises PlatformError."""
+        asked = [Asked(f"pod {one.pod.name}", str(self.python), one.hand) for one in self.all()]
+        refuse_lacking(self._site, asked, "take an image that has it, or name another cluster.kubernetes.python")
 
     def close(self) -> None:
         """Let go of the hands, and follow no more."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from chaos.history.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.elsewhere import MET_THERE, MODULES
+from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
 from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
@@ -31,19 +30,6 @@ if TYPE_CHECKING:
 
 MEETING = "meeting"
 _TOOLS = "the vendor's tools on the hosts"
-_LACKING = "lacking:"
-_LOOK = f"""
-import importlib.util, os, sys
-sys.path[:1] = []
-def has(name):
-    if name == "msrun":
-        return os.path.exists(os.path.join(sys.argv[1], name))
-    found = importlib.util.find_spec(name)
-    return found is not None and found.origin is not None
-print("{_LACKING}", *[name for name in sys.argv[2:] if not has(name)])
-"""
-"""Finds modules, and imports none of them: that may take half a minute. A directory of such a name is no module."""
-_QUOTED = 300
 _ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
 """Faults for which a host must have them."""
 
@@ -269,26 +255,6 @@ class SshNode:
             self.known = "gone"
         return boot
 
-    def lacking(self, needs: Sequence[str]) -> list[str]:
-        """What of a job's needs the host's Python has not, or has not beside it. Raises PlatformError.
-
-        What the job brings along by its own PYTHONPATH is not asked of the host.
-        """
-        environment = {} if self._site.job is None else self._site.job.environment
-        path = environment.get("PYTHONPATH", "")
-        own = [Path(one) for one in path.split(os.pathsep) if one]
-        wanted = [one for one in needs if one == "msrun" or (one in MODULES and not _is_in(own, one))]
-        if not wanted:
-            return []
-        python = self.host.python
-        look = [*([f"PYTHONPATH={path}"] if path else []), python, "-c", _LOOK, str(Path(python).parent), *wanted]
-        with self._reach.connected(0.0) as connection:
-            code, said = connection.run(shlex.join(["env", *look]))
-        told = [line.split()[1:] for line in said.splitlines() if line.startswith(_LACKING)]
-        if code != 0 or len(told) != 1:
-            raise PlatformError(f"{self.host}: {python} ended with {code}: {said.strip()[-_QUOTED:]}")
-        return told[0]
-
     def close(self) -> None:
         """Let go of the hand."""
         if self._hand is not None:
@@ -344,6 +310,8 @@ class SshNodes(HeldNodes[SshNode]):
 
     def check(self) -> None:
         """See that the hosts have what the job and its faults need, once for a run. Raises PlatformError."""
+        asked = [Asked(str(node.host), node.host.python, node.hand) for node in self._nodes.values()]
+        refuse_lacking(self._site, asked, "install it there, or name another 'python' in the inventory")
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
 
@@ -354,15 +322,8 @@ class SshNodes(HeldNodes[SshNode]):
                 node.close()
 
 
-def _is_in(directories: Iterable[Path], module: str) -> bool:
-    return any((one / module).exists() or (one / f"{module}.py").exists() for one in directories)
-
-
 def _check(node: SshNode, site: Site) -> None:
-    """See that a host has what its ranks need, and what faults of devices do. Raises PlatformError."""
-    if lacking := node.lacking(site.needs):
-        told = f"its Python, {node.host.python}, lacks what the job needs: {', '.join(lacking)}"
-        raise PlatformError(f"{node.host}: {told}; install it there, or name another 'python' in the inventory")
+    """See that a host has what faults of devices need. Raises PlatformError."""
     kinds = sorted(_ON_DEVICES.intersection(site.kinds))
     if kinds and (lacking := node.hand.lacking_tools()):
         raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

@@ -59,7 +59,7 @@ def soak(
     fake = fake.replace("LEAVES", str(leaves)).replace("STARTS", repr(starts)).replace("SECONDS", str(seconds))
     monkeypatch.setattr(soak_kills, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     pairs = pick_cells([load("kill-rank.yaml", {})], ())
-    return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, seed=4, as_json=False)
+    return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, sdk="auto", seed=4, as_json=False)
 
 
 @pytest.fixture

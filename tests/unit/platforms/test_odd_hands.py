@@ -57,6 +57,7 @@ CALLS: dict[str, Callable[[HandClient], Any]] = {
     "attempt": lambda hand: hand.attempt("10.0.0.1", "10.0.0.2", 1, 0.1),
     "connected": lambda hand: hand.connected("10.0.0.1", [], of_run=True),
     "tool": lambda hand: hand.tool(("npu-smi",)),
+    "lacking": lambda hand: hand.lacking("python", ["numpy"]),
     "lacking_tools": lambda hand: hand.lacking_tools(),
     "device_variables": lambda hand: hand.device_variables(WHO),
     "reset": lambda hand: hand.reset(Connection("10.0.0.1", 1, "10.0.0.2", 2, 0, 3, 4)),

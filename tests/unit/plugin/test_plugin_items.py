@@ -199,6 +199,19 @@ def test_the_platform_reaches_every_run(project: Project) -> None:
     assert call[call.index("--platform") + 1] == "docker"
 
 
+@pytest.mark.parametrize(("options", "sdk"), [((), "auto"), (("--chaos-sdk", "vendor"), "vendor")])
+def test_the_sdk_reaches_every_run(project: Project, options: tuple[str, ...], sdk: str) -> None:
+    project.scenario()
+    project.answer("pass", 0)
+    project.run(*options).assert_outcomes(passed=1)
+    (call,) = project.calls()
+    assert call[call.index("--sdk") + 1] == sdk
+
+
+def test_an_sdk_that_there_is_not_is_a_usage_error(project: Project) -> None:
+    assert project.run("--chaos-sdk", "vendors").ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_the_inventory_reaches_every_run_with_its_platform(project: Project, tmp_path: Path) -> None:
     host = "{name: first, address: 10.0.0.5}"
     (tmp_path / "hosts.yaml").write_text(f"inventory: 1\nhosts: [{host}]\n", "utf-8")

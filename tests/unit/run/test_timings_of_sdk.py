@@ -36,7 +36,7 @@ def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr("chaos.cli.run.choose_sdk", lambda wanted: "vendor")
+    monkeypatch.setattr("chaos.run.prepare.choose_sdk", lambda wanted, **_: "vendor")
     monkeypatch.setattr("chaos.run.driver.run_cell", lambda loaded, cell, *_: started.append(cell.name))
     partition = SCENARIO.with_name("plain-partition-heals.yaml")
     reports = tmp_path / "reports"

@@ -1,0 +1,54 @@
+"""What the hand says of the packages that a job's ranks find on its node. None of them is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+_MARK = "lacking:"
+_LOOK = f"""
+import importlib.util, os, sys
+sys.path[:1] = []
+def has(name):
+    if name == "msrun":
+        return os.path.exists(os.path.join(sys.argv[1], name))
+    found = importlib.util.find_spec(name)
+    return found is not None and found.origin is not None
+print("{_MARK}", *[name for name in sys.argv[2:] if not has(name)])
+"""
+"""Finds modules; importing one may take half a minute. A directory of such a name is no module."""
+
+SECONDS = 60.0
+"""How long a Python may take to say it, on a busy node with its packages on a share."""
+_QUOTED = 300
+
+
+class PackageRequests:
+    """The part of the hand that is about packages; arguments and results are JSON."""
+
+    def lacking(self, python: str, needs: list[str], path: str) -> list[str]:
+        """Which of these a Python has not, or has not beside it; ``path`` takes the place of PYTHONPATH where given.
+
+        Raises ValueError where that Python does not say.
+        """
+        environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
+        look = [python, "-c", _LOOK, str(Path(python).parent), *needs]
+        try:
+            done = subprocess.run(
+                look,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=SECONDS,
+            )
+        except OSError as error:
+            raise ValueError(f"{python} cannot be run: {error.strerror}") from error
+        except subprocess.TimeoutExpired as error:
+            raise ValueError(f"{python} has not said within {SECONDS:g} s what it has") from error
+        said = done.stdout.decode("utf-8", "replace")
+        told = [line.split()[1:] for line in said.splitlines() if line.startswith(_MARK)]
+        if done.returncode != 0 or len(told) != 1:
+            raise ValueError(f"{python} ended with {done.returncode}: {said.strip()[-_QUOTED:]}")
+        return told[0]
