@@ -216,9 +216,13 @@ class _Model:
     def _repair(self, hit: Hit, step: int) -> bool:
         if hit.step < 2:
             return self._nothing_promised("TFT: before the groups are reported nothing can be repaired")
+        broken = hit.ranks if hit.kind.startswith("memory") else frozenset()
+        if any(replicas <= broken for replicas in self.replicas):
+            # TFT: UCE on both replicas of a group. That nothing was lost (low level) it hears later, seen with 26.1.
+            if self._job.agent:
+                return self._nothing_promised("the agent chooses a repair that is offered in vain")
+            return self._ends_without()
         lost = hit.ranks if hit.kind in ("memory", "memory-timed") else frozenset()
-        if any(replicas <= lost for replicas in self.replicas):
-            return self._ends_without()  # TFT: UCE on both replicas of a group
         if not lost and any(self._ranks[number].done != step for number in hit.ranks):
             return self._nothing_promised("nothing is copied, and the rank is a step behind the others")
         mechanism = "HCCE" if hit.kind == "communication" else "UCE"

@@ -25,6 +25,8 @@ CAUTIOUS = (
     "is not apart from fault",
     "is lost only once",
     "the agent kills all ranks at once",
+    "or after it has started them again: they are of another replica group",
+    "of other replica groups may finish all",
     "would be a step behind",
     "whether it is finished is a matter of time",
     "a communication error arises while the gradients are exchanged",
