@@ -194,8 +194,8 @@ def nothing_left(loss: Loss, last_step: int, cause: str) -> Violation | None:
     if loss.at is None or loss.highest < last_step:
         return None
     what = (
-        f"after the last all-reduce of the job: the others finish all {last_step} steps, no mechanism has anything to "
-        "recover,"
+        f"after the last all-reduce of the job: whoever is left finishes all {last_step} steps, no mechanism has "
+        "anything to recover,"
         if loss.at.last_complete == last_step
         else f"and {ranks(loss.ahead)} of other replica groups may finish all {last_step} steps and leave, or may not,"
     )

@@ -113,14 +113,20 @@ class _Rank:
     files: set[int] = field(default_factory=set)
 
 
-def tell(job: Job, hits: list[Hit], order: random.Random) -> Story:
-    """Let the job train, with its ranks in any order, until it has ended one way or the other."""
-    return _Model(job, hits, order).tell()
+def tell(job: Job, hits: list[Hit], order: random.Random, *, ahead: bool = True) -> Story:
+    """Let the job train, with its ranks in any order, until it has ended one way or the other.
+
+    ``ahead``: whether replica groups that have lost nobody get through an all-reduce in which others wait, before the
+    fault is answered.
+    """
+    return _Model(job, hits, order, ahead).tell()
 
 
 class _Model:
-    def __init__(self, job: Job, hits: list[Hit], order: random.Random) -> None:
+    def __init__(self, job: Job, hits: list[Hit], order: random.Random, ahead: bool) -> None:
         self._job = job
+        # TFT: its optimizer wrapper lets no rank update its weights before all have reduced their gradients.
+        self._together = not ahead or bool(job.on - {"RSC"})
         self._open = list(hits)
         self._order = order
         self._ranks = [_Rank(number, self._walk(0)) for number in range(job.cluster.ranks)]
@@ -177,7 +183,7 @@ class _Model:
     def _may_pass(self, rank: _Rank) -> bool:
         """Whether the rank can go through the point that it stands before, or be struck there."""
         step, phase = rank.todo[0]
-        if phase == "optimizer.update" and not all(other.entered >= step for other in self._ranks):
+        if phase == "optimizer.update" and not self._reduced(rank, step):
             return False  # it is still in the all-reduce
         for hit in self._open:  # a fault of several ranks strikes when all of them are there
             if rank.number in hit.ranks and (hit.step, hit.phase) == (step, phase):
@@ -185,16 +191,27 @@ class _Model:
                 return all(other.todo[:1] == [(step, phase)] and not other.out for other in others)
         return True
 
+    def _reduced(self, rank: _Rank, step: int) -> bool:
+        """Whether the gradients of a step are reduced: within the rank's replica group, after a forward pass in which
+        all ranks had a part."""
+        if self._together:
+            return all(other.entered >= step for other in self._ranks)
+        behind = [(step, "step.begin"), (step, "forward")]
+        if any(other.todo[0][0] < step or other.todo[0] in behind for other in self._ranks if other.todo):
+            return False
+        (group,) = (replicas for replicas in self.replicas if rank.number in replicas)
+        return all(self._ranks[number].entered >= step for number in group)
+
     # Recovery.
 
     def _answer(self, struck: list[Hit]) -> bool:
         """Whether training goes on."""
         good = [rank for rank in self._ranks if not rank.out]
         done = {rank.done for rank in good or self._ranks}
-        if len(done) > 1:
+        if len(done) > 1 and self._together:
             return self._nothing_promised("ranks stand at different steps, and none of them is good")
-        (step,) = done
-        if step >= self._job.steps:
+        step = min(done)
+        if max(done) >= self._job.steps:
             return self._nothing_promised("the others have finished")
         online = [hit for hit in struck if self._repaired_online(hit)]
         if online and len(struck) > 1:
