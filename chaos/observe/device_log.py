@@ -3,16 +3,19 @@
 A line begins ``[ERROR] HCCL(11262,python3):2023-01-31-03:00:14.192.200 [exchanger_network.cc:237][11262]…``. Lines of
 MindSpore look alike, with another parenthesis: ``DISTRIBUTED(5918,7f34b5b9e6c0,python)``, ``ME(5903:1397,Main)``;
 MindSpore's reader reads them, and finds here (``of_framework``) what they say of a device. Error codes also come in the
-log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are those of ACL. Facts: the
-documents of CANN 8, MindCluster's fault diagnosis, and logs that users have published. No hardware has been here: what
-is tested are single lines of that form, no whole file.
+log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are those of ACL
+(:mod:`chaos.observe.acl_codes`). Facts: the documents of CANN 8, MindCluster's fault diagnosis, what MindSpore's
+documents show of CANN's errors, the published source of the runtime, and logs that users have published. No hardware
+has been here: what is tested are single lines of that form, no whole file.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
+from chaos.observe.acl_codes import ACL_ERRORS, acl_code
 from chaos.observe.framework_prefix import Prefixed, has_prefix
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import Known, find_event, known
@@ -32,18 +35,31 @@ _BARE = re.compile(
 )
 _OWN = re.compile(rf"(?:\[PID: (?P<pid>\d{{1,10}})\] )?{_TIME}")
 
-ACL_ERRORS = {
-    107022: "task abort",
-    507053: "device memory",
-    507054: "HBM multi-bit ECC",
-    507055: "suspect memory",
-    507056: "link",
-    507057: "suspect remote",
-    507904: "communication operator retry failed",
-}
-"""What the runtime's error codes mean that MindSpore's fault tolerance tells apart."""
-
 _CODES = {"EI0002": "device.notify_timeout", "EI0006": "device.socket_timeout", "EI0013": "device.cqe_error"}
+
+# A number is a code only where it is called one: other programs, and other lines of CANN's, have numbers of all kinds.
+# What MindSpore makes of a code itself (UCEError error occurs when execute, error_code=507053) is its own event.
+_CALLED = (
+    r"(?i:\bruntime result|\bret(?:[_ ]?code)?|\breturn(?: value)?(?=\[)|failed, return(?=: )"
+    r"|(?<!execute, )\berr(?:or)?[_ ]?(?:code|no))(?: is)?[:=\[ ]{1,3}"
+)
+_AND_REASON = r"(?:, desc=\[(?P<reason_text>[^]]{0,200})\](?:, InnerCode=(?P<own_text>0x[0-9a-fA-F]{1,8}))?)?"
+_OWN_CODE = (
+    r"\b(?i:ret[_ ]?code|InnerCode) ?[=:] ?(?P<own_text>0x0{0,7}[1-9a-fA-F][0-9a-fA-F]{0,7}|11[789]\d{6})"
+    r"(?![0-9a-zA-Z]|\.\d)(?:, \[(?P<reason_text>[^]]{0,200})\])?"
+)
+_RESULTS = (
+    *(
+        known("device.acl_error", range_of, rf"{_CALLED}(?P<code>{range_of}\d{{3}})(?!\.?\d){_AND_REASON}")
+        for range_of in ("507", "107", "207")
+    ),
+    known("device.runtime_error", "ode", _OWN_CODE),
+    known(
+        "device.call_failed",
+        " failed, reason=",
+        r"\b(?P<call>rts?[A-Z]\w{1,60}) execut(?:e|ion) failed, reason=\[?(?P<reason_text>[^][]{1,200})",
+    ),
+)
 
 _TABLE = (
     known(
@@ -78,33 +94,33 @@ _TABLE = (
     known("device.p2p_timeout", "connected p2p timeout", r"connected p2p timeout, timeout: ?(?P<seconds>\d+)"),
     known("device.lost", "lost heartbeat", r"Device lost heartbeat"),
     known("device.resumed", "HcclCommResume", r"HcclCommResume:success"),
+    *_RESULTS,
+    # In CANN's own logs these are codes whatever stands before them.
     known("device.acl_error", "507", r"(?<![\d.])(?P<code>50705[3-7]|507904)(?![\d.])"),
     known("device.acl_error", "107022", r"(?<![\d.])(?P<code>107022)(?![\d.])"),
 )
 
-# Other programs print numbers of all kinds: in their lines a code is one only where they call it so. What MindSpore
-# makes of a code itself (UCEError error occurs when execute, error_code=507053) is its own event.
-_CALLED = (
-    r"(?:\bret\[|(?<!execute, )\berror[ _]code(?: is)?[:= ]{1,2})"
-    r"(?P<code>50705[3-7]|507904|107022)(?!\.?\d)"
-)
+_MEMORY = _TABLE[:1]
 _RAISED = re.compile(r"\w{1,60}(?:Error|Exception): ")
-_OF_FRAMEWORK = (
-    known("device.acl_error", "507", _CALLED),
-    known("device.acl_error", "107022", _CALLED),
-)
-_IN_FRAMEWORK = (*(entry for entry in _TABLE if entry.kind != "device.acl_error"), *_OF_FRAMEWORK)
+# CANN hands its words to its callers, which print them without its prefix: the place in its source stands behind them.
+_SAID = re.compile(r"""\s{0,32}[^\s"'][^"']*(?:\[FUNC:|runtime result )""")
+_OF_RUNTIME = ("device.acl_error", "device.runtime_error")
+_IN_FRAMEWORK = (*(entry for entry in _TABLE if entry.kind != "device.acl_error"), *_RESULTS)
 
 
 class DeviceLogReader(PrefixedReader):
     """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` where the line names one.
 
     ``device.notify_timeout`` (EI0002), ``device.socket_timeout`` (EI0006) and ``device.cqe_error`` (EI0013) have one
-    kind in all their forms; every other code is ``device.error_code``. ``rank`` is the one that a line speaks of.
-    ``tz`` is the zone of the times in the log, None the local one.
+    kind in all their forms; every other code is ``device.error_code``. ``device.acl_error`` is a code that the runtime
+    returned, ``device.runtime_error`` one of its own (``own_text``), with the ``code`` that it returns for it, if that
+    is known. ``meaning`` is what the code means, if that is documented, ``reason_text`` what the runtime says of it,
+    also where it gives no number (``device.call_failed``). ``rank`` is the one that a line speaks of, or that of the
+    log. ``tz`` is the zone of the times in the log, None the local one.
     """
 
     name = "device"
+    own_rank = True
     prefix = _PREFIX
 
     def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
@@ -115,10 +131,11 @@ class DeviceLogReader(PrefixedReader):
         return _event(_TABLE, message, wall_ns, pid, module)
 
     def bare(self, line: str) -> LogEvent | None:
-        """A line without the prefix: in the log of a worker stand error codes and the text of a memory error."""
+        """A line without the prefix: in the log of a worker stand error codes, and what CANN says of a failed call."""
         match = _BARE.match(line)
         if match is None:
-            event = find_event(_TABLE[:1], line, None, None)
+            said = _SAID.match(line) is not None and _RAISED.match(line) is None
+            event = _told(_MEMORY + _RESULTS if said else _MEMORY, line, None, None, {})
             return None if event is None or has_prefix(line) else event
         own = match if match["date"] else _OWN.match(match["text"])
         if own is None:
@@ -136,26 +153,37 @@ def of_framework(line: str, prefixed: Prefixed) -> LogEvent | None:
     if len(message) < len(line):
         event = _event(_IN_FRAMEWORK, message, prefixed.wall_ns, prefixed.pid, {})
     else:
-        event = _event(_OF_FRAMEWORK, line, None, None, {}) if _RAISED.match(line) else None
+        event = _event(_RESULTS, line, None, None, {}) if _RAISED.match(line) else None
     return None if event is None or _PREFIX.match(line) else event
 
 
 def _event(
-    table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, module: dict[str, str]
+    table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, fields: dict[str, str]
 ) -> LogEvent | None:
     if match := _CODE.search(message):
-        return _coded(match, wall_ns, pid, module)
+        return _coded(match, wall_ns, pid, fields)
+    return _told(table, message, wall_ns, pid, fields)
+
+
+def _told(
+    table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, fields: dict[str, str]
+) -> LogEvent | None:
+    """The event of a message, with what its code means."""
     event = find_event(table, message, wall_ns, pid)
     if event is None:
         return None
-    fields = {**event.fields, **module}
-    if event.kind == "device.acl_error":
-        fields["meaning"] = ACL_ERRORS[fields["code"]]
-    return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, fields)
+    said: dict[str, Any] = {**event.fields, **fields}
+    if event.kind == "device.runtime_error" and (code := acl_code(said["own_text"])) is not None:
+        said["code"] = code
+    if event.kind in _OF_RUNTIME and said.get("code") in ACL_ERRORS:
+        said["meaning"] = ACL_ERRORS[said["code"]]
+    return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, said)
 
 
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
-    """The event of an error code of CANN."""
+    """The event of an error code of CANN. One that only frames a code of the runtime is told by that."""
     code = match["code"]
+    if code not in _CODES and (event := _told(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})):
+        return event
     said = {**fields, "code": code, "text": match["text"]}
     return LogEvent(_CODES.get(code, "device.error_code"), wall_ns, None, None, pid, said)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from chaos.observe import device_log, mindformers_log, mindspore_log, msrun_log, taskd_log, ttp_log
-from chaos.observe.device_log import ACL_ERRORS, DeviceLogReader
+from chaos.observe.acl_codes import ACL_ERRORS
+from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.patterns import Known
-from chaos.observe.reader import built_in_readers, choose_reader
+from chaos.observe.reader import built_in_readers, choose_reader, read_log
 from chaos.observe.taskd_log import TaskdLogReader
 
 PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
@@ -51,7 +52,7 @@ def test_the_page_shows_every_form_that_a_reader_knows() -> None:
     tables: list[tuple[str, Known]] = [("device", one) for one in device_log._TABLE]
     tables += [("mindformers", one) for one in mindformers_log._TABLE]
     tables += [("mindspore", one) for one in mindspore_log._TABLE]
-    tables += [("mindspore", one) for one in device_log._OF_FRAMEWORK]
+    tables += [("mindspore", one) for one in device_log._RESULTS]
     tables += [("msrun", one) for one in msrun_log._TABLE]
     tables += [("taskd", one) for one in taskd_log._TABLE]
     tables += [("ttp", one) for table in ttp_log._TABLES.values() for one in table]
@@ -231,6 +232,82 @@ def device(message: str) -> LogEvent:
 def test_an_error_of_the_runtime_is_told_by_its_code(code: int) -> None:
     event = device(f"rtStreamSynchronize failed, retCode={code}, stream 3")
     assert (event.kind, event.fields["code"], event.fields["meaning"]) == ("device.acl_error", code, ACL_ERRORS[code])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "synchronize stream failed, runtime result = 507059[FUNC:ReportCallError]",
+        "rtX failed, ret=507059",
+        "rtX failed, ret: 507059",
+        "rtX failed, ret[507059]",
+        "rtX failed, retcode: 507059 ( words)",
+        "rtX failed, error code 507059",
+        "rtX failed, error code is 507059",
+        "rtX failed, error code [507059].",
+        "rtX:ErrCode=507059",
+        "rtX fail. return[507059].",
+        "rtX failed, return: 507059",
+        "runtime errorCode = 507059, channel",
+    ],
+)
+def test_a_code_without_a_documented_meaning_is_an_event_in_every_wording(text: str) -> None:
+    event = device(text)
+    assert (event.kind, event.fields) == ("device.acl_error", {"code": 507059, "module": "HCCL"})
+
+
+def test_the_two_codes_of_one_error_are_one_event() -> None:
+    event = device("rtX:ErrCode=507011, desc=[the model stream execute failed], InnerCode=0x7150050")
+    assert event.kind == "device.acl_error"
+    assert (event.fields["code"], event.fields["own_text"]) == (507011, "0x7150050")
+    assert event.fields["reason_text"] == "the model stream execute failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("retCode=0x7110001", {"own_text": "0x7110001", "code": 107000, "meaning": "wrong argument"}),
+        ("retCode=0x715005e.", {"own_text": "0x715005e", "code": 507035, "meaning": "vector core exception"}),
+        ("retCode=117571606!", {"own_text": "117571606", "code": 207001, "meaning": "no memory left"}),
+        ("retCode=0x7FF0001", {"own_text": "0x7FF0001"}),
+        ("retCode=0x222, [suspect remote error].", {"own_text": "0x222", "reason_text": "suspect remote error"}),
+    ],
+)
+def test_a_code_of_the_runtimes_own_is_told_with_the_one_that_it_returns_for_it(
+    text: str, fields: dict[str, object]
+) -> None:
+    event = device(f"Stream Synchronize failed, stream_id=3, {text}")
+    assert (event.kind, event.fields) == ("device.runtime_error", fields | {"module": "HCCL"})
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "pid"),
+    [
+        ("        synchronize stream failed, runtime result = 507015[FUNC:A][FILE:a.cpp][LINE:1]", "acl_error", None),
+        ("        Failed to submit kernel task, retCode=0x7150026.[FUNC:A][FILE:a.cc][LINE:1]", "runtime_error", None),
+        ("EH9999: [PID: 961] 2026-09-07-01:11:09.333.567 runtime result = 507015[FUNC:A]", "acl_error", 961),
+    ],
+)
+def test_what_cann_says_without_its_prefix_has_the_rank_of_the_log(
+    line: str, kind: str, pid: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "worker_3.log").write_text(f"{line}\n")
+    (event,) = read_log(tmp_path / "worker_3.log", list(READERS.values()))
+    assert (event.kind, event.rank, event.pid) == (f"device.{kind}", 3, pid)
+    assert (event.fields["code"], event.fields["meaning"]) == (507015, "AI core exception")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    raise RuntimeError('synchronize stream failed, runtime result = 507015[FUNC:A][FILE:a.cpp][LINE:1]')",
+        "step 3 done, ret=507015",
+        "    ret=507015",
+        "loss 1.0, error code 507015",
+    ],
+)
+def test_a_number_in_another_programs_line_is_no_code(line: str) -> None:
+    assert [reader for reader, one in READERS.items() if one.read(line) is not None] == []
 
 
 @pytest.mark.parametrize("text", ["took 507.054 ms", "id 5070541", "id 1507054", "id 507058"])
