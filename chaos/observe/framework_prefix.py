@@ -23,6 +23,11 @@ _MINDFORMERS_FILE = re.compile(
     r"\[[A-Z]{1,10}\] (?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) "
     r"\[[^]]{0,400}\] \w{1,100}: "
 )
+# - INFO - text, and [mindformers/core/callback/callback.py:529] - INFO - text: documents leave out the time, often the
+# place too.
+_MINDFORMERS_QUOTED = re.compile(
+    r"(?:- )?(?:\[[^]]{0,400}\] )?- (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?P<date>)(?P<time>)(?P<milli>)"
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,16 @@ def has_prefix(line: str) -> bool:
 
 
 def match_mindformers(line: str) -> re.Match[str] | None:
-    """The match of MindFormers' prefix, as printed or as in its own files: groups ``date``, ``time``, ``milli``."""
-    return _MINDFORMERS.match(line) or _MINDFORMERS_FILE.match(line)
+    """The match of MindFormers' prefix, as printed, as in its own files, or as documents quote it without the time.
+
+    The groups ``date``, ``time`` and ``milli`` are empty in the last of these.
+    """
+    return _MINDFORMERS.match(line) or _MINDFORMERS_FILE.match(line) or _MINDFORMERS_QUOTED.match(line)
+
+
+def time_of(prefix: re.Match[str]) -> int | None:
+    """Where date and time begin in a line with this prefix of MindFormers, None when it has none."""
+    return prefix.start("date") if prefix["date"] else None
 
 
 def split_prefix(line: str, wall: WallTime) -> Prefixed:
@@ -51,5 +64,7 @@ def split_prefix(line: str, wall: WallTime) -> Prefixed:
         microseconds = int(match["first"] + match["second"] or "0")
         return Prefixed(wall.ns(match["date"], match["time"], microseconds), int(match["pid"]), line[match.end() :])
     if match := match_mindformers(line):
-        return Prefixed(wall.ns(match["date"], match["time"], int(match["milli"]) * 1000), None, line[match.end() :])
+        timed = match["date"]
+        wall_ns = wall.ns(timed, match["time"], int(match["milli"]) * 1000) if timed else None
+        return Prefixed(wall_ns, None, line[match.end() :])
     return Prefixed(None, None, line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from chaos.observe.framework_prefix import match_mindformers
+from chaos.observe.framework_prefix import match_mindformers, time_of
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
 from chaos.observe.step_fields import bar_fields, step_fields
@@ -171,6 +171,9 @@ _TABLE = (
     ),
 )
 
+MESSAGES = _TABLE
+"""What stands behind the prefix of a line."""
+
 
 class MindFormersLogReader:
     """Lines of MindFormers 1.x and 2.x. ``tz`` is the zone of the times in the log, None the local one.
@@ -201,7 +204,7 @@ class MindFormersLogReader:
         prefix = match_mindformers(line)
         if prefix is None:
             return None
-        return find_event(_TABLE, line[prefix.end() :], self._time(line, prefix.start("date")), None)
+        return find_event(_TABLE, line[prefix.end() :], self._time(line, time_of(prefix)), None)
 
     def _step(self, line: str, parts: TrainingLine) -> LogEvent | None:
         wall_ns = self._time(line, parts.time)

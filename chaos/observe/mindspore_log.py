@@ -34,7 +34,7 @@ _TABLE = (
         "tft.handler_begin",
         "Enter _",
         r"Enter _(?P<handler>save_checkpoint_on_failure|rename_save_result|"
-        r"tft_(?:stop|clean|repair)_callback(?=,| device_id| repair type|$)|tft_rebuild_groups(?=,))",
+        r"tft_(?:stop|clean|repair)_callback(?=,| device_id| repair type|$)|tft_rebuild_groups(?=,|$))",
     ),
     # That is how MindSpore writes the end of this one.
     known("tft.handler_end", "Enter _tft_rebuild_groups ok", r"Enter _(?P<handler>tft_rebuild_groups) ok"),

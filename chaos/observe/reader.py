@@ -15,6 +15,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import MsrunLogReader
+from chaos.observe.quoted_log import QuotedLogReader
 from chaos.observe.taskd_log import TaskdLogReader
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
@@ -30,7 +31,8 @@ class LogReader(Protocol):
     """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``.
 
     One that reads what a rank says of itself may have ``own_rank = True``: then an event that names no rank gets that
-    of the file, if its name tells one.
+    of the file, if its name tells one. One that knows lines which mean nothing in another log may have
+    ``only_when_chosen = True``: it is chosen after all others, and read nothing with where another is.
     """
 
     @property
@@ -74,12 +76,23 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
         MindFormersLogReader(tz),
         DeviceLogReader(tz),
         MindSporeLogReader(tz),
+        QuotedLogReader(),
     ]
 
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
     """The first reader that recognises the content, or None. The name of a file decides nothing."""
-    return next((reader for reader in readers if reader.recognises(first_lines)), None)
+    return next((reader for reader in sorted(readers, key=_only_when_chosen) if reader.recognises(first_lines)), None)
+
+
+def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
+    """The readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
+    others = (reader for reader in readers if reader is not first and not _only_when_chosen(reader))
+    return [*([] if first is None else [first]), *others]
+
+
+def _only_when_chosen(reader: LogReader) -> bool:
+    return bool(getattr(reader, "only_when_chosen", False))
 
 
 def read_log(
@@ -108,7 +121,7 @@ def read_log(
         chunk = stream.read(CHUNK)
         first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
         scan.reader = first.name if first else None
-        ordered = [*([first] if first else []), *(reader for reader in readers if reader is not first)]
+        ordered = in_order(first, readers)
         while chunk:
             begin = splitter.lines + 1
             for number, line in enumerate(splitter.feed(chunk), begin):

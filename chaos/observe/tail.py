@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from chaos.observe.lines import LineSplitter
 from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogReader, choose_reader
+from chaos.observe.reader import LogReader, choose_reader, in_order
 
 BACK = 256 << 10
 """Bytes at the end of a log that are read when its following begins: enough for the last steps of any rank."""
@@ -27,7 +27,8 @@ class LogTail:
     def __init__(self, stream: BinaryIO, readers: Sequence[LogReader], *, file: str, back: int = BACK) -> None:
         """``file`` is what the events give as their file."""
         self._stream = stream
-        self._readers = list(readers)
+        self._all = readers
+        self._readers = in_order(None, readers)
         self._file = file
         self._chosen = False
         size = stream.seek(0, 2)
@@ -63,7 +64,7 @@ class LogTail:
         if self._chosen:
             return
         self._stream.seek(0)
-        first = choose_reader(LineSplitter().feed(self._stream.read(_HEAD))[:_HEAD_LINES], self._readers)
+        first = choose_reader(LineSplitter().feed(self._stream.read(_HEAD))[:_HEAD_LINES], self._all)
         if first is not None:
-            self._readers = [first, *(reader for reader in self._readers if reader is not first)]
+            self._readers = in_order(first, self._all)
             self._chosen = True

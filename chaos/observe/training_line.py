@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from chaos.observe.framework_prefix import match_mindformers
+from chaos.observe.framework_prefix import match_mindformers, time_of
 
 MARK = "step:["
 """Every line with the loss of a step contains this."""
@@ -65,7 +65,7 @@ def read_training_line(line: str) -> TrainingLine | None:
         return None
     prefix = match_mindformers(line)
     begin = prefix.end() if prefix else 0
-    time = prefix.start("date") if prefix else None
+    time = time_of(prefix) if prefix else None
     if match := _OF_EPOCH.match(line, begin):
         loss = match.span("current") if match["current"] is not None else match.span("loss")
         return TrainingLine(

@@ -209,6 +209,9 @@ _LINK = (
 )
 _TABLES = {"TTP": _CONTROLLER + _PROCESSOR + _AGENT, "PYH": _PYTHON, "ACC": _LINK}
 
+MESSAGES = (*_CONTROLLER, *_PROCESSOR, *_AGENT, *_PYTHON)
+"""What stands behind the prefix of a line, that of the link layer excepted."""
+
 
 class TtpLogReader(PrefixedReader):
     """Lines of MindIO TFT. ``tz`` is the zone of the times in the log, None the local one.
