@@ -34,14 +34,18 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if hopeless is not None:
         if context.scenario.expect.checkpoint != "none":
             note(hopeless, context.problems, PROVE_NONE)
-        elif context.scenario.job.agent:
+        elif "RSC" in context.on:
             context.problems.add(
-                "job.agent",
-                f"fault {fault.fault.id!r} leaves no whole replica, and the agent chooses the repair that is offered "
-                "all the same: it fails at once, and what the agent is told and chooses then is not planned",
-                hint="leave job.agent out",
+                "job.protection",
+                f"fault {fault.fault.id!r} leaves no whole replica, and RSC behind UCE is not yet supported by this "
+                "version: whether it starts ranks again that the SDK has let exit depends on MindCluster",
+                text="RSC",
+                hint="take RSC out of job.protection",
             )
-        return Answer(None, hopeless.message, fault.path, ends=True)
+        why = hopeless.message
+        if context.scenario.job.agent:
+            why = f"{why}. The SDK offers no repair then, so the cluster's agent can choose nothing but exit"
+        return Answer(None, why, fault.path, ends=True)
     step = fault.moment.earliest.last_complete
     copied = fault.fault.ranks if fault.effect == MEMORY else ()
     everyone = tuple(range(context.scenario.cluster.ranks))

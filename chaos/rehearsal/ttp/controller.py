@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import threading
 import time
+from collections.abc import Collection
 
 from chaos.agent.unproven import Unproven, callers
 from chaos.rehearsal.addresses import why_open
@@ -22,7 +23,7 @@ from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.pause import Pause, Pausing
 from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
-from chaos.rehearsal.ttp.retry import Retry, RetryFailed
+from chaos.rehearsal.ttp.retry import Retry, RetryFailed, losing
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import FAULT_PROCESS, NORMAL, ONLINE, fault_of, in_log, run_status
 from chaos.rehearsal.ttp.strategies import Possible
@@ -233,12 +234,18 @@ class Controller:
         """What the faults allow, of what is asked about."""
         bad = set(self._faults)
         known = self._step > 0 and self._replicas.complete()
-        everywhere = known and not self._replicas.savers({member.rank for member in self._good(bad)})[1]
+        everywhere = known and self._complete_without(bad)
+        # As by the vendor's SDK for MindSpore a repair without a whole replica is not offered: it would fail at once.
+        copied = known and self._complete_without(losing(self._roster.members()))
         return Possible(
             dump=dump and everywhere,
-            retry=retry and known and self._repairable_online(bad),
+            retry=retry and copied and self._repairable_online(bad),
             recover=recover and everywhere and self._arf and self._choice.agent,
         )
+
+    def _complete_without(self, bad: Collection[int]) -> bool:
+        """Whether every replica group has a rank that is not one of these."""
+        return not self._replicas.savers({member.rank for member in self._good(set(bad))})[1]
 
     def _retry(self) -> tuple[Possible, str] | None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.log import TtpLog
@@ -31,6 +31,11 @@ class RetryFailed(RuntimeError):
         self.unclean = frozenset(unclean)
 
 
+def losing(members: Iterable[Member]) -> dict[int, int]:
+    """Ranks whose state may not be sound, with their status: an error of communication harms none."""
+    return {member.rank: member.status for member in members if member.status in (UCE, RETRY)}
+
+
 class Retry:
     """One repair of all ranks at a common step."""
 
@@ -45,7 +50,7 @@ class Retry:
 
     def run(self, members: list[Member], step: int) -> None:
         """Repair ``members``, which are all ranks of the job. Raises RetryFailed."""
-        broken = {member.rank: member.status for member in members if member.status in (UCE, RETRY)}
+        broken = losing(members)
         if broken and (lost := self._replicas.savers({member.rank for member in members} - broken.keys())[1]):
             raise RetryFailed(f"dp:{list(lost[0])} has no complete data. ret:1")
         self._enter("STATE_OP_ENV_CLEAR")

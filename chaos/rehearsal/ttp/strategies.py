@@ -11,9 +11,10 @@ from chaos.rehearsal.ttp.agent_dialogue import DUMP_ALLOWED, EXIT_ONLY, RECOVER_
 class Possible:
     """What the state of the ranks allows.
 
-    ``dump``: all good ranks are at one step and every replica group has one. ``retry``: every process lives, and all
-    errors are of the device or of communication. ``recover``: lost processes can be replaced (ARF), by an agent, and
-    every replica group has a good rank to copy from.
+    ``dump``: all good ranks are at one step and every replica group has one. ``retry``: every process lives, all errors
+    are of the device or of communication, and every replica group has a rank whose state no error of the device has
+    hit. ``recover``: lost processes can be replaced (ARF), by an agent, and every replica group has a good rank to copy
+    from.
     """
 
     dump: bool

@@ -235,9 +235,8 @@ class _Model:
             return self._nothing_promised("TFT: before the groups are reported nothing can be repaired")
         broken = hit.ranks if hit.kind.startswith("memory") else frozenset()
         if any(replicas <= broken for replicas in self.replicas):
-            # TFT: UCE on both replicas of a group. That nothing was lost (low level) it hears later, seen with 26.1.
-            if self._job.agent:
-                return self._nothing_promised("the agent chooses a repair that is offered in vain")
+            # TFT: UCE on both replicas of a group. That nothing was lost (low level) it hears later, and it offers an
+            # agent no repair either, seen with 26.1.
             return self._ends_without()
         lost = hit.ranks if hit.kind in ("memory", "memory-timed") else frozenset()
         if not lost and any(self._ranks[number].done != step for number in hit.ranks):

@@ -27,6 +27,7 @@ CAUTIOUS = (
     "the agent kills all ranks at once",
     "or after it has started them again: they are of another replica group",
     "whoever is left finishes all",
+    "so nobody waits for a repair",
     "would be a step behind",
     "whether it is finished is a matter of time",
     "a communication error arises while the gradients are exchanged",

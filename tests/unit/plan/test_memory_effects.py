@@ -63,8 +63,19 @@ def test_errors_on_all_replicas_are_not_repaired_whatever_was_hit(plan: Planner,
     assert ("since it hears later that nothing was lost" in words) == (strategy == "low level")
     found = plan(fault, job=UCE, expect={"checkpoint": "none"})
     assert (found.mechanism, found.recoveries) == ("none", ())
-    words = plan.refused(fault, job={**UCE, "agent": True}, expect={"checkpoint": "none"})
-    assert "what the agent is told and chooses then is not planned" in words
+
+
+@pytest.mark.parametrize("strategy", ["low level", "high level"])
+def test_the_agent_is_offered_no_repair_where_no_whole_replica_is_left(plan: Planner, strategy: str) -> None:
+    """Seen with MindIO TFT 26.1: it is offered nothing but exit, so no repair is tried."""
+    fault = {**error("uce", "forward", strategy=strategy), "target": {"ranks": (0, 1, 2, 3)}}
+    expect = {"checkpoint": "none"}
+    for protection in (("UCE",), ("UCE", "ARF")):
+        found = plan(fault, job={**UCE, "protection": protection, "agent": True}, expect=expect)
+        assert (found.mechanism, found.recoveries) == ("none", ())
+        assert any("can choose nothing but exit" in reason for reason in found.reasons)
+    words = plan.refused(fault, job={**UCE, "protection": ("UCE", "RSC"), "agent": True}, expect=expect)
+    assert "RSC behind UCE is not yet supported" in words
 
 
 @pytest.mark.parametrize(
