@@ -52,7 +52,10 @@ def _section(point: EntryPoint, loaded: dict[str, list[Scenario]]) -> str:
         return "\n".join([*lines, "Nothing is put in the place of anything.", ""])
     lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
     for (layer, part), names in sorted(standin.items()):
-        where = "every scenario" if len(names) == len(own) else some(names)
+        others = own.keys() - names
+        where = "every scenario" if not others else some(names)
+        if len(others) == 1 < len(names):
+            where = f"every scenario but {some(others)}"
         lines.append(f"| {layer} | {cell(part)} | {where} | {'the same' if (layer, part) in vendor else 'genuine'} |")
     return "\n".join([*lines, ""])
 

@@ -69,7 +69,11 @@ class Simulated:
 
 
 class JobKind(Protocol):
-    """A kind of job. ``needs`` names probes of :mod:`chaos.run.machine`; ``ports`` counts the TCP ports of a launch."""
+    """A kind of job.
+
+    ``needs`` names probes of :mod:`chaos.run.machine`; ``ports`` counts the TCP ports of a launch. ``extensions`` are
+    modules that the agent installs before the job starts; none where it comes as a callback, which is too late.
+    """
 
     name: str
     traits: JobTraits

@@ -7,15 +7,31 @@ from functools import reduce
 from typing import get_args
 
 from chaos.plan.constraints import Violation
+from chaos.plan.describe import count
 from chaos.plan.traits import JobTraits
+from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Mechanism
 from chaos.topology.layout import Layout
 
+_BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.loading: path)"}
+
+
+def spoken_kind(job: Job) -> str:
+    """The kind of a job, and how its agent comes in where it makes a difference, in words."""
+    return f"job kind {job.kind!r}{'' if job.loading == 'path' else ', with its agent as a callback,'}"
+
 
 def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Iterator[Violation]:
     """What the scenario asks for and this kind of job does not support. A script of the scenario slices as it likes."""
-    kind = f"job kind {scenario.job.kind!r}"
+    kind = spoken_kind(scenario.job)
+    if traits.most_ranks is not None and layout.ranks > traits.most_ranks:
+        yield Violation(
+            "cluster.ranks",
+            f"{kind} trains on {count(traits.most_ranks, 'rank')} at most, and there are {layout.ranks}",
+            text=str(layout.ranks),
+            hint=f"use ranks: {traits.most_ranks}{_BY_PATH[scenario.job.loading]}",
+        )
     if traits.most_stages is not None and layout.stages > traits.most_stages:
         yield Violation(
             "cluster.parallel.pipeline_stage",
@@ -54,11 +70,12 @@ def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Viol
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
             known = ", ".join(one for one in get_args(Mechanism) if one in traits.mechanisms)
+            knows = f"it knows {known}; run the scenario on another job kind, such as rehearsal"
             yield Violation(
                 "job.protection",
                 f"{kind} does not take part in {mechanism}",
                 text=mechanism,
-                hint=f"it knows {known}; run the scenario on another job kind, such as rehearsal",
+                hint=knows if known else f"leave job.protection empty{_BY_PATH[scenario.job.loading]}",
             )
     for key, why in traits.lacks.items():
         value: object = reduce(getattr, key.split("."), scenario)

@@ -63,6 +63,8 @@ def _loss(plan: Plan) -> str:
     if plan.loss_ranks is not None:
         first, last = plan.loss_ranks
         rule += f" on {ranks(range(first, last + 1))}, where it is valid (pipeline stages)"
+    if not plan.gradients:
+        rule += ", without the gradients, which nobody records in this kind of job"
     if plan.comparable is None:
         return rule
     return f"{rule} up to step {max(0, plan.comparable.losses_until)}; after that not compared: {plan.comparable.why}"

@@ -18,10 +18,11 @@ class JobTraits:
     ``observable`` holds the barrier phases that a rank of this job can report. ``checkpoint_form`` is the layout of
     its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
     checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
-    pipeline that it can train, ``slices`` and ``shards`` hold the sizes of model parallelism and of the optimizer's
-    shards that its own script can; None where there is no limit. ``storage`` is the directory that it saves in,
-    relative to its working directory; None where that is not known, so that no fault can hit it. ``group_info`` says
-    that its own script, where it slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints by it.
+    pipeline that it can train, ``most_ranks`` how many ranks it can have, ``slices`` and ``shards`` hold the sizes of
+    model parallelism and of the optimizer's shards that its own script can; None where there is no limit. ``storage``
+    is the directory that it saves in, relative to its working directory; None where that is not known, so that no fault
+    can hit it. ``group_info`` says that its own script, where it slices weights, writes ``group_info.pb`` and resumes
+    from periodic checkpoints by it.
     ``restarts`` says that a job of this kind, started again, goes on from periodic checkpoints by itself, each rank
     from its own file; ``resumes_periodic`` that a script of the scenario's own may go on from periodic checkpoints
     when it is started again, as the scenario says; ``any_replica`` that its own script does, from the newest one of
@@ -46,6 +47,7 @@ class JobTraits:
     checkpoint_form: CheckpointForm
     end_of_life_prefix: str = "ttp"
     most_stages: int | None = None
+    most_ranks: int | None = None
     slices: frozenset[int] | None = None
     shards: frozenset[int] | None = None
     storage: str | None = None

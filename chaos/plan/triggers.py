@@ -106,7 +106,8 @@ def _barrier_comes(
     key = f"{path}.{'phase' if trigger.phase else 'step'}"
     if name not in observable:
         seen = ", ".join(known for known in PHASE_ORDER if known in observable) or "none"
-        message = f"a job of kind {job.kind!r} cannot observe phase {name}"
+        how = "" if job.loading == "path" else ", with its agent as a callback,"
+        message = f"a job of kind {job.kind!r}{how} cannot observe phase {name}"
         problems.add(key, message, text=name, hint=f"it observes: {seen}")
         return False
     if step > job.steps:

@@ -121,7 +121,8 @@ class Launches:
         told = {
             "token": session.owned.token,
             "history": run_dir / "history",
-            "extensions": self.kind.extensions,
+            # What they replace is imported before a callback is built.
+            "extensions": self.kind.extensions if session.scenario.job.loading == "path" else (),
             "scenario": session.scenario,
             "digest_steps": self.digest_steps,
             "memory": session.memory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -102,10 +102,15 @@ class MindFormersJob:
             others = [one for one in data.get("callbacks") or [] if one != CALLBACK]
             data["callbacks"] = [*others, CALLBACK]
             environment["REGISTER_PATH"] = str(REGISTERED)
+        data = self.trained_from(data, launch)
         copy.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), "utf-8")
         line = argv(launch, copy, master_port=launch.ports[0])
         environment |= self.protection(launch)
         return Command(line, environment, () if checkout is None else (checkout,), by_path)
+
+    def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
+        """The copy of the configuration, with what else this kind needs in it: nothing."""
+        return data
 
     def protection(self, launch: Launch) -> dict[str, str]:
         """Variables of the mechanisms that are on."""

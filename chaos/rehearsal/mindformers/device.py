@@ -14,8 +14,6 @@ from chaos.rehearsal.mindformers import kernels
 from chaos.rehearsal.mindformers.gradients import replace_reduction
 from chaos.rehearsal.mindformers.tolerance import replace_wrapper
 
-_TRAINING = "mindformers.parallel_core.training_graph"
-
 
 def install(agent: Agent) -> None:
     """Install the layer in this process; an extension of the agent. The scheduler ends here."""
@@ -23,11 +21,7 @@ def install(agent: Agent) -> None:
     if device is None:
         return
     watch = agent.imports.watch
-    watch(f"{_TRAINING}.transformer.norm", kernels.replace_norm)
-    watch(f"{_TRAINING}.transformer.flash_attention", kernels.replace_attention)
-    watch(f"{_TRAINING}.base_models.common.embeddings.rotary_pos_embedding", kernels.replace_rotary)
-    watch(f"{_TRAINING}.tensor_parallel.layers", kernels.replace_embedding)
-    watch("mindspore.nn.wrap.loss_scale", kernels.replace_overflow)
+    kernels.install(watch)
     watch("mindspore.train.callback._train_fault_tolerance", lambda module: replace_wrapper(device, module))
     watch("mindspore.communication._comm_helper", _replace_cluster)
     watch("mindspore.mint.distributed", device.replace_barrier)

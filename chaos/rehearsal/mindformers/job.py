@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chaos.jobs.kind import Command, Examined, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration
@@ -18,6 +18,7 @@ from chaos.jobs.mindformers.job import MindFormersJob, configuration_of
 from chaos.jobs.mindformers.rules import STEP_LEVEL
 from chaos.jobs.mindformers.run_copy import STRATEGIES
 from chaos.plan.traits import JobTraits
+from chaos.rehearsal.mindformers import as_callback
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.kernels import NAMES
 from chaos.rehearsal.mindformers.strategy import write_strategies
@@ -67,8 +68,7 @@ class MindFormersRehearsal(MindFormersJob):
         ports={"controller": 1},
         own_ports=frozenset({"communicator"}),
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
-        # The device layer must be there before MindFormers is imported.
-        loading=frozenset({"path"}),
+        loading=frozenset({"path", "callback"}),
         # Seen to work in a step that is one graph. What copies state between ranks has not been tried there.
         mechanisms=frozenset({"TTP", "TRE"}),
         most_stages=1,
@@ -91,12 +91,18 @@ class MindFormersRehearsal(MindFormersJob):
 
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
         """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
-        return super().examined(replace(cell, scenario=_placed(cell.scenario, scenario_file.parent)), scenario_file)
+        found = super().examined(replace(cell, scenario=_placed(cell.scenario, scenario_file.parent)), scenario_file)
+        if cell.scenario.job.loading == "path":
+            return found
+        return replace(found, traits=as_callback.traits_of(found.traits, MindFormersJob.traits))
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """Kernels and device always; the SDK where it is the stand-in."""
+        """Kernels always; the device layer where the agent brings it; the SDK where it is the stand-in."""
+        kernels = Simulated(f"kernels that a CPU has not, made of small operators: {', '.join(NAMES)}", "kernels")
+        if scenario.job.loading == "callback":
+            return (kernels, *as_callback.simulated(scenario))
         return (
-            Simulated(f"kernels that a CPU has not, made of small operators: {', '.join(NAMES)}", "kernels"),
+            kernels,
             Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
             Simulated("gradient all-reduce through the host, in the middle of the graph", "device layer"),
             *_simulated_strategy(scenario),
@@ -125,7 +131,17 @@ class MindFormersRehearsal(MindFormersJob):
             "HF_HUB_OFFLINE": "1",
         }
         argv = with_controller(launch, command.argv, launch.ports[1])
-        return Command(argv, environment, (*command.path, *protection_path(launch)))
+        kernels = () if command.agent_by_path else (as_callback.SITE,)
+        return replace(
+            command,
+            argv=argv,
+            environment=environment,
+            path=(*kernels, *command.path, *protection_path(launch)),
+        )
+
+    def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
+        """The copy of the configuration, with what it needs where there is no device layer."""
+        return data if launch.scenario.job.loading == "path" else as_callback.trained_from(data)
 
     def protection(self, launch: Launch) -> dict[str, str]:
         """Variables of the mechanisms that are on, and of the stand-ins that they need."""

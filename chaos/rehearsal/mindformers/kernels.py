@@ -7,10 +7,21 @@ same results up to rounding, differentiable. Only what the training of a model w
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 
 NAMES = ("RmsNorm", "Outer", "FlashAttentionScore", "EmbeddingDenseBackward", "NPUGetFloatStatusV2")
 """The operators that are replaced, by MindSpore's names."""
+
+_TRAINING = "mindformers.parallel_core.training_graph"
+
+
+def install(watch: Callable[[str, Callable[[ModuleType], None]], None]) -> None:
+    """Replace each after the import of the module that uses it; ``watch(module, hook)`` sees to that."""
+    watch(f"{_TRAINING}.transformer.norm", replace_norm)
+    watch(f"{_TRAINING}.transformer.flash_attention", replace_attention)
+    watch(f"{_TRAINING}.base_models.common.embeddings.rotary_pos_embedding", replace_rotary)
+    watch(f"{_TRAINING}.tensor_parallel.layers", replace_embedding)
+    watch("mindspore.nn.wrap.loss_scale", replace_overflow)
 
 
 def replace_norm(module: ModuleType) -> None:

@@ -304,6 +304,15 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [(PROTECTION, f"{PROTECTION}\n  loading: path\n  environment: {{REGISTER_PATH: here}}")],
     ),
     (
+        "scenario.yaml:11:24",
+        "a job of kind 'mindformers' cannot observe phase checkpoint.write",
+        [
+            ("step: 6, phase: step.end", "step: 8, phase: checkpoint.write"),
+            ("    prefix: tiny\n", "    prefix: tiny\n    checkpoint_format: safetensors\n"),
+        ],
+        [("step: 6, phase: step.end", "step: 8, phase: checkpoint.write")],
+    ),
+    (
         "job.yaml:8:1",
         "training belongs to the PyNative trainer of MindFormers 2.x, whose loop does not go through Model.train",
         [
