@@ -108,5 +108,7 @@ def launch_spec(
     """
     variables = {**command.environment, **scenario.job.environment, "CHAOS_AGENT": str(configuration)}
     site = [AGENT_SITE] if command.agent_by_path else []
+    if command.agent_by_path:  # for chaos-agent.pth, where a job's own start script overwrites PYTHONPATH
+        variables["CHAOS_AGENT_SITE"] = str(AGENT_SITE)
     before = {"PATH": str(python.parent), "PYTHONPATH": os.pathsep.join(map(str, [*site, *command.path]))}
     return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, told, before)

@@ -173,12 +173,14 @@ class Chaos:
         self._started: list[Harness] = []
         self.prefix: tuple[str, ...] = ()
         """Before every command line: what brings it to where a test wants it."""
+        self.python = sys.executable
+        """What runs it, and its jobs' ranks."""
 
     def start(self, *arguments: str | Path, patch: str = "", env: dict[str, str] | None = None) -> Harness:
         """Start the command line; ``patch`` is Python that is executed in its process before."""
         number = len(self._started)
         output, errors = (self._place / f"{number}.{kind}" for kind in ("out", "err"))
-        command = [*self.prefix, sys.executable, "-c", f"{patch}\n{_CALL}", *map(str, arguments)]
+        command = [*self.prefix, self.python, "-c", f"{patch}\n{_CALL}", *map(str, arguments)]
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(
                 command,

@@ -13,7 +13,7 @@ from chaos.agent.configuration import read_configuration
 from chaos.jobs.kind import Command
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.surroundings import whole
-from chaos.run.setup import launch_spec, write_agent_configuration, write_secret
+from chaos.run.setup import AGENT_SITE, launch_spec, write_agent_configuration, write_secret
 from chaos.scenario.model import Scenario
 
 PYTHON = Path("/venv/bin/python")
@@ -56,7 +56,12 @@ def test_only_what_the_run_sets_is_handed_over_whatever_the_harness_has(monkeypa
     for name, value in {"HOME": "/root", "LD_LIBRARY_PATH": "/cann", "TOKEN": "hunter2", "A": "1"}.items():
         monkeypatch.setenv(name, value)
     spec = handed(scenario(A="1"), command={"MS_TFT_IP": "10.0.0.1"}, path=(Path("/sdk"),))
-    assert spec.environment == {"A": "1", "MS_TFT_IP": "10.0.0.1", "CHAOS_AGENT": "/private/agent-train.json"}
+    assert spec.environment == {
+        "A": "1",
+        "MS_TFT_IP": "10.0.0.1",
+        "CHAOS_AGENT": "/private/agent-train.json",
+        "CHAOS_AGENT_SITE": str(AGENT_SITE),
+    }
     assert spec.before["PATH"] == "/venv/bin"
     assert spec.before["PYTHONPATH"].split(os.pathsep)[1:] == ["/sdk"]
 
