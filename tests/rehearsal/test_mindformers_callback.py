@@ -41,8 +41,8 @@ expect: {{mechanism: none, resume: {{step: 7}}}}
 
 @pytest.fixture(scope="module")
 def good(once: Once) -> Done:
-    """The scenario as it is shipped, run with its fault-free run."""
-    return once(NAME, lambda chaos: chaos.run(f"{NAME}.yaml"))
+    """A cell of the scenario as it is shipped, run with its fault-free run."""
+    return once(NAME, lambda chaos: chaos.run(f"{NAME}.yaml", "--cell", "config=llama.yaml"))
 
 
 def changed(good: Done, tmp_path: Path, file: str, change: Change) -> Run:
