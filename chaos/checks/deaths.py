@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chaos.checks.facts import exit_status, signal_name, signal_number
+from chaos.checks.identity import other_process
 from chaos.checks.in_cluster import TAKE_PODS
 from chaos.checks.in_order import out_of_order
 from chaos.checks.raised import Doubt
@@ -67,6 +68,14 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         how = f"killed by {wanted}" if wanted.signal == _SIGNALS["kill"] else f"ended with {wanted}"
         seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
         yield seen, (exits[0].source,)
+    if (doubt := other_process(exits[0], [injection])) is not None:
+        yield (
+            f"the exit status of rank {rank} is not that of the process that was hit: {doubt}",
+            (
+                exits[0].source,
+                injection.source,
+            ),
+        )
     if (told := out_of_order(injection, exits[0])) is not None:
         yield f"rank {rank} had ended before the injection{told}", (exits[0].source, injection.source)
 

@@ -11,6 +11,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.deaths import wanted_end
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
+from chaos.checks.identity import other_process
 from chaos.checks.lost_files import LOST_FILES
 from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.on_device import REBOOT, TAKE_RANKS
@@ -165,6 +166,10 @@ def _judge_identity(
             seen = f"process {one.pid} has recorded {later[0].event} after its exit: it is another's"
             found.unknown(expected, seen, one.source, later[0].source)
     starts = history.select("rank.found", attempt=attempt, rank=rank)
+    for one in exits:
+        if (doubt := other_process(one, [start for start in starts if start.pid == one.pid])) is not None:
+            seen = f"the exit status of process {one.pid} is not that of the process which was rank {rank}: {doubt}"
+            found.unknown(expected, seen, one.source, *places(starts))
     for start in starts:
         if exits and start.pid not in {one.pid for one in exits}:
             seen = f"no exit status of process {start.pid}, which was rank {rank}"
@@ -180,7 +185,10 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector
     if not exits:
         found.unknown(expected, "no exit status was recorded")
     for one in exits:
-        if not (one.data.get("code") == 0 if end is None else end.was(one)):
+        if None not in (one.data.get("signal"), one.data.get("code")):
+            seen = f"{exit_status(one)} and exit code {one.data.get('code')}: nobody ends by both"
+            found.unknown(expected, seen, one.source)
+        elif not (one.data.get("code") == 0 if end is None else end.was(one)):
             found.fail(expected, exit_status(one), one.source)
     # Of several nodes each has a launcher of its own; the end of one says nothing of the others'.
     ended = {one.data.get("node") for one in exits}

@@ -22,6 +22,16 @@ def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
     return None if hit in known else "its start time differs"
 
 
+def other_process(end: Event, known: Sequence[Event]) -> str | None:
+    """Why an exit status is not that of the process that is ``known`` under its PID; None: nothing says so.
+
+    An exit status without a start time is taken for its PID's: not every platform can tell.
+    """
+    began = _start_time(end)
+    told = [one for one in map(_start_time, known) if one is not None]
+    return "its start time differs" if began is not None and told and began not in told else None
+
+
 def _start_time(event: Event) -> int | None:
     told = event.data.get("start_time")
     return told if isinstance(told, int) and not isinstance(told, bool) else None

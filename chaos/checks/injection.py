@@ -24,6 +24,7 @@ from chaos.checks.hung import hung_doubts
 from chaos.checks.identity import identity_doubt
 from chaos.checks.in_order import out_of_order
 from chaos.checks.lost_files import lost_files_doubts
+from chaos.checks.one_act import acted_again, injected_again, other_act_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
 from chaos.checks.proofs import PROOFS, SIGTERM, reset_doubts, storage_doubts, termination_doubts
@@ -95,8 +96,7 @@ def _judge(case: _Case) -> None:
     for raised in case.of_fault("fault.raised"):
         if raised.rank not in case.fault.ranks:
             case.unproven(f"rank {raised.rank} raised it, which was not planned", raised.source)
-    repeated = _repeated(injections)
-    if len(landings) > 1 or repeated:
+    if len(landings) > 1 or injected_again(injections):
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
         case.found.fail(case.planned, seen, case.line, *places(landings or injections))
     if often := scaled_too_often(case.history, case.fault):
@@ -108,12 +108,18 @@ def _judge(case: _Case) -> None:
     if again := altered_again(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
         case.found.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
+    if again := acted_again(case.history, case.fault):
+        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        case.found.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
     if not landings:
         case.unproven("no landing of this fault in the history: the fault that was planned was not made")
         case.found.close()
         return
     landing = landings[0]
     _judge_landing(case, landing, injections)
+    signal = _planned_signal(case.fault)
+    for doubt, where in other_act_doubts(case.history, case.fault, landing, injections, signal):
+        case.unproven(doubt, *where)
     for doubt, where in background_doubts(case.plan, case.history, case.fault):
         case.unproven(doubt, *where)
     for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
@@ -123,11 +129,6 @@ def _judge(case: _Case) -> None:
     proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
     evidence = f"landed on {_target(case.fault)}, proven by {proof}, barrier and process identity"
     case.found.settle(case.planned, evidence, case.line, landing.source)
-
-
-def _repeated(injections: list[Event]) -> bool:
-    targets = [(one.attempt, one.rank, one.pid) for one in injections]
-    return len(targets) != len(set(targets)) or len({one.attempt for one in injections}) > 1
 
 
 def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None:
@@ -203,12 +204,19 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     _judge_barrier(case, landing, evidence, injection, dead=end is not None)
 
 
-def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
+def _planned_signal(fault: PlannedFault) -> int | None:
+    """The signal that a fault of this kind, or the plan, asks for; None where neither does."""
     if (end := wanted_end(fault)) is not None:
         return end.signal
     if fault.kind in _SIGNALS:
         return _SIGNALS[fault.kind]
-    return signal_number(fault.parameters.get("signal", injection.data.get("signal")))
+    return signal_number(fault.parameters.get("signal"))
+
+
+def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
+    if wanted_end(fault) is None and _planned_signal(fault) is None:
+        return signal_number(injection.data.get("signal"))
+    return _planned_signal(fault)
 
 
 def _judge_identity(case: _Case, injection: Event) -> None:

@@ -52,7 +52,8 @@ class Twin:
             return "the baseline is not fault-free", (at_baseline(faults[0]),)
         if (same := self._of_this_run(baseline)) is not None:
             return "the baseline holds a history of this run", (at_baseline(same),)
-        broken = [one for one in baseline.select("rank.exit", attempt=TRAIN) if one.data.get("code") != 0]
+        ends = baseline.select("rank.exit", attempt=TRAIN)
+        broken = [one for one in ends if one.data.get("code") != 0 or one.data.get("signal") is not None]
         if broken:
             return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
                 at_baseline(broken[0]),

@@ -98,6 +98,19 @@ def _another_pid(records: Records) -> None:
     records.first("fault.injecting")["start_time"] += 1
 
 
+def _to_the_new_process(records: Records) -> None:
+    """The fault is made to the process that has taken the place of the killed one, too."""
+    act = records.first("fault.injecting")
+    new = records.last("rank.found", attempt="train", rank=act["rank"])
+    kept = {key: value for key, value in act.items() if key not in ("mono", "wall")}
+    records.insert(new, **{**kept, "pid": new["pid"], "start_time": new["start_time"]})
+
+
+def _exit_of_another_process(records: Records) -> None:
+    act = records.first("fault.injecting")
+    records.first("rank.exit", attempt="train", rank=act["rank"])["start_time"] += 1
+
+
 DEFECTS = (
     _defect(
         "fault-missed",
@@ -144,6 +157,34 @@ DEFECTS = (
         recorded(_again_after_resume),
         "injected twice: 1 landings, 2 injections",
         verdict="fail",
+    ),
+    _defect(
+        "fault-made-to-the-new-process",
+        "The fault was made to the new process of rank 2, too.",
+        recorded(_to_the_new_process),
+        "injected twice: 1 landings, 2 injections",
+        base="arf",
+        verdict="fail",
+    ),
+    _defect(
+        "fault-of-another-signal-sent",
+        "The harness has recorded that it sent SIGTERM, and the rank was ended by SIGKILL.",
+        recorded(lambda records: records.first("fault.injecting").update(signal=15)),
+        "SIGTERM was sent, not SIGKILL",
+        base="exit",
+    ),
+    _defect(
+        "landing-of-another-launch",
+        "The landing of the fault is recorded of the launch that followed.",
+        recorded(lambda records: records.first("fault.landed").update(attempt="resume")),
+        "the landing is of attempt resume",
+    ),
+    _defect(
+        "exit-of-another-process",
+        "The exit status is that of a later process, which was given the PID of the killed one.",
+        recorded(_exit_of_another_process),
+        "is not that of the process that was hit: its start time differs",
+        base="exit",
     ),
     _defect(
         "fault-raised-again-after-repair",

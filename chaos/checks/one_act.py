@@ -1,0 +1,60 @@
+"""Part of check ``injection``: all that is recorded of a fault is of one act, of the planned kind.
+
+The harness records the order and the landing, and a rank what it does to itself. Where they contradict each other, or a
+process that was not told to has done it too, nobody knows which act the recovery answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.deaths import ACTING
+from chaos.checks.facts import signal_name, signal_number
+from chaos.checks.raised import Doubt
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+_BY_THE_RANK = (ACTING, "fault.raised", "fault.altered", "fault.scaled", "fault.slowed", "fault.ended")
+"""What a process records of a fault that it makes in itself."""
+
+
+def injected_again(injections: list[Event]) -> bool:
+    """Whether a fault was made again: to the same rank, be it in a new process, or in another launch."""
+    # Beside the ranks there are several processes of no rank.
+    targets = [(one.rank, one.pid if one.rank is None else None) for one in injections]
+    return len(targets) != len(set(targets)) or len({one.attempt for one in injections}) > 1
+
+
+def acted_again(history: History, fault: PlannedFault) -> list[Event]:
+    """Records by ranks that did to themselves more than once what they were told to do once."""
+    records = history.select(ACTING, fault=fault.id)
+    ranks = [one.rank for one in records]
+    return [one for one in records if ranks.count(one.rank) > 1]
+
+
+def other_act_doubts(
+    history: History, fault: PlannedFault, landing: Event, injections: list[Event], signal: int | None
+) -> Iterator[Doubt]:
+    """What contradicts that order, landing and the ranks' own records are of one act of the planned kind.
+
+    ``signal`` is the one by which a fault of this kind strikes, if there is one.
+    """
+    for one in (*injections, landing):
+        if (kind := one.data.get("kind")) not in (None, fault.kind):
+            yield f"it is recorded as a fault of kind {kind}", (one.source,)
+    for one in injections:
+        if landing.attempt not in (None, one.attempt):
+            seen = f"it was made in attempt {one.attempt}, and the landing is of attempt {landing.attempt}"
+            yield seen, (one.source, landing.source)
+        sent = signal_number(one.data.get("signal"))
+        if None not in (sent, signal) and sent != signal:
+            yield f"{signal_name(sent)} was sent, not {signal_name(signal)}", (one.source,)
+    if fault.role is not None:
+        return
+    told = {(one.attempt, one.rank, one.pid) for one in injections}
+    for name in _BY_THE_RANK:
+        for one in history.select(name, fault=fault.id):
+            if (one.attempt, one.rank, one.pid) not in told:
+                seen = f"process {one.pid} of rank {one.rank} did it in attempt {one.attempt}, and was not told to"
+                yield seen, (one.source,)
