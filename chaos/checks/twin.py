@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN, digests, exit_status, ranks_text, steps
+from chaos.checks.facts import TRAIN, by_rank, digests, exit_status, ranks_text, step_of, steps
 from chaos.checks.logged import Logged, logged
 from chaos.checks.parameters import is_flag
 from chaos.history.event import Event
@@ -71,7 +71,12 @@ class Twin:
         told = {one.rank for one in baseline.select("rank.exit", attempt=TRAIN)}
         if silent := [rank for rank in ended if rank not in told]:
             return f"how {ranks_text(silent)} of the baseline ended is not recorded", ("baseline/history",)
-        return self._initial_difference(baseline) or self._early_difference() or self._early_logged(logs)
+        return (
+            _uneven(baseline)
+            or self._initial_difference(baseline)
+            or self._early_difference()
+            or self._early_logged(logs)
+        )
 
     def _of_this_run(self, baseline: History) -> Event | None:
         """A run that is compared with itself agrees with itself."""
@@ -131,6 +136,28 @@ class Twin:
             if names:
                 return names[0]
         return None
+
+
+def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
+    """Where the baseline has not one digest of each rank after a step, all that it has of others.
+
+    Digests may be thinned out, and then of all ranks alike. What one has not recorded could be compared with nothing.
+    """
+    recorded = by_rank(baseline, "digest", TRAIN)
+    every = {step_of(one) for own in recorded.values() for one in own}
+    for rank, own in recorded.items():
+        seen: set[int] = set()
+        stateful = any(one.data.get("parameters") for one in own)
+        for one in own:
+            if step_of(one) in seen:
+                return f"rank {rank} of the baseline has recorded step {step_of(one)} twice", (at_baseline(one),)
+            if stateful and not one.data.get("parameters"):
+                return f"rank {rank} of the baseline has no state of step {step_of(one)}", (at_baseline(one),)
+            seen.add(step_of(one))
+        if missing := sorted(every - seen):
+            text = f"rank {rank} of the baseline has recorded nothing of step {missing[0]}, and others have"
+            return text, (at_baseline(own[-1]),)
+    return None
 
 
 def at_baseline(event: Event) -> str:

@@ -252,6 +252,20 @@ DEFECTS = (
         "seq",
     ),
     _defect(
+        "baseline-without-one-step",
+        "What rank 1 of the fault-free run had after step 9 was never recorded.",
+        recorded(lambda records: records.drop([records.digest(1, 9)]), baseline=True),
+        "rank 1 of the baseline has recorded nothing of step 9, and others have",
+        check="loss",
+    ),
+    _defect(
+        "baseline-step-twice",
+        "Rank 1 of the fault-free run has recorded step 9 twice, with another loss.",
+        recorded(lambda records: records.insert(records.digest(1, 9), loss="0x1.8p+0"), baseline=True),
+        "rank 1 of the baseline has recorded step 9 twice",
+        check="loss",
+    ),
+    _defect(
         "baseline-exit-not-recorded",
         "How rank 3 of the fault-free run ended is not recorded.",
         recorded(lambda records: records.drop(records.all("rank.exit", rank=3)), baseline=True),
