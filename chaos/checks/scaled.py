@@ -82,10 +82,10 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
     norm = float.fromhex(str(gradients["norm"]))
     asked = fault.parameters.get("norm")
     if isinstance(asked, (int, float)):
-        if abs(norm - asked) > _TOLERANCE * asked:
+        if norm != asked and not abs(norm - asked) <= _TOLERANCE * asked:  # also where it is no number
             yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
         return
     threshold = plan.watch.threshold if plan.watch is not None else 0.0
-    if norm < threshold and any(fault.id in one.faults for one in plan.recoveries):
+    if not norm >= threshold and any(fault.id in one.faults for one in plan.recoveries):
         text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
         yield text, (digest.source, scaled.source)

@@ -239,6 +239,11 @@ def below_the_threshold(run: GoodRun) -> None:
         one["gradients"]["norm"] = (4.0).hex()
 
 
+def no_number(run: GoodRun) -> None:
+    for one in run.events("digest", rank=SPIKER, step=SPIKE):
+        one["gradients"]["norm"] = "nan"
+
+
 def never_scaled(run: GoodRun) -> None:
     run.drop("fault.scaled")
 
@@ -265,6 +270,7 @@ def not_recorded(run: GoodRun) -> None:
     ("spoil", "text"),
     [
         (below_the_threshold, "the global norm of step 8 came to 4, not 7.5"),
+        (no_number, "the global norm of step 8 came to nan, not 7.5"),
         (never_scaled, "rank 1's own history has no gradients that it scaled"),
         (not_repeated, "rank 1 scaled its gradients 1 times, not 2 times"),
         (by_one, "that changes nothing"),
@@ -286,6 +292,14 @@ def test_a_factor_that_was_not_enough_is_unknown(judged: Judge) -> None:
     run.replan(faults=(replace(fault, parameters={"factor": 31.5}),))
     below_the_threshold(run)
     assert said(judged(run), "injection", "unknown", "came to 4 only, below the threshold 5")
+
+
+def test_a_factor_that_came_to_no_number_is_unknown(judged: Judge) -> None:
+    run = rolled_back_run()
+    (fault,) = run.plan.faults
+    run.replan(faults=(replace(fault, parameters={"factor": 31.5}),))
+    no_number(run)
+    assert said(judged(run), "injection", "unknown", "came to nan only, below the threshold 5")
 
 
 def test_a_spike_made_too_often_is_a_failure(judged: Judge) -> None:
