@@ -276,6 +276,8 @@ def explain(error: yaml.MarkedYAMLError, source: Source) -> tuple[int, int, str,
         words, hint = "a tab cannot indent", "indent with blanks"
     elif here == "{" and text[column - 2 : column - 1] == "$":
         words, hint = "a variable inside [ ] or { } must be in quotes", 'write "${name}"'
+    elif "nesting depth" in said:  # libyaml 0.2.6 and later has a limit of its own, and reads ahead up to it
+        words = f"nested more than {MAX_DEPTH} levels deep"
     elif "cannot start any token" in said:
         words, hint = f"a value cannot start with {quote(here)}", "put the text in quotes"
     elif error.context and error.context_mark and error.context_mark.line + 1 != line:
