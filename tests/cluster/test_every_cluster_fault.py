@@ -2,7 +2,7 @@
 
 The scenarios are the shipped ones, run by an account with the rights that `chaos kubernetes rbac` prints for each. The
 API server and its controllers are real; pods are processes of this host. ClusterD and Chaos Mesh are played: they tell
-what they would have done, and do nothing.
+what they would have done, and do nothing. With ``--chaos-sdk vendor`` the ranks in the pods have the vendor's package.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize("kind", in_clusters())
-def test_it_lands_and_heals(kind: str, cluster: Cluster) -> None:
-    code, said = ended(cluster.run(shown_by()[kind].path))
+def test_it_lands_and_heals(kind: str, cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    sdk: str = request.config.getoption("--chaos-sdk")
+    code, said = ended(cluster.run(shown_by()[kind].path, "--sdk", sdk))
     result = json.loads((cluster.path() / "result.json").read_bytes())
     assert (code, result["verdict"]) == (0, "pass"), said
     landed = cluster.history().select("fault.landed", kind=kind)
