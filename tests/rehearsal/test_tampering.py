@@ -20,6 +20,15 @@ FILE = "ttp_rank_0-1_5.ckpt"
 WEIGHT = "layer3.weight"
 MOMENT = "moments.layer2.bias"
 ANOTHER_DIGEST = "0" * 32
+KILL_RANK = Path(__file__).parents[2] / "scenarios" / "kill-rank.yaml"
+
+
+def below(key: str) -> str:
+    """Where the scenario has what stands first under a key, as the judge names it."""
+    (above,) = [
+        number for number, line in enumerate(KILL_RANK.read_text("utf-8").splitlines(), 1) if line.strip() == key
+    ]
+    return f"scenario.yaml:{above + 1}"
 
 
 def saved(run: Run) -> Path:
@@ -128,7 +137,7 @@ FAILURES: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
     "the saved step": (
         edit_file(lambda file: file.set_number("step_num", 6)),
         "checkpoint",
-        ("step_num of rank 0 is 5", "step_num 6 is stored", FILE, "scenario.yaml:27"),
+        ("step_num of rank 0 is 5", "step_num 6 is stored", FILE, below("checkpoint:")),
     ),
     "the optimizer's step": (
         edit_file(lambda file: file.set_number("global_step", 4)),
@@ -241,7 +250,7 @@ FAILURES: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
     "the first step after the resume": (
         edit_history("history/resume-rank_0-*.jsonl", at("step.begin", 6, step=7)),
         "resume",
-        ("training goes on at step 6", "rank 0 began with step 7", "scenario.yaml:29"),
+        ("training goes on at step 6", "rank 0 began with step 7", below("resume:")),
     ),
     "an exit code of the resumed job": (
         edit_history("history/harness.jsonl", lambda one: {**one, "code": 1} if _resumed_exit(one, 3) else one),
@@ -267,7 +276,7 @@ EVIDENCE: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
     "the landing": (
         edit_history("history/harness.jsonl", without("fault.landed")),
         "injection",
-        ("no landing of this fault", "scenario.yaml:17"),
+        ("no landing of this fault", below("faults:")),
     ),
     "the injection": (
         edit_history("history/harness.jsonl", without("fault.injecting")),
