@@ -23,7 +23,7 @@ from chaos.observe.prefixed import PrefixedReader
 
 # The parenthesis holds a process and its name: no second comma, no colon.
 _PREFIX = re.compile(
-    r"\[(?:DEBUG|INFO|WARNING|ERROR|EVENT|TRACE|OPLOG|NULL)\] {0,4}(?P<module>[A-Z][A-Z0-9_]{1,20})"
+    r"\[(?P<level>DEBUG|INFO|WARNING|ERROR|EVENT|TRACE|OPLOG|NULL)\] {0,4}(?P<module>[A-Z][A-Z0-9_]{1,20})"
     r"\((?P<pid>-?\d{1,10})(?:,(?P<process>[^,:()]{0,64}))?\):"
     r"(?P<date>\d{4}-\d\d-\d\d)-(?P<time>\d\d:\d\d:\d\d)\.(?P<milli>\d{3})\.(?P<micro>\d{3}) ?"
 )
@@ -95,9 +95,6 @@ _TABLE = (
     known("device.lost", "lost heartbeat", r"Device lost heartbeat"),
     known("device.resumed", "HcclCommResume", r"HcclCommResume:success"),
     *_RESULTS,
-    # In CANN's own logs these are codes whatever stands before them.
-    known("device.acl_error", "507", r"(?<![\d.])(?P<code>50705[3-7]|507904)(?![\d.])"),
-    known("device.acl_error", "107022", r"(?<![\d.])(?P<code>107022)(?![\d.])"),
 )
 
 _MEMORY = _TABLE[:1]
@@ -105,7 +102,7 @@ _RAISED = re.compile(r"\w{1,60}(?:Error|Exception): ")
 # CANN hands its words to its callers, which print them without its prefix: the place in its source stands behind them.
 _SAID = re.compile(r"""\s{0,32}[^\s"'][^"']*(?:\[FUNC:|runtime result )""")
 _OF_RUNTIME = ("device.acl_error", "device.runtime_error")
-_IN_FRAMEWORK = (*(entry for entry in _TABLE if entry.kind != "device.acl_error"), *_RESULTS)
+_IN_FRAMEWORK = _TABLE
 
 
 class DeviceLogReader(PrefixedReader):
@@ -128,7 +125,10 @@ class DeviceLogReader(PrefixedReader):
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
-        return _event(_TABLE, message, wall_ns, pid, module)
+        event = _event(_TABLE, message, wall_ns, pid, module)
+        # Below that level CANN counts its errors and names their kinds where there are none.
+        counted = prefix["level"] in ("DEBUG", "INFO") and event is not None and event.kind == "device.cqe_error"
+        return None if counted else event
 
     def bare(self, line: str) -> LogEvent | None:
         """A line without the prefix: in the log of a worker stand error codes, and what CANN says of a failed call."""

@@ -16,12 +16,13 @@ _MINDSPORE = re.compile(
 )
 # 2026-11-21 01:28:53,952 - mindformers/…[mindformers/core/callback/callback.py:747] - INFO - text
 _MINDFORMERS = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) - [^\[]{0,4096}\[[^]]{0,400}\] - [A-Z]+ - "
+    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) - "
+    r"(?:[^\[]|\[(?![^]]{0,400}\] - [A-Z])){0,4096}\[[^]]{0,400}\] - [A-Z]+ - "
 )
 # [INFO] 2026-11-21 01:28:53,952 [mindformers/core/callback/callback.py:747] print_output_info: text
 _MINDFORMERS_FILE = re.compile(
     r"\[[A-Z]{1,10}\] (?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<milli>\d{3}) "
-    r"\[[^]]{0,400}\] \w{1,100}: "
+    r"\[[^]]{0,400}\] [\w<>]{1,100}: "
 )
 # - INFO - text, and [mindformers/core/callback/callback.py:529] - INFO - text: documents leave out the time, often the
 # place too.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from chaos.observe.line_template import WIDEST, Bytes, Digits, Indices, Template, make_template, moments, shape_of
 from chaos.observe.lines import LINE_LIMIT
+from chaos.observe.records import TORN, split_records
 from chaos.observe.training_line import BAR, MARK, TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.wall_time import WallTime
 from chaos.plain_files import open_plain
@@ -32,6 +33,7 @@ FAR = 9_200_000_000_000_000_000
 
 _MOST_TEMPLATES = 256
 _LINE_FEED = 10
+_BRACE = 0x7B
 _MARKS = (MARK.encode(), BAR.encode())
 
 
@@ -96,7 +98,10 @@ class LossScanner:
 
     def _read(self, found: _Found, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
         """Read whole lines: first those of the shapes of the piece before, then what is left one by one."""
-        left = np.arange(len(starts))
+        crowded = _crowded(buffer[: feeds[-1]], feeds)
+        for index in crowded.tolist():
+            self._read_parts(found, index, bytes(buffer[starts[index] : min(feeds[index], starts[index] + LINE_LIMIT)]))
+        left = np.delete(np.arange(len(starts)), crowded)
         active, self._active = self._active, []
         for template in active:
             left = self._take(found, template, buffer, starts, left)
@@ -123,11 +128,22 @@ class LossScanner:
         """Note one line. Returns the template that it has, so that others of its shape need not be read so."""
         if any(mark in line for mark in _MARKS):
             text = line.decode("utf-8", "replace")
+            if len(split_records(text)) > 1:
+                self._read_parts(found, index, line)
+                return None
             parts = read_training_line(text)
             if parts is not None and found.one(index, text, parts):
                 return self._template(line, text, parts)
         found.other(index, line)
         return None
+
+    def _read_parts(self, found: _Found, index: int, line: bytes) -> None:
+        """Note a line inside which a record may begin (:mod:`chaos.observe.records`)."""
+        *torn, last = split_records(line.removesuffix(b"\r").decode("utf-8", "replace"))
+        for text in (*(part + TORN for part in torn), last):
+            parts = read_training_line(text)
+            if parts is None or not found.one(index, text, parts):
+                found.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
         shape = shape_of(text[: parts.end].encode())
@@ -139,6 +155,13 @@ class LossScanner:
                 self._templates.clear()
             self._templates[shape] = template
         return self._templates[shape]
+
+
+def _crowded(buffer: Bytes, feeds: Indices) -> Indices:
+    """The lines with more than one brace that opens, as the line of a step has: two may stand in one."""
+    line: Indices = np.searchsorted(feeds, np.flatnonzero(buffer == _BRACE))
+    twice: Indices = np.unique(line[1:][line[1:] == line[:-1]])
+    return twice
 
 
 class _Rows(NamedTuple):

@@ -133,6 +133,38 @@ _TABLE = (
         "Will be Training",
         r"^Will be Training epochs:(?P<epochs>\d{1,18}), sink_size:(?P<sink>-?\d{1,18})",
     ),
+    known("resume.healthy", "Load healthy checkpoint", r"^Load healthy checkpoint: (?P<path_text>\S.{0,4000})"),
+    known(
+        "resume.passed_over",
+        "is_health is ",
+        r"^Skipping (?P<path_text>\S.{0,4000}?), is_health is (?P<healthy_text>\w{1,20})",
+    ),
+    known(
+        "resume.data_skipped",
+        "Resume dataset (",
+        r"^Resume dataset \((?P<mode_text>[^)]{1,60})\): skip (?P<batches>\d{1,18}) micro-batches "
+        r"\(consumed_samples=(?P<samples>\d{1,18}), global_step=(?P<step>\d{1,18})",
+    ),
+    known(
+        "resume.step",
+        "Scaled global step",
+        r"^Scaled global step: (?P<before>\d{1,18}) (?:->|\u2192) (?P<step>\d{1,18})",
+    ),
+    known(
+        "skip.step",
+        "[SkipStepOnNaN] Global",
+        r"^\[SkipStepOnNaN\] Global gradient norm is (?P<norm_text>\S{1,40}) at step (?P<step>\d{1,18}), skipping",
+    ),
+    known(
+        "checkpoint.written",
+        "Finish saving network",
+        r"^Finish saving network of epoch (?P<epoch>\d{1,18}) step (?P<step_in_epoch>\d{1,18}) using",
+    ),
+    known(
+        "train.monitored",
+        "step:[",
+        r"^step:\[ *(?P<step>\d{1,9})/ *\d{1,9}\] (?P<what_text>[^:]{1,200}): (?P<value_text>.{0,400})",
+    ),
     known("resume.no_meta", "No meta.json available", r"^No meta\.json available"),
     known(
         "resume.begin",

@@ -44,7 +44,7 @@ _TABLE = (
         r"Finish _(?P<handler>save_checkpoint_on_failure|rename_save_result|tft_\w+?_callback)",
     ),
     known("tft.exit", "Enter mindio ttp exit process", r"Enter mindio ttp exit process"),
-    known("tft.replicas", "Set TFT replica with dp", r"Set TFT replica with dp: \((?P<dp_list>[\d, ]*)\)"),
+    known("tft.replicas", "Set TFT replica with dp", r"Set TFT replica with dp: [(\[](?P<dp_list>[\d, ]*)[)\]]"),
     known(
         "tft.repaired",
         "uce wrapper caught repair finish",
@@ -94,13 +94,25 @@ _TABLE = (
         # The text ends where the words come again: else a line full of them would be searched from each to its end.
         r"catch an error: (?P<text>(?:(?!catch an error: ).)*?), rank id: ?(?P<rank>\d*), group name: ?(?P<group>\S*)",
     ),
+    known(
+        "watchdog.error",
+        "Global rank id",
+        r"catch an error: (?P<text>(?:(?!catch an error: ).)*?)\. Global rank id: \[(?P<rank>\d+)\]",
+    ),
+    # Other versions of MindSpore word it otherwise, and count ranks in the group.
+    known(
+        "watchdog.error",
+        "got hccl error",
+        r"Hcom Monitor thread got hccl error, ?rank: ?(?P<rank>\d+), group name: ?(?P<group>[^\s,]+)",
+    ),
     known("watchdog.stop", "Watchdog thread got hccl error", r"try to stop training\. rank: ?(?P<rank>\d*)"),
     known("watchdog.destroy", "Try to destroy all streams", r"Try to destroy all streams by watch dog thread"),
-    known("collective.failed", "Launch kernel failed", r"Launch kernel failed: ?(?P<kernel>\S+)"),
+    known("collective.failed", "Launch kernel failed", r"Launch kernel failed(?::|, name:) ?(?P<kernel>[^\s,]+)"),
     known(
         "collective.wait_failed",
         "wait receiving",
-        r"Ring ReduceScatter wait receiving \[(?P<peer>\d+),(?P<request>\d+)\] failed",
+        r"(?P<collective>Ring ReduceScatter|Ring AllGather|Broadcast|Reduce) wait receiving "
+        r"\[(?P<peer>\d+),(?P<request>\d+)\] failed",
     ),
     known("tft.handle", "TFT handle", r"^TFT handle (?P<what>not init|init ok)"),
     known(
@@ -120,8 +132,9 @@ _TABLE = (
     known("tft.strategy", "err_strategy", r"^_tft_clean_callback err_strategy: (?P<strategy>\w+)"),
     known(
         "tft.copy",
-        "_tft_repair_callback SEND_RECV",
-        r"repair type:(?P<repair>\d+), src_rank:(?P<source>\[[\d, ]*\]|\d+), dst_rank: ?(?P<target>\[[\d, ]*\]|\d+)",
+        "SEND_RECV",
+        r"SEND_RECV repair type: ?(?P<repair>\d+), src_rank: ?(?P<source>\[[\d, ]*\]|\d+), "
+        r"dst_rank: ?(?P<target>\[[\d, ]*\]|\d+)",
     ),
     known(
         "tft.handler_step", "Enter _tft_clean_callback resume", r"Enter _tft_clean_callback (?P<what>resume_hccl_comm)"
@@ -148,7 +161,12 @@ _TABLE = (
         r"^uce wrapper (?:caught|report) (?:RuntimeError )?"
         r"(?P<error>UCEError|HCCEError|SuspectRemoteError|ForceStopError)",
     ),
-    known("error.other", "uce wrapper caught other", r"^uce wrapper caught other RuntimeError"),
+    known(
+        "error.other",
+        "enter MindIO TTP process",
+        r"^uce wrapper caught (?:other RuntimeError|RuntimeError but uce not enable|BaseException error), "
+        r"enter MindIO TTP",
+    ),
     known(
         "error.repairable",
         "HBM_MULTI_BIT_ECC_ERROR",

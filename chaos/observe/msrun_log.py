@@ -14,12 +14,15 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
 from chaos.observe.wall_time import WallTime
 
+NODE_RANK = "cluster.node_rank"
+"""In which a process tells the rank that the cluster has given it."""
+
 _MARKS = ("Start scheduler process", "Start worker process with rank id", "meta_server_node.cc")
 _TABLE = (
     known(
         "msrun.worker_start",
         "Start worker process",
-        r"Start worker process with rank id:(?P<rank>\d+), log file:(?P<log>.{1,4096}?)\. ",
+        r"Start worker process with rank id:(?:(?P<rank>\d+)|None), log file:(?P<log>.{1,4096}?)\. ",
     ),
     known(
         "msrun.scheduler_start", "Start scheduler process", r"Start scheduler process, log file:(?P<log>.{1,4096}?)\. "
@@ -28,7 +31,7 @@ _TABLE = (
     known(
         "msrun.worker_exit",
         "Worker process ",
-        r"Worker process (?P<worker_pid>\d+) exit with exception\. Error code: (?P<code>-?\d+)",
+        r"Worker process (?P<worker_pid>\d+) exit with exception\.(?: Error code: (?P<code>-?\d+))?",
     ),
     known(
         "msrun.kill_workers", "kill all other workers", r"There's worker exits with exception, kill all other workers"
@@ -59,7 +62,7 @@ _TABLE = (
         "is registered successfully",
         r"The new node: (?P<node>[^(]{1,200})\(role: (?P<role>\w+)\), rank id: (?P<rank>\d+)",
     ),
-    known("cluster.node_rank", "This node ", r"This node (?P<node>\S+) rank id: (?P<rank>\d+)"),
+    known(NODE_RANK, "This node ", r"This node (?P<node>\S+) rank id: (?P<rank>\d+)"),
     known("cluster.node_lost", "is timed out", r"The node: (?P<node>\S+) is timed out"),
     known(
         "cluster.nodes_lost",
@@ -67,8 +70,10 @@ _TABLE = (
         r"timed out node is (?P<count>\d+)\. Timed out node list is: (?:\[const vector\])?\{(?P<nodes_list>[^{}]*)\}, "
         r"worker (?P<first>\S+) is the first one",
     ),
+    known("cluster.nodes_lost", "The total number of timed out node", r"timed out node is (?P<count>\d+)\.? ?$"),
     known("cluster.abnormal", "abnormal compute graph nodes", r"There are (?P<count>\d+) abnormal compute graph nodes"),
     known("cluster.refused", "Repeated registration node", r"Repeated registration node: (?P<node>\S+)"),
+    known("cluster.refused", "registered repeatedly", r"Node (?P<node>\S+) registered repeatedly"),
     known("cluster.recovered", "have been recovered", r"The node: (?P<node>\S+) have been recovered"),
 )
 

@@ -12,10 +12,11 @@ from typing import Protocol
 from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_log import MindFormersLogReader
+from chaos.observe.mindformers_log import STEP, MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
-from chaos.observe.msrun_log import MsrunLogReader
+from chaos.observe.msrun_log import NODE_RANK, MsrunLogReader
 from chaos.observe.quoted_log import QuotedLogReader
+from chaos.observe.records import TORN, is_repeated, split_records
 from chaos.observe.taskd_log import TaskdLogReader
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
@@ -23,7 +24,9 @@ from chaos.plain_files import open_plain
 CHUNK = 1 << 20
 _HEAD_LINES = 50
 _PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
-_RANK_NAME = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log")
+# Of these a number at the end says how often the log was put aside when it was full.
+_TURNED_OVER = re.compile(r"(?:debug|info|warning|error|worker_\d{1,9}(?:\.before-\d{1,9})?|scheduler)\.log\.\d{1,9}")
+_RANK_NAME = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log(?:\.\d{1,9})?")
 _RANK_DIRECTORY = re.compile(r"rank_(\d{1,9})")
 
 
@@ -82,6 +85,7 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
     """The first reader that recognises the content, or None. The name of a file decides nothing."""
+    first_lines = [split_records(line)[-1] for line in first_lines]
     return next((reader for reader in sorted(readers, key=_only_when_chosen) if reader.recognises(first_lines)), None)
 
 
@@ -108,11 +112,12 @@ def read_log(
     The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
     with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
     events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
-    not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun) and ``rank_3/`` (MindFormers' own
-    files) is the rank that writes. Raises OSError when the file cannot be read.
+    not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
+    files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the cluster has told the log another: msrun
+    may count on each node anew. Raises OSError when the file cannot be read.
     """
     scan = LogScan() if scan is None else scan
-    suffix = _PID_SUFFIX.search(path.name)
+    suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
     pid = int(suffix[1]) if suffix else None
     rank = _rank_of(path)
     file = str(path) if name is None else name
@@ -125,31 +130,54 @@ def read_log(
         while chunk:
             begin = splitter.lines + 1
             for number, line in enumerate(splitter.feed(chunk), begin):
-                event = _read_line(ordered, line, number, scan, rank)
-                if event is not None:
-                    yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid)
+                for event, is_own in _read_line(ordered, line, number, scan):
+                    if event.kind == NODE_RANK and event.rank is not None:
+                        rank = event.rank
+                    yield replace(
+                        event,
+                        file=file,
+                        line=number,
+                        pid=pid if event.pid is None else event.pid,
+                        rank=rank if is_own and event.rank is None else event.rank,
+                    )
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read(CHUNK)
 
 
 def _rank_of(path: Path) -> int | None:
     """The rank that writes this file, as far as the name tells."""
-    match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(path.parent.name)
+    directory = path.parent.parent if path.parent.name == "logs" else path.parent
+    match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(directory.name)
     return int(match[1]) if match else None
 
 
-def _read_line(
-    readers: Sequence[LogReader], line: str, number: int, scan: LogScan, rank: int | None
-) -> LogEvent | None:
+def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
+    """What a line says, and whether the reader reads what a rank says of itself.
+
+    That is one event at most, unless a record begins inside the line (:mod:`chaos.observe.records`): of what is cut off
+    before it only the loss of a step is read, which is whole where it is followed by more.
+    """
+    if is_repeated(line):
+        return []
+    *torn, last = split_records(line)
+    found = [one for part in torn if (one := _read(readers, part + TORN)) is not None and one[0].kind == STEP]
+    whole = _read(readers, last)
+    return found if whole is None else [*found, whole]
+
+
+def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:
     for reader in readers:
         event = reader.read(line)
         if event is not None:
-            scan.events += 1
-            if event.rank is None and rank is not None and getattr(reader, "own_rank", False):
-                return replace(event, rank=rank)
-            return event
-    if line.strip():
+            return event, bool(getattr(reader, "own_rank", False))
+    return None
+
+
+def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogScan) -> list[tuple[LogEvent, bool]]:
+    found = read_line(readers, line)
+    scan.events += len(found)
+    if not found and line.strip():
         scan.unknown += 1
         if len(scan.samples) < scan.keep:
             scan.samples.append((number, line[: scan.width]))
-    return None
+    return found

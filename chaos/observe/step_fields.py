@@ -11,7 +11,7 @@ import re
 
 from chaos.observe.training_line import TrainingLine
 
-_NUMBER = r"[-+.0-9a-zA-Z]{1,40}"
+_NUMBER = r"[-+.0-9a-zA-Z]{1,320}"
 # One number, alone or in brackets. The documents also show `[1 31049]`, which is none.
 _ONE = rf"(?:(?P<number>{_NUMBER})|\[ {{0,4}}(?P<inside>{_NUMBER}) {{0,4}}\])(?=,| {{0,4}}\}}|\s{{0,4}}$)"
 _WHOLE = r"(?P<number>[0-9]{1,18})"
@@ -28,6 +28,7 @@ _NORM_TEXT = re.compile(r"\b(?:global_norm|grad_norm):? {0,8}(?P<text>\[[^]]{0,2
 _OVERFLOW = re.compile(r"\boverflow cond: {0,8}\[? {0,4}(?P<text>True|False)")
 _SEPARATE = re.compile(
     rf"\b(?P<name>(?:lm|load_balancing|indexer|mtp(?:[-_][0-9]{{1,4}})?)[-_]loss): {{0,12}}(?P<number>{_NUMBER})"
+    rf"(?=,| {{0,4}}\}}|\s{{0,4}}$)"
 )
 _PERCENT = re.compile(r"(?P<number>[0-9]{1,3}\.[0-9])% \|$")
 _BAR_END = re.compile(r"[^|]{0,200}\| {0,8}(?P<rate>[0-9.]{1,40}) samples/s/p {1,4}(?P<left>[^}]{1,60}?) {0,4}\}")

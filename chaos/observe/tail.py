@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from chaos.observe.lines import LineSplitter
 from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogReader, choose_reader, in_order
+from chaos.observe.reader import LogReader, choose_reader, in_order, read_line
 
 BACK = 256 << 10
 """Bytes at the end of a log that are read when its following begins: enough for the last steps of any rank."""
@@ -51,8 +51,7 @@ class LogTail:
                 if self._inside:
                     self._inside = False
                     continue
-                event = next((found for reader in self._readers if (found := reader.read(line)) is not None), None)
-                if event is not None:
+                for event, _ in read_line(self._readers, line):
                     yield replace(event, file=self._file)
 
     def close(self) -> None:

@@ -6,9 +6,10 @@ Two versions print them, after the same prefixes::
     { step:[    2/   10], consumed_samples: 16, global_batch_size: 8, loss:  11.755612, …           2.x, PyNative
 
 A loss that is no number is padded to five characters: ``loss:[  nan/  nan]``, and its mean stays so for the rest of
-the epoch. A progress bar follows each of the first kind. Everything that is taken stands before the time of the step,
-so what comes after that may differ between versions. Facts: logs of MindFormers 2.1, source and
-documents of 0.8 to 2.1.
+the epoch. One that exploded is written out, with up to 309 digits. PyNative's ranks that are not of the last pipeline
+stage know neither loss nor samples, and print ``N/A`` and ``None``. A progress bar follows each of the first kind.
+Everything that is taken stands before the time of the step, so what comes after that may differ between versions.
+Facts: logs of MindFormers 2.1, source and documents of 0.8 to 2.1.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ MARK = "step:["
 BAR = "samples/s/p"
 """Every progress bar contains this."""
 
-_LOSS = r"(?P<loss>-?[0-9]{1,9}(?:\.[0-9]{1,9})?(?:[eE][-+]?[0-9]{1,3})?|-?inf|nan|N/A(?: \([^)]{0,200}\))?)"
+_LOSS = r"(?P<loss>-?[0-9]{1,310}(?:\.[0-9]{1,9})?(?:[eE][-+]?[0-9]{1,3})?|-?inf|nan|N/A(?: \([^)]{0,200}\))?)"
 _OF_EPOCH = re.compile(
     r"\{ Epoch:\[ {0,12}(?P<epoch>[0-9]{1,6})/ {0,12}[0-9]{1,6}\], "
     r"step:\[ {0,12}(?P<step>[0-9]{1,9})/ {0,12}(?P<steps>[0-9]{1,9})\], "
     r"loss:(?: {1,4}" + _LOSS + r"|"
-    r"\[ {0,4}" + _LOSS.replace("?P<loss>", "?P<current>") + r"/ {0,4}[-+.0-9a-zA-Z]{1,40}\]), "
+    r"\[ {0,4}" + _LOSS.replace("?P<loss>", "?P<current>") + r"/ {0,4}[-+.0-9a-zA-Z]{1,320}\]), "
 )
 _OF_JOB = re.compile(
     r"\{ step:\[ {0,12}(?P<step>[0-9]{1,9})/ {0,12}[0-9]{1,9}\], "
-    r"(?:(?!loss:)[a-z_]{1,40}: {0,12}[0-9.]{1,20}, ){0,4}loss: {0,12}" + _LOSS + r", "
+    r"(?:(?!loss:)[a-z_]{1,40}: {0,12}(?:[0-9.]{1,20}|None), ){0,4}loss: {0,12}" + _LOSS + r", "
 )
 _BAR = re.compile(r" {0,5}[0-9]{1,3}\.[0-9]% \|")
 _PLAIN = re.compile(r"-?[0-9]+(?:\.(?P<fraction>[0-9]+))?")

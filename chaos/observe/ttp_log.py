@@ -74,11 +74,21 @@ _CONTROLLER = (
     known("ttp.action_begin", "performing an action now", r"opcode: ACTION_OP_(?P<operation>\w+)"),
     known("ttp.action_done", "do action success", r"opcode: ACTION_OP_(?P<operation>\w+)"),
     known("ttp.action_late", "cb outdated and retry", r"cbRetryTime: (?P<tries>\d+)"),
-    known("ttp.sent", "send msg success", r"msg_type:TTP_MSG_OP_(?P<message>\w+) rank_num:(?P<count>\d+)"),
+    known(
+        "ttp.not_sent",
+        "then send msg failed",
+        r"msg_type:TTP_MSG_OP_(?P<message>\w+) rank_num:(?P<count>\d+), then send msg failed",
+    ),
+    known("ttp.sent", "send msg success", r"msg_type:TTP_MSG_OP_(?P<message>\w+) rank_num:(?P<count>\d+)$"),
     known(
         "ttp.not_sent",
         "not all msg send ok",
         r"msg_type:TTP_MSG_OP_(?P<message>\w+) failed_ranks:(?P<ranks>\[[\d, ]*\])",
+    ),
+    known(
+        "ttp.not_sent",
+        " msg failed, rank:",
+        r"^send {1,2}msg failed, rank:(?P<rank>\d+) msg_type:TTP_MSG_OP_(?P<message>\w+)",
     ),
     known("ttp.no_link", "not find rank link", r"rank:(?P<rank>\d+) msg_type:TTP_MSG_OP_(?P<message>\w+)"),
     known("ttp.silent", "no response after msg sent", r"rank:(?P<rank>\d+), no response after msg sent"),
@@ -129,8 +139,16 @@ _PROCESSOR = (
     known("ttp.replied", " reply ", r"rank:(?P<rank>\d+) reply (?P<message>[a-z ]+?) (?:result|msg) (?P<reply>\w+)"),
     known("ttp.processor_end", "processor exit done", r"rank:(?P<rank>\d+) processor exit done"),
     known("ttp.link_up", "connect to:", r"rank:(?P<rank>\d+) connect to: \S+ success"),
-    known("ttp.register_begin", "register to controller", r"rank:(?P<rank>\d+) register to controller"),
-    known("ttp.report_begin", "report info to controller", r"rank:(?P<rank>\d+) report info to controller"),
+    known(
+        "ttp.register_begin",
+        "register to controller",
+        r"rank:(?P<rank>\d+) register to controller: ?\S+?(?:, retry times:(?P<tries>\d+))?$",
+    ),
+    known(
+        "ttp.report_begin",
+        "report info to controller",
+        r"rank:(?P<rank>\d+) report info to controller: ?\S+?(?:, retry times:(?P<tries>\d+))?$",
+    ),
     known(
         "ttp.report_done", "report info to:", r"rank:(?P<rank>\d+) report info to: \S+ success, after (?P<tries>\d+)"
     ),
@@ -163,7 +181,8 @@ _PYTHON = (
     known(
         "ttp.result",
         "do action report_result",
-        r"arg=\((?P<code>\d+), '(?P<message>[^']*)', (?P<ranks_text>\{[^{}]*\})(?:, '(?P<strategy>[\w-]*)')?",
+        r"do action report_result, arg=\((?P<code>\d+), '(?P<message>[^']*)', "
+        r"(?P<ranks_text>\{[^{}]*\})(?:, '(?P<strategy>[\w-]*)')?",
     ),
     known(
         "ttp.agent_action",
@@ -171,6 +190,12 @@ _PYTHON = (
         # The arguments end where the words come again: else a line full of them would be searched from each to its end.
         r"do action (?P<action>report_\w+), arg=\((?P<arguments>(?:(?!do action report_).)*)\)",
     ),
+    known(
+        "ttp.agent_action_failed",
+        " err, err=",
+        r"do action (?P<action>\w{1,60}) err, err=(?P<why_text>.{0,400}?), arg=",
+    ),
+    known("ttp.agent_action_failed", " unregistered", r"^action (?P<action>\w{1,60}) (?P<why_text>unregistered)$"),
     known(
         "ttp.agent_actions", "actions api has been registered", r"registered\.\.\., all registered:(?P<all_text>\w+)"
     ),
@@ -207,9 +232,28 @@ _LINK = (
     known("acc.server", "set server ip", r"ip\( (?P<address_text>\S+) \) and port\( (?P<port>\d+) \)"),
     known("acc.waiting", "sleep for link connect", r"connRank: (?P<rank>\d+), sleep for link connect"),
 )
-_TABLES = {"TTP": _CONTROLLER + _PROCESSOR + _AGENT, "PYH": _PYTHON, "ACC": _LINK}
+# What else it says to have failed, in its own words; those that have a form of their own are above.
+_FAILED = (
+    known("ttp.again_registered", "repeated registration", r"^repeated registration\. rank:(?P<rank>\d+)"),
+    known(
+        "ttp.controller_moved",
+        "backup controller to master",
+        r"backup controller to master, controller rank: ?(?P<rank>\d+)",
+    ),
+    known(
+        "ttp.failed",
+        " fa",  # it also writes falied
+        r"^(?:rank|processor|[Cc]ontroller): ?(?P<rank>\d+),? {0,2}(?P<what_text>.{0,200}? fa(?:il|li)ed\b.{0,200})",
+    ),
+    known(
+        "ttp.failed",
+        " failed",
+        r"^(?P<what_text>(?:mindx notify to \w{1,40}, )?(?:controller do|do save|arf wait) .{0,200}? failed\b.{0,200})",
+    ),
+)
+_TABLES = {"TTP": _CONTROLLER + _PROCESSOR + _AGENT + _FAILED, "PYH": _PYTHON, "ACC": _LINK}
 
-MESSAGES = (*_CONTROLLER, *_PROCESSOR, *_AGENT, *_PYTHON)
+MESSAGES = (*_CONTROLLER, *_PROCESSOR, *_AGENT, *_FAILED, *_PYTHON)
 """What stands behind the prefix of a line, that of the link layer excepted."""
 
 

@@ -316,6 +316,20 @@ def test_another_number_is_no_error_of_the_runtime(text: str) -> None:
     assert DeviceLogReader(timezone.utc).read(prefix + text) is None
 
 
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        ("INFO", "2103 ProcReport: stream_id=3, task_id=107022, task_type=1"),
+        ("ERROR", "alloc size=507054 bytes"),
+        ("ERROR", "[stream.cc:2][107022] stream 3"),
+        ("INFO", "cqe error count 0"),
+    ],
+)
+def test_a_number_that_the_runtime_does_not_call_a_code_is_none(level: str, text: str) -> None:
+    line = f"[{level}] RUNTIME(2103,python):2026-01-31-03:00:14.192.200 [engine.cc:201]{text}"
+    assert DeviceLogReader(timezone.utc).read(line) is None
+
+
 def test_a_device_log_tells_time_process_and_rank() -> None:
     event = device("[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[10] timeout[130]")
     assert (event.rank, event.pid, event.wall_ns) == (10, 11262, 1_769_828_414_192_200_000)

@@ -179,7 +179,7 @@ def test_lines_of_mindformers_are_read_with_their_time(data: Path) -> None:
             ME + "Ring ReduceScatter wait receiving [2,17] failed",
             "collective.wait_failed",
             None,
-            {"peer": 2, "request": 17},
+            {"collective": "Ring ReduceScatter", "peer": 2, "request": 17},
         ),
         ("Train epoch time: 1060.460 ms, per step time: 132.557 ms", "train.epoch_time", None, None),
     ],

@@ -42,6 +42,7 @@ _LOSSES = st.one_of(
     st.decimals(0, 20, places=6).map(str),
     st.decimals(0, 999_999_999, places=9).map(str),
     st.integers(0, 1000).map(str),
+    st.floats(1e9, 1e300).map(lambda loss: f"{loss:.6f}"),
 )
 _NUMBERS = st.one_of(st.integers(1, 12), st.integers(0, 10**6), st.integers(0, 10**10))
 
@@ -77,13 +78,21 @@ def _alike(draw: st.DrawFn) -> list[bytes]:
     return lines
 
 
+@st.composite
+def _torn(draw: st.DrawFn) -> bytes:
+    """What a writer that was killed leaves, and behind it what the next one writes."""
+    line = draw(_training_lines())
+    return line[: draw(st.integers(0, len(line)))] + draw(_training_lines())
+
+
 _OTHERS = st.one_of(
     _training_lines(),
+    _torn(),
     st.binary(max_size=60).map(lambda line: line.replace(b"\n", b"")),
     st.sampled_from([b"", b"Traceback (most recent call last):", b"RuntimeError: TREError occurred", b"x" * 300]),
     st.tuples(_training_lines(), st.integers(200, 1200)).map(lambda parts: parts[0] + b"." * parts[1]),
 )
-_LINES = st.lists(st.one_of(_alike(), _alike(), _OTHERS.map(lambda line: [line])), max_size=8).map(
+_LINES = st.lists(st.one_of(_alike(), _alike(), st.lists(_OTHERS, min_size=1, max_size=2)), max_size=8).map(
     lambda groups: [line for group in groups for line in group]
 )
 

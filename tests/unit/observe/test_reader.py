@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from chaos.observe.lines import LineSplitter
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import CHUNK, LogScan, built_in_readers, choose_reader, read_log
+from chaos.observe.records import split_records
 
 READERS = built_in_readers(timezone.utc)
+STEP_LINE = (
+    "2026-11-21 {at} - mindformers/job/log[mindformers/core/callback/callback.py:747] - INFO - "
+    "{{ Epoch:[  1/  1], step:[    {step}/    8], loss:[1.500000/1.500000], per_step_time: 1ms, lr: 0.01, "
+    "overflow cond: False, loss_scale: 1.0, global_norm: [{norm}], train_throughput_per_npu: 2.8T"
+)
+OLD = STEP_LINE.format(at="01:00:00,000", step=3, norm="12.345")
+NEW = STEP_LINE.format(at="02:00:00,000", step=1, norm="99.0")
 RENAMED = b"2026-11-21 01:32:22.406025 30710 info [30710][TTP controller.cpp:2478] finish rename, rank:1\n"
 
 
@@ -57,6 +65,102 @@ def test_what_a_rank_says_of_itself_has_its_rank_and_what_the_sdk_says_of_others
     events = {event.kind: event for event in read_log(path, READERS)}
     assert (events["train.loss"].rank, events["ttp.renamed"].rank) == (rank, 1)
     assert (events["cluster.node_lost"].rank, events["cluster.node_lost"].fields["node"]) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "pid"),
+    [
+        ("rank_5/info.log.1", 5, None),
+        ("worker_3.log.2", 3, None),
+        ("rank_5/logs/mindspore.log.4711", 5, 4711),
+        ("ttp_log.log.4711", None, 4711),
+    ],
+)
+def test_a_log_that_was_put_aside_is_told_from_that_of_a_process(
+    tmp_path: Path, name: str, rank: int | None, pid: int | None
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("epoch: 1 step: 1, loss is 0.5\n")
+    (event,) = read_log(path, READERS)
+    assert (event.rank, event.pid) == (rank, pid)
+
+
+def test_the_rank_that_the_cluster_gives_counts_for_more_than_the_name_of_the_file(tmp_path: Path) -> None:
+    """Without --node_rank msrun counts the logs of each node from 0."""
+    path = tmp_path / "worker_0.log"
+    told = "[INFO] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] This node 9 rank id: 8"
+    path.write_text(f"{told}\nepoch: 1 step: 1, loss is 0.5\n")
+    assert [event.rank for event in read_log(path, READERS)] == [8, 8]
+
+
+def events_of(path: Path, text: str) -> list[tuple[str, int | None, int | None, object]]:
+    path.write_text(text + "\n")
+    return [
+        (event.kind, event.step, hour_of(event.wall_ns), event.fields.get("global_norm"))
+        for event in read_log(path, READERS)
+    ]
+
+
+def hour_of(wall_ns: int | None) -> int | None:
+    return None if wall_ns is None else wall_ns // 10**9 // 3600 % 24
+
+
+def test_a_record_behind_half_a_line_has_its_own_time_and_lends_it_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "info.log"
+    new = ("train.step", 1, 2, 99.0)
+    assert events_of(path, OLD) == [("train.step", 3, 1, 12.345)]
+    prefix, loss, norm = OLD.index("[mindformers"), OLD.index(", per_step"), OLD.index(".345")
+    assert events_of(path, OLD[:prefix] + NEW) == [new]
+    assert events_of(path, OLD[:loss] + NEW) == [new]
+    assert events_of(path, OLD[: loss + 4] + NEW) == [("train.step", 3, 1, None), new]
+    assert events_of(path, OLD[:norm] + NEW) == [("train.step", 3, 1, None), new]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["\x1b[32m", "[1,3]<stdout>:", "[rank3]: ", "\r 40%|####      | 4/10", "finish rename, ra", "\0\0", "\ufeff"],
+)
+def test_what_stands_before_a_record_is_none_of_it(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "a.log"
+    assert events_of(path, before + NEW) == [("train.step", 1, 2, 99.0)]
+    path.write_bytes(before.encode() + RENAMED)
+    (event,) = read_log(path, READERS)
+    assert (event.kind, event.rank, hour_of(event.wall_ns)) == ("ttp.renamed", 1, 1)
+
+
+def test_half_a_line_is_no_fact_though_a_record_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(
+        RENAMED[:-1] + RENAMED[:-1].replace(b"rank:1", b"rank:12") + b"\nepoch: 1 step: 7, loss is " + RENAMED
+    )
+    assert [(event.line, event.kind, event.rank) for event in read_log(path, READERS)] == [
+        (1, "ttp.renamed", 12),
+        (2, "ttp.renamed", 1),
+    ]
+
+
+def test_lines_that_msrun_repeats_are_counted_and_are_no_events(tmp_path: Path) -> None:
+    path = tmp_path / "msrun.txt"
+    path.write_text(
+        "logs/worker_1.log:87:RuntimeError: UCEError occurred.\n"
+        "logs/scheduler.log:12:[ERROR] DISTRIBUTED(1,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] "
+        "The node: 1 is timed out.\nlogs/worker_1.log-88-epoch: 1 step: 1, loss is 0.5\n"
+    )
+    scan = LogScan()
+    assert list(read_log(path, READERS, scan=scan)) == []
+    assert (scan.lines, scan.events, scan.unknown) == (3, 0, 3)
+
+
+@pytest.mark.parametrize("path", ["log", "run[1]/log", "[a] b/log"])
+def test_the_directory_of_a_log_may_have_brackets(tmp_path: Path, path: str) -> None:
+    assert events_of(tmp_path / "a.log", NEW.replace("/job/log", f"/job/{path}")) == [("train.step", 1, 2, 99.0)]
+
+
+@given(line=st.text(max_size=300))
+def test_the_parts_of_a_line_are_the_line(line: str) -> None:
+    assert "".join(split_records(line + OLD + line + NEW)) == line + OLD + line + NEW
+    assert len(split_records(OLD)) == 1
 
 
 def test_a_reader_of_another_package_is_used_like_the_built_in_ones(tmp_path: Path) -> None:

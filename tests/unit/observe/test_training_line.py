@@ -48,6 +48,23 @@ def read(line: str) -> LogEvent | None:
             2,
             {"loss_text": None, "loss": None, "places": -1},
         ),
+        (
+            "{ step:[    2/   10], consumed_samples: None, global_batch_size: None, "
+            "loss: N/A (non-last PP stage, refer to last stage for real loss), per_step_time: 1ms, grad_norm: NaN }",
+            2,
+            {"loss_text": None, "loss": None, "step_ms": 1},
+        ),
+        (
+            "{ step:[    3/   10], consumed_samples: 24, global_batch_size: 8, "
+            f"loss: {3.3e38:10.6f}, per_step_time:    1ms, grad_norm: {1e40:10.6f} }}",
+            3,
+            {"loss": 3.3e38, "places": 6, "global_norm": 1e40},
+        ),
+        (
+            f"{{ Epoch:[  1/  1], step:[    3/    8], loss:[{1e300:5.3f}/{1e308:5.3f}], per_step_time: 1ms",
+            3,
+            {"loss": 1e300, "places": 3},
+        ),
         ("{ Epoch:[  1/  1], step:[    3/    8], loss: -0.500, per", 3, {"loss": -0.5, "places": 3}),
         ("{ Epoch:[  1/  1], step:[    3/    8], loss: inf, per", 3, {"loss": float("inf"), "places": -1}),
     ],

@@ -1,0 +1,39 @@
+"""Where a record begins inside a line.
+
+A writer that was killed, or found no space, leaves half a record without a line feed, and the process that is started
+again writes on behind it. A progress bar, a colour or what a launcher puts before each line stands there, too. What
+stands before a record is therefore no whole line, and never lends the record its time.
+"""
+
+from __future__ import annotations
+
+import re
+
+TORN = "\ufffd"
+"""Put behind a part of a line that is cut off, so that no number at its end is taken for a whole one."""
+
+_RECORD = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{3} - "
+    r"|\.\d{6} (?:\d{1,10} [a-z]{1,10}|[a-z]{1,10} \d{1,10}) (?:\[\d{1,20}\]){0,3}\[(?:TTP|PYH|ACC) )"
+    r"|\[(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|EXCEPTION|FATAL|TRACE|EVENT)\] {1,8}"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d[,.]\d{3}|\w{2,21}\(-?\d{1,10}[^)]{0,200}\):\d{4}-\d\d-\d\d-\d\d:)"
+)
+# What msrun of some versions prints at the end: the errors in the workers' logs, found by grep.
+_REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d{1,9}[:-]")
+
+
+def split_records(line: str) -> tuple[str, ...]:
+    """The parts of a line: what stands before a record, and each record. One part for nearly every line."""
+    found = _RECORD.search(line, 1)
+    if found is None:
+        return (line,)
+    begins = [0]
+    while found is not None:
+        begins.append(found.start())
+        found = _RECORD.search(line, found.start() + 1)
+    return tuple(line[begin:end] for begin, end in zip(begins, [*begins[1:], len(line)], strict=True))
+
+
+def is_repeated(line: str) -> bool:
+    """Whether it is a line of another log, which tells it itself."""
+    return _REPEATED.match(line) is not None
