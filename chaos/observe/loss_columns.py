@@ -98,13 +98,11 @@ class LossScanner:
 
     def _read(self, found: _Found, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
         """Read whole lines: first those of the shapes of the piece before, then what is left one by one."""
-        crowded = _crowded(buffer[: feeds[-1]], feeds)
-        for index in crowded.tolist():
-            self._read_parts(found, index, bytes(buffer[starts[index] : min(feeds[index], starts[index] + LINE_LIMIT)]))
-        left = np.delete(np.arange(len(starts)), crowded)
+        lines = _Lines(buffer, starts, _braces(buffer, feeds))
+        left = np.arange(len(starts))
         active, self._active = self._active, []
         for template in active:
-            left = self._take(found, template, buffer, starts, left)
+            left = self._take(found, template, lines, left)
             if not len(left):
                 return
         at = 0
@@ -114,15 +112,20 @@ class LossScanner:
             line = bytes(buffer[starts[index] : min(feeds[index], starts[index] + LINE_LIMIT)]).removesuffix(b"\r")
             learnt = self._read_slowly(found, index, line)
             if learnt is not None and learnt not in self._active:
-                left, at = self._take(found, learnt, buffer, starts, left[at:]), 0
+                left, at = self._take(found, learnt, lines, left[at:]), 0
 
-    def _take(self, found: _Found, template: Template, buffer: Bytes, starts: Indices, left: Indices) -> Indices:
-        """Note all lines of one shape; returns the others."""
-        good, digits = template.match(buffer, starts[left])
+    def _take(self, found: _Found, template: Template, lines: _Lines, left: Indices) -> Indices:
+        """Note all lines of one shape; returns the others.
+
+        The line of a step has one brace that opens and a progress bar none. In one with more another record begins.
+        """
+        fit = lines.braces[left] == (template.parts.step is not None)
+        good, digits = template.match(lines.buffer, lines.starts[left[fit]])
         if not len(digits):
             return left
         self._active.append(template)
-        return np.concatenate((left[~good], found.take(template, left[good], digits)))
+        fit[fit] = good
+        return np.concatenate((left[~fit], found.take(template, left[fit], digits)))
 
     def _read_slowly(self, found: _Found, index: int, line: bytes) -> Template | None:
         """Note one line. Returns the template that it has, so that others of its shape need not be read so."""
@@ -157,11 +160,17 @@ class LossScanner:
         return self._templates[shape]
 
 
-def _crowded(buffer: Bytes, feeds: Indices) -> Indices:
-    """The lines with more than one brace that opens, as the line of a step has: two may stand in one."""
-    line: Indices = np.searchsorted(feeds, np.flatnonzero(buffer == _BRACE))
-    twice: Indices = np.unique(line[1:][line[1:] == line[:-1]])
-    return twice
+class _Lines(NamedTuple):
+    """Lines of one piece: the bytes, where each begins, and how many braces open in it."""
+
+    buffer: Bytes
+    starts: Indices
+    braces: Indices
+
+
+def _braces(buffer: Bytes, feeds: Indices) -> Indices:
+    line = np.searchsorted(feeds, np.flatnonzero(buffer[: feeds[-1]] == _BRACE))
+    return np.bincount(line, minlength=len(feeds))
 
 
 class _Rows(NamedTuple):
