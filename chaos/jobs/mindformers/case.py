@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.jobs.mindformers.typed import Typed
+from chaos.jobs.mindformers.version import Release
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.errors import Problem
 from chaos.scenario.job import Job
@@ -16,8 +17,7 @@ class Case:
     """One job: its configuration, its part of the scenario, and what plans need of it.
 
     ``on`` are the mechanisms that are switched on by name. ``written`` is where they are. ``rehearsed`` says that the
-    device layer is not the genuine one, so that the job may run without an Ascend device. ``version`` is that of
-    MindFormers, None where it is not known: then the newest is assumed.
+    device layer is not the genuine one, so that the job may run without an Ascend device.
     """
 
     typed: Typed
@@ -25,11 +25,15 @@ class Case:
     on: Sequence[str]
     written: str
     rehearsed: bool = False
-    version: tuple[int, int] | None = None
+
+    @property
+    def release(self) -> Release:
+        """The job's MindFormers."""
+        return self.typed.release
 
     def before(self, *version: int) -> bool:
         """Whether the job's MindFormers is known to be older."""
-        return self.version is not None and self.version < version
+        return self.release.before(*version)
 
     def first_of(self, mechanisms: Sequence[str]) -> str | None:
         """The first of these mechanisms that is on."""

@@ -16,6 +16,7 @@ from chaos.jobs.mindformers.launching import argv, checkout_of, named_checkout, 
 from chaos.jobs.mindformers.reader import complete, examine
 from chaos.jobs.mindformers.rules import STEP_LEVEL
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
+from chaos.jobs.mindformers.version import release_of
 from chaos.jobs.msrun import tft_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
@@ -94,7 +95,14 @@ class MindFormersJob:
         configuration = _configuration_for(launch)
         copy = launch.directory / _COPIES[launch.resume]
         protected = any(mechanism in STEP_LEVEL for mechanism in job.protection)
-        data = run_copy(configuration, launch.directory, resume=launch.resume, checkout=checkout, protected=protected)
+        data = run_copy(
+            configuration,
+            launch.directory,
+            resume=launch.resume,
+            checkout=checkout,
+            protected=protected,
+            release=release_of(checkout),
+        )
         # The launcher's script appends the suffix to its log directory; that of a caller's shell would hide the logs.
         environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log"), "MF_LOG_SUFFIX": ""}
         by_path = job.loading == "path"

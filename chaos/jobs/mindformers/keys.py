@@ -1,24 +1,19 @@
 """Keys of a scenario that a configuration of MindFormers decides, and the defaults that MindFormers takes.
 
-Sources: MindFormers, mindformers/tools/register/template.py (2.1) and the signature of CheckpointMonitor (1.3 to 2.1)
-for the defaults, mindformers/trainer/utils.py (2.1) for the new layout of checkpoints.
+Source of the defaults: MindFormers, mindformers/tools/register/template.py (2.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from chaos.jobs.mindformers.configuration import Configuration, callbacks
+from chaos.jobs.mindformers.saving import layout_origin, saving_of
 from chaos.jobs.mindformers.switches import SWITCHES, mechanisms
 from chaos.jobs.mindformers.typed import Typed
-from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import printable
 from chaos.scenario.rules_base import mapped, text, whole
-
-MONITOR = "CheckpointMonitor"
-"""The callback that saves periodic checkpoints."""
 
 SECTIONS = ("runner_config", "parallel_config", "parallel", "monitor_config", "context", "checkpoint")
 """Mappings that keys are read from."""
@@ -71,12 +66,13 @@ def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
     yield "batch size", typed.origin("runner_config.batch_size", 1)
     yield "output directory", _named(typed.origin("output_dir", "./output"), "a run has one of its own")
     for name, keys in _OPTIONAL.items():
-        key = next((key for key in keys if (value := typed.configuration.get(key)) is not None and value.data), None)
+        read = [key for key in keys if not key.startswith("checkpoint.") or typed.release.layout == "section"]
+        key = next((key for key in read if (value := typed.configuration.get(key)) is not None and value.data), None)
         if key is not None:
             yield name, typed.origin(key)
     saving = saving_of(typed)
     if saving is not None:
-        yield "checkpoint layout", _layout(typed, saving)
+        yield "checkpoint layout", layout_origin(typed, saving)
         yield "checkpoint prefix", saving.text(typed, "prefix", "CKP")[1]
         yield "checkpoints kept", saving.origin("keep_checkpoint_max" if saving.legacy else "save_max", 5)
 
@@ -86,81 +82,6 @@ _OPTIONAL = {
     "weights from": ("checkpoint.load_path", "load_checkpoint"),
 }
 """What a plan tells only where the configuration has it."""
-
-
-@dataclass(frozen=True)
-class Saving:
-    """How periodic checkpoints are saved: by which callback, in which layout, and the section that counts for it."""
-
-    configuration: Configuration
-    callback: Value
-    legacy: bool
-
-    def value(self, key: str) -> Value | None:
-        """A value of the new layout's section or, where that has none, of the callback."""
-        if not self.legacy and (value := self.configuration.get(f"checkpoint.{_NEW.get(key, key)}")) is not None:
-            return value if value.data is not None else None
-        value = self.callback.data.get(key)
-        return None if value is None or value.data is None else value
-
-    def origin(self, key: str, default: object) -> Origin:
-        """Where a value stands, or that it is left out and what that means."""
-        value = self.value(key)
-        return self.configuration.origin(value.key if value is not None else f"{MONITOR}.{key}", value, default)
-
-    def interval(self, typed: Typed) -> tuple[int, Origin]:
-        """Steps between checkpoints."""
-        value = self.value("save_checkpoint_steps")
-        steps = 1 if value is None else typed.checked("save_checkpoint_steps", value, int, 1)
-        return steps, self.origin("save_checkpoint_steps", 1)
-
-    def flag(self, typed: Typed, key: str) -> tuple[bool, Origin]:
-        """A switch that is off by default."""
-        value = self.value(key)
-        return value is not None and value.data not in (False, None), self.origin(key, False)
-
-    def kept(self, typed: Typed) -> int:
-        """How many of a rank's checkpoints are kept. Without a limit MindSpore keeps one (CheckpointConfig, 2.10)."""
-        value = self.value("keep_checkpoint_max")
-        return 5 if value is None else typed.checked("keep_checkpoint_max", value, int, 5) or 1
-
-    def text(self, typed: Typed, key: str, default: str) -> tuple[str, Origin]:
-        """A text."""
-        value = self.value(key)
-        found = default if value is None else typed.checked(key, value, str, default)
-        return found, self.origin(key, default)
-
-
-_NEW = {"save_checkpoint_steps": "save_interleaved_steps", "keep_checkpoint_max": "save_max", "directory": "save_path"}
-
-
-def saving_of(typed: Typed) -> Saving | None:
-    """How periodic checkpoints are saved, None where no callback saves them. Of two callbacks the last one counts.
-
-    The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, and by the
-    section ``checkpoint`` in 2.1.
-    """
-    found = None
-    for one in callbacks(typed.configuration):
-        kind = one.data.get("type")
-        if kind is not None and kind.data == MONITOR:
-            found = one
-    if found is None:
-        return None
-    section, own = typed.configuration.get("checkpoint"), found.data.get("use_legacy_format")
-    legacy = not (section is not None and section.data) and typed.flag("use_legacy_format") is not False
-    return Saving(typed.configuration, found, legacy and not (own is not None and own.data is False))
-
-
-def _layout(typed: Typed, saving: Saving) -> Origin:
-    words = "legacy" if saving.legacy else "new"
-    section = typed.configuration.get("checkpoint")
-    if section is not None and section.data:
-        return Origin(section.file, section.line, section.column, "checkpoint", words)
-    found = typed.origin("use_legacy_format", words)
-    if not saving.legacy and typed.flag("use_legacy_format") is not False:
-        found = saving.origin("use_legacy_format", words)
-    return _named(found, words) if found.line else found
 
 
 def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
@@ -239,7 +160,7 @@ def watch_of(typed: Typed) -> tuple[float, Origin] | None:
     if not typed.flag("monitor_config.monitor_on"):
         return None
     newer = "monitor_config.health_checkpoint.global_norm_spike_threshold"
-    threshold = typed.number(newer)
+    threshold = None if typed.release.before(2, 0) else typed.number(newer)
     if threshold:
         return threshold, typed.origin(newer)
     if not typed.flag("monitor_config.check_for_global_norm"):

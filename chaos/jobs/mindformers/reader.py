@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import read_configuration
-from chaos.jobs.mindformers.keys import decided, facts, saving_of, sinks
+from chaos.jobs.mindformers.keys import decided, facts, sinks
 from chaos.jobs.mindformers.known_keys import misspelt
 from chaos.jobs.mindformers.launching import PROGRAM
 from chaos.jobs.mindformers.rules import problems
-from chaos.jobs.mindformers.run_copy import saved_format
+from chaos.jobs.mindformers.saving import saved_format, saving_of
 from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
-from chaos.jobs.mindformers.version import version_of
+from chaos.jobs.mindformers.version import Release, release_of
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote
@@ -49,7 +49,7 @@ def complete(cell: Unfinished) -> Completion:
         configuration = read_configuration(config, mapped(job.get("overrides")), cell.file, cell.lines)
     except ScenarioError as error:
         return Completion(problems=error.problems)
-    typed = Typed(configuration)
+    typed = Typed(configuration, _release(cell.file, text(job.get("checkout"))))
     values = tuple(decided(typed, cell))
     told = tuple(facts(typed))
     found = [*typed.problems, *misspelt(configuration), *_undecided(typed, cell, job)]
@@ -67,12 +67,11 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
         message = "a job of kind 'mindformers' needs job.config"
         return Examined(traits, (_at(scenario_file, cell.lines, "job", message, ""),))
     configuration = read_configuration(job.config, job.overrides, scenario_file, cell.lines)
-    typed = Typed(configuration)
+    typed = Typed(configuration, _release(scenario_file, job.checkout))
     origin = cell.origins.get("job.protection")
     line = origin.line if origin is not None else cell.lines.nearest("job.protection")[0]
     where = f"{printable(str(scenario_file))}:{line}"
-    checkout = None if job.checkout is None else scenario_file.parent / job.checkout
-    case = Case(typed, job, job.protection, where, rehearsed, version_of(checkout))
+    case = Case(typed, job, job.protection, where, rehearsed)
     found = [*_switches(cell, scenario_file), *_arguments(cell, scenario_file), *problems(case)]
     if job.tre is not None and job.tre.recorded:
         message = "a run gives the job an output directory of its own, in which there is no record of an earlier run"
@@ -84,18 +83,22 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
         traits = replace(
             traits,
             end_of_life_prefix=saving.text(typed, "prefix", "CKP")[0],
-            file_format=saved_format(configuration) if saving.legacy else None,
+            file_format=saved_format(configuration, typed.release) if saving.legacy else None,
             rank_directories=saving.legacy,
             sinks_steps=sinks(typed),
             kept=saving.kept(typed),
         )
-    if saved_format(configuration) == "safetensors":
+    if saved_format(configuration, typed.release) == "safetensors":
         # Such a file is written at once (MindSpore 2.7 to 2.10): nothing is between its parameters.
         traits = replace(traits, observable=traits.observable - {"checkpoint.write"})
     scheduler = configuration.get("parallel.pipeline_config.pipeline_scheduler")
     if scheduler is not None and scheduler.data == "zero_bubble_v":
         traits = replace(traits, loss_on_rank_0=True)
     return Examined(traits, tuple(found))
+
+
+def _release(scenario_file: Path, checkout: str | None) -> Release:
+    return release_of(None if checkout is None else scenario_file.parent / checkout)
 
 
 def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[Problem]:

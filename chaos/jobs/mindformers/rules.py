@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.jobs.mindformers.case import Case
-from chaos.jobs.mindformers.keys import MONITOR, saving_of, sinks, watch_of
+from chaos.jobs.mindformers.keys import sinks, watch_of
 from chaos.jobs.mindformers.rules_resume import (
     begins_at_the_first_step,
     goes_back_to_what_is_saved,
     loads_what_is_named,
     saves_the_optimizer,
 )
-from chaos.jobs.mindformers.run_copy import saved_format
+from chaos.jobs.mindformers.saving import MONITOR, saved_format, saving_of
 from chaos.plan.mechanism import DOCUMENT, NEEDS
 from chaos.scenario.errors import Problem, quote
 
@@ -147,7 +147,8 @@ def names_of_checkpoints(case: Case) -> Iterator[Problem]:
         message = "MindFormers ends with 'The prefix for saving checkpoint is not allowed to contain 'rank'.'"
         yield prefix.problem(f"{message} (trainer/trainer.py, 1.8 and 2.1)", "choose another prefix")
     spare = saving.value("remove_redundancy")
-    if saving.legacy and saved_format(case.typed.configuration) == "ckpt" and spare is not None and spare.data is True:
+    form = saved_format(case.typed.configuration, case.release)
+    if form == "ckpt" and spare is not None and spare.data is True:
         yield spare.problem(
             "a checkpoint of the format ckpt, which is the default, is never without redundancy: MindFormers ends with "
             "'The format of checkpoint is ckpt which is not support remove redundancy.' "
@@ -173,10 +174,9 @@ def known_to_this_version(case: Case) -> Iterator[Problem]:
     for mechanism in case.on:
         since = _SINCE.get(mechanism)
         if since is not None and case.before(*since):
-            shown = ".".join(map(str, case.version or ()))
             wanted = ".".join(map(str, since))
             message = (
-                f"MindFormers {shown} does nothing for {mechanism} ({case.written}), which it knows from {wanted} on"
+                f"{case.release.shown} does nothing for {mechanism} ({case.written}), which it knows from {wanted} on"
             )
             yield case.absent("callbacks", message, "take it out of job.protection, or use a newer MindFormers")
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
-from chaos.jobs.mindformers.keys import saving_of
-from chaos.jobs.mindformers.run_copy import is_new_layout, saved_format
+from chaos.jobs.mindformers.saving import is_new_layout, saved_format, saving_of
 from chaos.scenario.errors import Problem, quote
 
 
 def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
     """The plan counts steps from 1.
 
-    In the new layout ``checkpoint.no_load_optim`` decides whether a job goes on, and ``resume_training`` only where
-    that is left out (MindFormers 2.1, trainer/utils.py).
+    In the new layout of MindFormers 2.1 ``checkpoint.no_load_optim`` decides whether a job goes on, and
+    ``resume_training`` only where that is left out (trainer/utils.py).
     """
-    new = is_new_layout(case.typed.configuration)
+    new = case.release.layout == "section" and is_new_layout(case.typed.configuration, case.release)
     load = case.value("checkpoint.load_path", "load_checkpoint") if new else case.value("load_checkpoint")
     if load is None or not load.data:
         return
@@ -65,7 +64,7 @@ def saves_the_optimizer(case: Case) -> Iterator[Problem]:
     saving = saving_of(case.typed)
     if saving is None or saving.legacy:
         return
-    left_out = case.value("checkpoint.no_save_optim")
+    left_out = None if saving.section is None else case.value("checkpoint.no_save_optim")
     own = saving.callback.data.get("save_optimizer")
     if left_out is None and own is not None and own.data is False:
         left_out = own
@@ -84,7 +83,7 @@ def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
     saving = saving_of(case.typed)
     if "TRE" not in case.on or saving is None or not saving.legacy:
         return
-    saved, form = saved_format(case.typed.configuration), case.typed.text("load_ckpt_format") or "ckpt"
+    saved, form = saved_format(case.typed.configuration, case.release), case.typed.text("load_ckpt_format") or "ckpt"
     if saved != form:
         yield case.absent(
             "load_ckpt_format",

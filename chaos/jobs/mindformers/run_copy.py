@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from chaos.jobs.mindformers.checkout_paths import from_checkout
-from chaos.jobs.mindformers.configuration import Configuration, callbacks
+from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.saving import is_new_layout, saved_format
+from chaos.jobs.mindformers.version import NEWEST, Release
 
 CALLBACK = {"type": "ChaosAgent", "auto_register": "chaos_agent.ChaosAgent"}
 """The callback that loads the agent; ``REGISTERED`` is the directory that MindFormers finds it in."""
@@ -29,6 +31,7 @@ def run_copy(
     resume: bool,
     checkout: Path | None = None,
     protected: bool = False,
+    release: Release = NEWEST,
 ) -> dict[str, Any]:
     """The merged configuration as plain data, for a run in ``directory``.
 
@@ -38,46 +41,32 @@ def run_copy(
     job does not run there.
     Source of the keys: MindFormers, resume training (1.x: ``load_checkpoint``, ``resume_training``,
     ``load_ckpt_format``) and checkpoint configuration (2.x: ``checkpoint.load_path``, ``no_load_optim``); Training High
-    Availability, Saving and Restoring Configurations (``src_strategy_path_or_dir``).
+    Availability, Saving and Restoring Configurations (``src_strategy_path_or_dir``); trainer/trainer.py (1.7:
+    ``ckpt_use_legacy_format``).
     """
     data = configuration.plain() if checkout is None else from_checkout(configuration.plain(), checkout)
     data["output_dir"] = str(directory / OUTPUT)
     if not resume:
         return data
     checkpoints = str(directory / CHECKPOINTS)
-    if is_new_layout(configuration):
-        own = data.get("checkpoint")
-        data["checkpoint"] = {**(own if isinstance(own, dict) else {}), "no_load_optim": False}
-        data["checkpoint"]["load_path"] = data["checkpoint"].get("save_path") or checkpoints
+    loaded: dict[str, Any] = {"load_checkpoint": checkpoints, "resume_training": True}
+    if is_new_layout(configuration, release):
         # With `ckpt`, the key's default, the path is read as a file of the legacy layout (MindFormers 2.1).
-        return {**data, "load_ckpt_format": "safetensors"}
+        loaded["load_ckpt_format"] = "safetensors"
+        if release.layout == "callback":
+            return {**data, **loaded, "ckpt_use_legacy_format": False}
+        if release.layout == "top":
+            return {**data, **loaded}
+        own = data.get("checkpoint")
+        section = {**(own if isinstance(own, dict) else {}), "no_load_optim": False}
+        section["load_path"] = section.get("save_path") or checkpoints
+        # Where the job's MindFormers is that of another machine it may be 1.8, which passes the section over.
+        others = loaded if release.version is None else {"load_ckpt_format": "safetensors"}
+        return {**data, **others, "checkpoint": section}
     strategies = {"src_strategy_path_or_dir": str(directory / STRATEGIES)} if protected else {}
     return {
         **data,
         **strategies,
-        "load_checkpoint": checkpoints,
-        "resume_training": True,
-        "load_ckpt_format": saved_format(configuration),
+        **loaded,
+        "load_ckpt_format": saved_format(configuration, release),
     }
-
-
-def is_new_layout(configuration: Configuration) -> bool:
-    """Whether the job saves ``iteration_N`` directories: with the key ``checkpoint``, or without the legacy format."""
-    own = configuration.get("checkpoint")
-    if own is not None and own.data:
-        return True
-    legacy = configuration.get("use_legacy_format")
-    return legacy is not None and legacy.data is False
-
-
-def saved_format(configuration: Configuration) -> str:
-    """``ckpt`` or ``safetensors``: models of the new kind (``use_legacy: False``) are saved as the latter in any case
-    (MindFormers 2.1, base_trainer.py)."""
-    legacy = configuration.get("use_legacy")
-    if legacy is not None and legacy.data is False:
-        return "safetensors"
-    for one in callbacks(configuration):
-        kind, form = one.data.get("type"), one.data.get("checkpoint_format")
-        if kind is not None and kind.data == "CheckpointMonitor" and form is not None:
-            return str(form.data)
-    return "ckpt"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.version import NEWEST, Release
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem
@@ -17,10 +18,14 @@ MOST = 10**9
 
 
 class Typed:
-    """Reads a configuration. ``problems`` holds what has the wrong type, each value once."""
+    """Reads a configuration as a release of MindFormers does.
 
-    def __init__(self, configuration: Configuration) -> None:
+    ``problems`` holds what has the wrong type, each value once.
+    """
+
+    def __init__(self, configuration: Configuration, release: Release = NEWEST) -> None:
         self.configuration = configuration
+        self.release = release
         self.problems: list[Problem] = []
 
     def whole(self, key: str, *, least: int = 0, most: int = MOST) -> int | None:

@@ -72,6 +72,18 @@ class Room:
         self.scenario = self.scenario.replace(old, new, 1)
         return self
 
+    def checkout(self, version: str, template: str | None = None) -> Room:
+        """Let the job train with a checkout of this version; empty where its sources tell none."""
+        package = self.path / "checkout" / "mindformers"
+        (package / "tools" / "register").mkdir(parents=True, exist_ok=True)
+        told = f'__version__ = "{version}"\n' if version else ""
+        (package / "__init__.py").write_text(f'{told}raise SystemExit("never imported")\n', "utf-8")
+        if template is not None:
+            (package / "tools" / "register" / "template.py").write_text(template, "utf-8")
+        if "checkout: checkout" not in self.scenario:
+            self.change_scenario("steps: 12", "steps: 12\n  checkout: checkout")
+        return self
+
     def cell(self) -> Cell:
         """The scenario's first cell, completed."""
         return self._loaded()[1]

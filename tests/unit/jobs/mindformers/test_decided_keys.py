@@ -93,9 +93,47 @@ def test_the_new_layout_has_a_section_of_its_own_that_counts_more(room: Room) ->
     assert plan.configured["checkpoints kept"] == "job.yaml:20: save_max: 2"
 
 
-def test_the_callback_itself_may_choose_the_new_layout(room: Room) -> None:
-    room.change("    prefix", "    use_legacy_format: False\n    prefix")
-    assert room.plan().configured["checkpoint layout"] == "job.yaml:20: use_legacy_format: False (new)"
+@pytest.mark.parametrize(
+    ("version", "template", "place", "told"),
+    [
+        ("1.7.0", None, "callback", "job.yaml:20: use_legacy_format: False (new)"),
+        ("1.7.0", None, "top", "job.yaml:4: use_legacy_format: False (passed over)"),
+        ("1.8.0", None, "top", "job.yaml:4: use_legacy_format: False (new)"),
+        (
+            "1.8.0",
+            None,
+            "callback",
+            "job.yaml:20: use_legacy_format: False (passed over)",
+        ),
+        ("1.8.0", None, "section", "job.yaml:4: checkpoint: a mapping (passed over)"),
+        ("1.6.0", None, "top", "job.yaml:4: use_legacy_format: False (passed over)"),
+        ("2.1.0", None, "top", "job.yaml:4: use_legacy_format: False (new)"),
+        (
+            "2.1.0",
+            None,
+            "callback",
+            "job.yaml:20: use_legacy_format: False (passed over)",
+        ),
+        ("2.1.0", None, "section", "job.yaml:4: checkpoint: new"),
+        # Between two releases the sources have the older number; their keys tell.
+        ("1.7.0", "    use_legacy_format = True\n", "top", "job.yaml:4: use_legacy_format: False (new)"),
+        ("1.7.0", "    ckpt_use_legacy_format = True\n", "callback", "job.yaml:20: use_legacy_format: False (new)"),
+    ],
+)
+def test_what_chooses_the_layout_depends_on_the_version(
+    room: Room, version: str, template: str | None, place: str, told: str
+) -> None:
+    room.checkout(version, template)
+    if place == "callback":
+        room.change("    prefix", "    use_legacy_format: False\n    prefix")
+    elif place == "top":
+        room.change("run_mode", "use_legacy_format: False\nrun_mode")
+    else:
+        room.change("run_mode", "checkpoint: {save_interleaved_steps: 3, load_path: ''}\nrun_mode")
+    plan = room.plan()
+    words = f"(legacy: MindFormers {version[:3]} does not go by it)"
+    assert plan.configured["checkpoint layout"] == told.replace("(passed over)", words)
+    assert plan.checkpoint_interval == (3 if told.endswith("checkpoint: new") else 4)
 
 
 def test_the_new_layout_takes_from_the_callback_what_its_section_lacks(room: Room) -> None:
@@ -131,6 +169,13 @@ def test_the_watch_has_the_threshold_of_the_configuration(room: Room) -> None:
     room.change("  check_for", "  health_checkpoint: {global_norm_spike_threshold: 9.5}\n  check_for")
     plan = room.plan()
     assert plan.watch is not None and plan.watch.threshold == 9.5
+
+
+def test_a_threshold_of_2_1_is_none_before(room: Room) -> None:
+    watch = "monitor_config:\n  monitor_on: True\n  health_checkpoint: {global_norm_spike_threshold: 9.5}\n"
+    room.change("callbacks:", f"{watch}callbacks:").change_scenario("[TTP]", "[TTP, TRE]")
+    assert room.checkout("2.1.0").plan().watch is not None
+    assert "nobody looks at the global norm" in room.checkout("1.8.0").refused()
 
 
 def test_slices_are_watched_too(room: Room) -> None:

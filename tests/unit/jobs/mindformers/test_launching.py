@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -238,12 +239,51 @@ def test_models_of_the_new_kind_are_read_as_safetensors(make: Make, model: str, 
     )
 
 
-@pytest.mark.parametrize("layout", ["checkpoint: {prefix: tiny}\n", "use_legacy_format: False\n"])
-def test_a_resume_of_the_new_layout_uses_its_own_keys(make: Make, tmp_path: Path, layout: str) -> None:
-    copy = trained_from(KIND.command(make(resume=True, more=layout)))
-    assert copy["checkpoint"]["load_path"] == str(tmp_path / "run/output/checkpoint")
-    assert (copy["checkpoint"]["no_load_optim"], copy["load_ckpt_format"]) == (False, "safetensors")
-    assert "resume_training" not in copy
+SECTION = "checkpoint: {prefix: tiny}\n"
+TOP = "use_legacy_format: False\n"
+CALLBACK = {"callbacks": [{"type": "CheckpointMonitor", "use_legacy_format": False}]}
+ANEW = {"load_ckpt_format": "safetensors"}
+BY_SECTION = {"checkpoint.load_path": "output/checkpoint", "checkpoint.no_load_optim": False}
+BY_PATH = {"load_checkpoint": "output/checkpoint", "resume_training": True}
+LEGACY = {"load_ckpt_format": "ckpt"}
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "overrides", "resumes"),
+    [
+        ((2, 1), SECTION, {}, {**ANEW, **BY_SECTION}),
+        ((2, 1), TOP, {}, {**ANEW, **BY_SECTION}),
+        ((2, 1), "", CALLBACK, {**LEGACY, **BY_PATH}),  # 2.1 saves in the legacy layout all the same
+        ((1, 8), TOP, {}, {**ANEW, **BY_PATH}),
+        ((1, 8), SECTION, CALLBACK, {**LEGACY, **BY_PATH}),
+        ((1, 7), "", CALLBACK, {**ANEW, **BY_PATH, "ckpt_use_legacy_format": False}),
+        ((1, 6), TOP, CALLBACK, {**LEGACY, **BY_PATH}),
+        (None, TOP, {}, {**ANEW, **BY_PATH, **BY_SECTION}),  # MindFormers is on the ranks' machines only
+    ],
+)
+def test_a_resume_uses_the_keys_of_the_layout_that_this_version_saves_in(
+    make: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: tuple[int, int] | None,
+    more: str,
+    overrides: dict[str, Any],
+    resumes: dict[str, Any],
+) -> None:
+    def installed(name: str) -> str:
+        if version is None:
+            raise PackageNotFoundError(name)
+        return f"{version[0]}.{version[1]}.0"
+
+    monkeypatch.setattr("chaos.jobs.mindformers.version.metadata.version", installed)
+    begun = trained_from(KIND.command(make(more=more, overrides=overrides)))
+    copy = trained_from(KIND.command(make(resume=True, more=more, overrides=overrides)))
+    found = {key: value for key, value in copy.items() if key != "checkpoint" and begun.get(key) != value}
+    if copy.get("checkpoint") != begun.get("checkpoint"):
+        own = begun.get("checkpoint", {})
+        found |= {f"checkpoint.{key}": value for key, value in copy["checkpoint"].items() if key not in own}
+    found = {key: str(value).removeprefix(f"{tmp_path}/run/") for key, value in found.items()}
+    assert found == {key: str(value) for key, value in resumes.items()}
 
 
 def test_a_suffix_of_the_callers_shell_does_not_move_the_logs(make: Make) -> None:

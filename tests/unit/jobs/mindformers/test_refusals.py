@@ -228,6 +228,24 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
         [("    prefix", "    remove_redundancy: True\n    checkpoint_format: safetensors\n    prefix")],
     ),
     (
+        "job.yaml:21:5",
+        "The format of checkpoint is ckpt which is not support remove redundancy.",
+        [("run_mode", "use_legacy_format: False\nrun_mode"), ("    prefix", "    remove_redundancy: True\n    prefix")],
+        [
+            ("run_mode", "use_legacy_format: False\nuse_legacy: False\nrun_mode"),
+            ("    prefix", "    remove_redundancy: True\n    prefix"),
+        ],
+    ),
+    (
+        "job.yaml:4:14",
+        "The format of checkpoint is ckpt which is not support remove redundancy.",
+        [("run_mode", "checkpoint: {save_remove_redundancy: True}\nrun_mode")],
+        [
+            ("run_mode", "checkpoint: {save_remove_redundancy: False}\nrun_mode"),
+            ("    prefix", "    remove_redundancy: True\n    prefix"),
+        ],
+    ),
+    (
         "job.yaml:14:3",
         "TTP (scenario.yaml:7) needs replicas, and with expert_parallel 2 fewer ranks hold the same experts",
         [(RANKS, f"  expert_parallel: 2\n{RANKS}")],

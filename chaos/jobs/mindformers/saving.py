@@ -1,0 +1,160 @@
+"""How a configuration of MindFormers saves periodic checkpoints: by which callback, how often, in which layout.
+
+Sources: MindFormers, the signature of CheckpointMonitor (1.3 to 2.1) for the defaults; trainer/base_trainer.py (1.7,
+1.8, 2.1) and trainer/utils.py (2.1) for what chooses the layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chaos.jobs.mindformers.configuration import Configuration, callbacks
+from chaos.jobs.mindformers.typed import Typed
+from chaos.jobs.mindformers.version import Release
+from chaos.jobs.mindformers.yaml_file import Value
+from chaos.scenario.completion import Origin
+
+MONITOR = "CheckpointMonitor"
+"""The callback that saves periodic checkpoints."""
+
+_OLD_MONITOR = "CheckpointMointor"
+"""Its name in MindFormers 1.0 and 1.1."""
+
+_NEW = {
+    "save_checkpoint_steps": "save_interleaved_steps",
+    "keep_checkpoint_max": "save_max",
+    "directory": "save_path",
+    "remove_redundancy": "save_remove_redundancy",
+}
+"""Keys of the callback that have another name in the section ``checkpoint``."""
+
+_LEGACY = "use_legacy_format"
+
+
+@dataclass(frozen=True)
+class Saving:
+    """How periodic checkpoints are saved: by which callback, in which layout, and the section that counts for it."""
+
+    configuration: Configuration
+    callback: Value
+    legacy: bool
+    section: Value | None
+
+    def value(self, key: str) -> Value | None:
+        """A value of the new layout's section or, where that has none, of the callback."""
+        for place, name in ((self.section, _NEW.get(key, key)), (self.callback, key)):
+            value: Value | None = None if place is None else place.data.get(name)
+            if value is not None and value.data is not None:
+                return value
+        return None
+
+    def origin(self, key: str, default: object) -> Origin:
+        """Where a value stands, or that it is left out and what that means."""
+        value = self.value(key)
+        return self.configuration.origin(value.key if value is not None else f"{MONITOR}.{key}", value, default)
+
+    def interval(self, typed: Typed) -> tuple[int, Origin]:
+        """Steps between checkpoints."""
+        value = self.value("save_checkpoint_steps")
+        steps = 1 if value is None else typed.checked("save_checkpoint_steps", value, int, 1)
+        return steps, self.origin("save_checkpoint_steps", 1)
+
+    def flag(self, typed: Typed, key: str) -> tuple[bool, Origin]:
+        """A switch that is off by default."""
+        value = self.value(key)
+        return value is not None and value.data not in (False, None), self.origin(key, False)
+
+    def kept(self, typed: Typed) -> int:
+        """How many of a rank's checkpoints are kept. Without a limit MindSpore keeps one (CheckpointConfig, 2.10)."""
+        value = self.value("keep_checkpoint_max")
+        return 5 if value is None else typed.checked("keep_checkpoint_max", value, int, 5) or 1
+
+    def text(self, typed: Typed, key: str, default: str) -> tuple[str, Origin]:
+        """A text."""
+        value = self.value(key)
+        found = default if value is None else typed.checked(key, value, str, default)
+        return found, self.origin(key, default)
+
+
+def saving_of(typed: Typed) -> Saving | None:
+    """How periodic checkpoints are saved, None where no callback saves them. Of two callbacks the last one counts."""
+    found = monitor_of(typed.configuration, typed.release)
+    if found is None:
+        return None
+    configuration, release = typed.configuration, typed.release
+    typed.flag(_LEGACY)
+    return Saving(configuration, found, not is_new_layout(configuration, release), _section(configuration, release))
+
+
+def monitor_of(configuration: Configuration, release: Release) -> Value | None:
+    """The callback that saves periodic checkpoints."""
+    name, found = _OLD_MONITOR if release.before(1, 2) else MONITOR, None
+    for one in callbacks(configuration):
+        kind = one.data.get("type")
+        if kind is not None and kind.data == name:
+            found = one
+    return found
+
+
+def is_new_layout(configuration: Configuration, release: Release) -> bool:
+    """Whether the job saves ``iteration_N`` directories.
+
+    The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, which then
+    displaces the callback's, and by the section ``checkpoint`` too in 2.1.
+    """
+    return _section(configuration, release) is not None or _is_false(_choosing(configuration, release))
+
+
+def saved_format(configuration: Configuration, release: Release) -> str:
+    """``ckpt`` or ``safetensors``: models of the new kind (``use_legacy: False``) are saved as the latter in any case
+    (MindFormers 2.1, base_trainer.py)."""
+    if _is_false(configuration.get("use_legacy")):
+        return "safetensors"
+    monitor = monitor_of(configuration, release)
+    form = None if monitor is None else monitor.data.get("checkpoint_format")
+    return "ckpt" if form is None or form.data is None else str(form.data)
+
+
+def layout_origin(typed: Typed, saving: Saving) -> Origin:
+    """What chooses the layout, and what it is."""
+    words = "legacy" if saving.legacy else "new"
+    if saving.section is not None:
+        return typed.configuration.origin("checkpoint", replace(saving.section, data=words, text=words))
+    value = _choosing(typed.configuration, typed.release)
+    if value is not None and value.data is not None:
+        return _named(typed.configuration.origin(_LEGACY, value), words)
+    passed_over = _passed_over(typed, saving)
+    if passed_over is not None:
+        key = passed_over.key
+        return _named(typed.configuration.origin(key, passed_over), f"{words}: {typed.release.shown} does not go by it")
+    return typed.configuration.origin(_LEGACY, None, words)
+
+
+def _section(configuration: Configuration, release: Release) -> Value | None:
+    """The section ``checkpoint`` where it counts: one that is empty does not."""
+    value = configuration.get("checkpoint") if release.layout == "section" else None
+    return value if value is not None and value.data and isinstance(value.data, dict) else None
+
+
+def _choosing(configuration: Configuration, release: Release) -> Value | None:
+    """The key ``use_legacy_format`` that counts."""
+    if release.layout == "callback":
+        monitor = monitor_of(configuration, release)
+        return None if monitor is None else monitor.data.get(_LEGACY)
+    return None if release.layout == "never" else configuration.get(_LEGACY)
+
+
+def _passed_over(typed: Typed, saving: Saving) -> Value | None:
+    """What would choose the new layout in another version."""
+    section = typed.configuration.get("checkpoint")
+    if section is not None and section.data:
+        return section
+    return next(filter(_is_false, (saving.callback.data.get(_LEGACY), typed.configuration.get(_LEGACY))), None)
+
+
+def _is_false(value: Value | None) -> bool:
+    return value is not None and value.data is False
+
+
+def _named(origin: Origin, words: str) -> Origin:
+    return replace(origin, value=f"{origin.value} ({words})")
