@@ -137,6 +137,8 @@ def build_plan(
     if restored:
         outcome = replace(outcome, reasons=(*outcome.reasons, restored))
     expected = merge(scenario, outcome, entitled, restore, problems)
+    if expected.resumes or restore is not None:
+        problems.add_found(traits.unplanned)
     silent = any(fault.effect == "suspension" for fault in faults)
     tried = [one.mechanism for one in outcome.recoveries if not one.succeeds]
     after = None if expected.resume_step is None else expected.resume_step - 1

@@ -58,6 +58,10 @@ class Problems:
         line, column = self._lines.nearest(path) or (0, 0)
         self._found.append(Problem(self._source, line, column, message, text=printable(str(text)), hint=hint))
 
+    def add_found(self, problems: Iterable[Problem]) -> None:
+        """Note problems that were found elsewhere, with their own places."""
+        self._found.extend(problems)
+
     def _origin(self, path: str) -> Origin | None:
         """Where a value stands that the scenario leaves out; for a section of which all is left out, its first."""
         if path in self._origins or path.count(".") != 1:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from chaos.scenario.errors import Problem
 from chaos.scenario.terms import Mechanism
 
 CheckpointForm = Literal["mindspore", "mindformers"]
@@ -40,6 +41,8 @@ class JobTraits:
     ``ports`` says what ports of a launch are for that others connect to: a word of ``chaos.plan.ports`` and which of
     the launch's ports it is, from 0; ``own_ports`` are those words of which each rank records its own port.
     ``kept`` is how many periodic checkpoints of a rank are kept, None where that is not known.
+    ``unplanned`` are what the job's own files say about the checkpoint that a resume goes on from and this version does
+    not plan: problems where the plan has a resume.
     ``loss_on_rank_0`` says that of a pipeline's ranks rank 0 alone has a valid loss, not those of the last stage.
     """
 
@@ -71,4 +74,5 @@ class JobTraits:
     ports: Mapping[str, int] = field(default_factory=dict)
     own_ports: frozenset[str] = frozenset()
     kept: int | None = None
+    unplanned: tuple[Problem, ...] = ()
     loss_on_rank_0: bool = False

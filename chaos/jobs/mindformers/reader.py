@@ -14,6 +14,7 @@ from chaos.jobs.mindformers.keys import decided, facts, sinks
 from chaos.jobs.mindformers.known_keys import misspelt
 from chaos.jobs.mindformers.launching import PROGRAM
 from chaos.jobs.mindformers.rules import problems
+from chaos.jobs.mindformers.rules_resume import unplanned_resumes
 from chaos.jobs.mindformers.saving import saved_format, saving_of
 from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
@@ -87,6 +88,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             rank_directories=saving.legacy,
             sinks_steps=sinks(typed),
             kept=saving.kept(typed),
+            unplanned=tuple(unplanned_resumes(case)),
         )
     if saved_format(configuration, typed.release) == "safetensors":
         # Such a file is written at once (MindSpore 2.7 to 2.10): nothing is between its parameters.

@@ -12,6 +12,7 @@ from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.keys import sinks, watch_of
 from chaos.jobs.mindformers.rules_resume import (
     begins_at_the_first_step,
+    goes_back_to_what_is_healthy,
     goes_back_to_what_is_saved,
     loads_what_is_named,
     saves_the_optimizer,
@@ -194,6 +195,7 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     begins_at_the_first_step,
     loads_what_is_named,
     goes_back_to_what_is_saved,
+    goes_back_to_what_is_healthy,
     saves_the_optimizer,
     saves_in_the_run,
     names_of_checkpoints,

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
-from chaos.jobs.mindformers.saving import is_new_layout, saved_format, saving_of
+from chaos.jobs.mindformers.saving import Saving, is_new_layout, saved_format, saving_of
+from chaos.jobs.mindformers.yaml_file import Value
+from chaos.plan.mechanism import IN_STEP
 from chaos.scenario.errors import Problem, quote
 
 
@@ -91,3 +93,59 @@ def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
             f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
             f"set load_ckpt_format: {saved}",
         )
+
+
+def unplanned_resumes(case: Case) -> Iterator[Problem]:
+    """What makes MindFormers take another checkpoint in a resume than the newest that is recorded of all ranks.
+
+    In the legacy layout this counts where no strategy chooses the files: with a mechanism on that is so only without
+    redundancy (1.2 to 2.1, trainer/trainer.py).
+    """
+    saving = saving_of(case.typed)
+    if saving is None:
+        return
+    late, spare = case.value("resume_by_last_timestamp_ckpt"), case.value("remove_redundancy")
+    if saving.legacy and case.first_of(tuple(IN_STEP)) is not None and not (spare is not None and spare.data):
+        return
+    if saving.legacy and late is not None and late.data and not case.before(1, 2):
+        yield late.problem(
+            "each rank then goes on from its own file with the latest time, whatever is recorded, and the plan of this "
+            "version goes by the records (MindFormers, tools/resume_ckpt.py)",
+            "override resume_by_last_timestamp_ckpt with false",
+        )
+    healthy = _marks_health(case, saving)
+    if healthy is not None:
+        yield _by_health(healthy, "a resume")
+
+
+def goes_back_to_what_is_healthy(case: Case) -> Iterator[Problem]:
+    """In the new layout of 2.1 a rollback takes the newest checkpoint that is marked as healthy."""
+    saving = saving_of(case.typed)
+    if "TRE" not in case.on or saving is None or saving.legacy:
+        return
+    healthy = _marks_health(case, saving)
+    if healthy is not None:
+        yield _by_health(healthy, f"the rollback of TRE ({case.written})")
+
+
+def _marks_health(case: Case, saving: Saving) -> Value | None:
+    """What switches on that checkpoints are marked as healthy or not, by the local norm of the embedding.
+
+    In the legacy layout it is the key at the top (1.6 to 2.1); in the new layout of 2.1 a threshold, for which the key
+    at the top stands too (trainer/trainer.py, ``_convert_health_checkpoint_config``).
+    """
+    switch, threshold = case.value("use_checkpoint_health_monitor"), None
+    if case.before(1, 6) or (not saving.legacy and case.release.layout != "section"):
+        return None
+    if not saving.legacy:
+        threshold = case.value("monitor_config.health_checkpoint.embedding_local_norm_threshold")
+    return next((one for one in (threshold, switch) if one is not None and one.data), None)
+
+
+def _by_health(switch: Value, what: str) -> Problem:
+    return switch.problem(
+        f"{what} then goes on from the newest checkpoint that MindFormers has marked as healthy, by the local norm of "
+        "the embedding, which nobody knows beforehand: not planned by this version (core/callback/callback.py, "
+        "checkpoint/utils.py, tools/resume_ckpt.py, 1.6 to 2.1)",
+        f"override {switch.key} with null",
+    )
