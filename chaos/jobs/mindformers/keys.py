@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from chaos.jobs.mindformers.saving import layout_origin, saving_of
+from chaos.jobs.mindformers.saving import Saving, layout_origin, saving_of
 from chaos.jobs.mindformers.switches import SWITCHES, mechanisms
 from chaos.jobs.mindformers.typed import Typed
 from chaos.scenario.completion import Filled, Origin, Unfinished
@@ -19,10 +19,12 @@ SECTIONS = ("runner_config", "parallel_config", "parallel", "monitor_config", "c
 """Mappings that keys are read from."""
 
 ALONE = frozenset({"STAND_ALONE", "MANUAL_PARALLEL"})
-DATA_ONLY = frozenset({0, "DATA_PARALLEL"})
-"""Values of ``parallel.parallel_mode``: every rank for itself, and data parallelism over all ranks that there are.
-
-In every other mode the parallel sizes of ``parallel_config`` multiply to the number of ranks.
+HYBRID = frozenset({3, "HYBRID_PARALLEL"})
+DATA_ONLY = frozenset({0, "DATA_PARALLEL"}) | HYBRID
+SLICED = frozenset({1, "SEMI_AUTO_PARALLEL", 2, "AUTO_PARALLEL"})
+"""Values of ``parallel.parallel_mode``: every rank for itself; data parallelism over all ranks that there are, where
+MindFormers sets all sizes of ``parallel_config`` to 1 (trainer/base_trainer.py, 1.0 to 2.1); and the modes in which
+these sizes multiply to the number of ranks.
 """
 
 
@@ -44,8 +46,7 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     yield from _epochs(typed, cell)
     saving = saving_of(typed)
     if saving is not None:
-        interval = saving.interval(typed)
-        yield Filled(("job", "checkpoint_interval"), interval[0], interval[1])
+        yield Filled(("job", "checkpoint_interval"), *_interval(typed, saving, sink))
         in_background = saving.flag(typed, "async_save")
         if in_background[0]:
             yield Filled(("job", "storage", "asynchronous_saving"), True, in_background[1])
@@ -59,6 +60,15 @@ def sinks(typed: Typed) -> bool:
     The default that MindFormers itself writes is the number 1.
     """
     return typed.flag("runner_config.sink_mode", numbers=True) is not False
+
+
+def _interval(typed: Typed, saving: Saving, sink: int | None) -> tuple[int, Origin]:
+    """Steps between checkpoints: those at the end of a sink from which on one is due (MindSpore, ModelCheckpoint)."""
+    steps, origin = saving.interval(typed)
+    if sinks(typed) and sink is not None and sink > 1 and steps % sink:
+        steps += sink - steps % sink
+        origin = _named(origin, f"every {steps} steps, at the end of a sink of {sink}")
+    return steps, origin
 
 
 def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
@@ -90,13 +100,14 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     Context parallelism counts as data parallelism here: the ranks that share a sequence hold the same weights. In pure
     data parallelism MindFormers takes as many ranks as there are, so the scenario may say another number.
     """
-    mode = typed.configuration.get("parallel.parallel_mode")
-    if mode is not None and mode.data in DATA_ONLY and typed.flag("use_parallel"):
+    value = typed.configuration.get("parallel.parallel_mode")
+    mode = value.data if value is not None and isinstance(value.data, (int, str)) else None
+    if mode in DATA_ONLY and typed.flag("use_parallel"):
         key = "parallel_config.data_parallel"
         if "ranks" not in mapped(cell.data.get("cluster")):
             yield Filled(("cluster", "ranks"), typed.whole(key, least=1) or 1, typed.origin(key, 1))
         return
-    if not typed.flag("use_parallel") or (mode is not None and mode.data in ALONE):
+    if not typed.flag("use_parallel") or mode in ALONE:
         key = "parallel.parallel_mode" if typed.flag("use_parallel") else "use_parallel"
         yield Filled(("cluster", "ranks"), 1, _named(typed.origin(key, "false"), "one rank"))
         return
@@ -122,10 +133,10 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     size = typed.whole(size_key, least=-1)
     if sharded:
         copies = data * context
-        origin = typed.origin(size_key, f"{copies}: all data-parallel ranks")
+        origin = typed.origin(size_key if size is not None else f"parallel.{key}")
         if size is None or size < 1 or copies % size:
             # MindSpore (set_auto_parallel_context): a size that does not divide the ranks takes no effect.
-            origin = _named(origin, f"all {copies} data-parallel ranks") if size is not None else origin
+            origin = _named(origin, f"all {copies} data-parallel ranks")
             size = copies
         yield Filled((*parallel, "optimizer_weight_shard_size"), size, origin)
 
@@ -165,8 +176,10 @@ def watch_of(typed: Typed) -> tuple[float, Origin] | None:
         return threshold, typed.origin(newer)
     if not typed.flag("monitor_config.check_for_global_norm"):
         return None
-    key = "monitor_config.global_norm_spike_threshold"
-    return typed.number(key) or 3.0, typed.origin(key, 3.0)
+    key, threshold = "monitor_config.global_norm_spike_threshold", 3.0
+    if written := typed.number(key):
+        return written, typed.origin(key)
+    return threshold, _named(typed.origin("monitor_config.check_for_global_norm"), f"with the threshold {threshold}")
 
 
 def _protection(cell: Unfinished) -> Iterator[Filled]:

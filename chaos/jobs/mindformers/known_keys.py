@@ -1,7 +1,7 @@
 """Keys of a configuration that are probably misspelt: MindFormers ends at some of them and passes others over.
 
 Source: MindFormers, mindformers/tools/register/template.py (1.5 to 2.1): unknown keys of these sections end the job, at
-the top they are useless.
+the top they are useless. Which keys a version knows is read from its own sources where they are here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.version import Release
 from chaos.scenario.errors import Problem, printable, quote
 
 
@@ -54,20 +55,61 @@ _MOST = 1000
 """Keys of one mapping that are looked at."""
 
 
-def misspelt(configuration: Configuration) -> Iterator[Problem]:
-    """Keys that are unknown and nearly those that a plan is made of."""
+def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem]:
+    """Keys that are unknown and nearly those that a plan is made of, and all at which this MindFormers ends.
+
+    Where its sources are not here to say which these are, only the former.
+    """
     for key, value in islice(configuration.root.data.items(), _MOST):
         if isinstance(key, str) and (meant := _meant(key, TOP)):
             message = f"there is no key {quote(key)}: MindFormers passes it over"
             yield value.problem(message, f"did you mean {quote(meant)}?")
-    for section, known in SECTIONS.items():
+    for section, known in {**SECTIONS, **release.checked}.items():
         inside = configuration.get(section)
         held = inside.data if inside is not None and isinstance(inside.data, dict) else {}
+        if section == "moe_config" and _of_the_new_kind(configuration):
+            continue
         for key, value in islice(held.items(), _MOST):
-            if isinstance(key, str) and (meant := _meant(key, known)):
-                shown = printable(key)
-                message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {shown}' (1.5 to 2.1)"
-                yield value.problem(message, f"did you mean {quote(meant)}?")
+            meant = _meant(key, known) if isinstance(key, str) else None
+            if meant is None and (section not in release.checked or key in known):
+                continue
+            shown = printable(str(key))
+            message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {shown}' (1.5 to 2.1)"
+            yield value.problem(
+                message, f"did you mean {quote(meant)}?" if meant else _ELSEWHERE.get(shown, "take it out")
+            )
+
+
+def _of_the_new_kind(configuration: Configuration) -> bool:
+    """Whether the model is of the new kind, of which MindFormers does not read ``moe_config``."""
+    legacy = configuration.get("use_legacy")
+    return legacy is not None and legacy.data is False
+
+
+_ELSEWHERE = MappingProxyType(
+    {
+        "tensor_parallel": "use model_parallel, which is what it is called here",
+        "health_checkpoint": "use check_for_global_norm and global_norm_spike_threshold, or MindFormers 2.1",
+    }
+)
+"""What to do about keys that others have for the same, by the key."""
+
+
+def unread(configuration: Configuration) -> Iterator[Problem]:
+    """A configuration of another form, which names none of the sections that describe a training here."""
+    if any(configuration.get(key) is not None for key in (*_DESCRIBING, *_PYNATIVE)):
+        return
+    first = next((value for value in configuration.root.data.values() if isinstance(value.data, dict)), None)
+    yield (first or configuration.root).problem(
+        f"none of {', '.join(_DESCRIBING)} is in this configuration, so what it trains, and on how many ranks, is not "
+        "read: MindFormers 1.0 to 2.1 describe a job by these sections",
+        "name a configuration of this form; that of an unreleased MindFormers is not planned by this version",
+    )
+
+
+_DESCRIBING = ("runner_config", "parallel_config", "trainer", "callbacks")
+_PYNATIVE = ("training", "parallelism")
+"""Sections of the PyNative trainer, which a rule of its own refuses."""
 
 
 def _meant(word: str, known: frozenset[str]) -> str | None:

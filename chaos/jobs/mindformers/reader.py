@@ -11,7 +11,7 @@ from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, sinks
-from chaos.jobs.mindformers.known_keys import misspelt
+from chaos.jobs.mindformers.known_keys import misspelt, unread
 from chaos.jobs.mindformers.launching import PROGRAM
 from chaos.jobs.mindformers.rules import problems
 from chaos.jobs.mindformers.rules_resume import unplanned_resumes
@@ -53,7 +53,12 @@ def complete(cell: Unfinished) -> Completion:
     typed = Typed(configuration, _release(cell.file, text(job.get("checkout"))))
     values = tuple(decided(typed, cell))
     told = tuple(facts(typed))
-    found = [*typed.problems, *misspelt(configuration), *_undecided(typed, cell, job)]
+    found = [
+        *typed.problems,
+        *misspelt(configuration, typed.release),
+        *unread(configuration),
+        *_undecided(typed, cell, job),
+    ]
     return Completion(values, told, tuple(found))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.jobs.mindformers.case import Case
-from chaos.jobs.mindformers.keys import sinks, watch_of
+from chaos.jobs.mindformers.keys import ALONE, DATA_ONLY, HYBRID, SLICED, sinks, watch_of
 from chaos.jobs.mindformers.rules_resume import (
     begins_at_the_first_step,
     goes_back_to_what_is_healthy,
@@ -59,7 +59,7 @@ def graph(case: Case) -> Iterator[Problem]:
         hint = "use a configuration with runner_config and parallel_config, or chaos watch and chaos inject on the job"
         yield telling[0].problem(message, hint)
         return
-    mechanism = case.first_of(tuple(NEEDS["MindIO"]))
+    mechanism = case.first_of((*NEEDS["MindIO"], "TRE"))
     if mode is not None and by_hand and mechanism is not None and not case.rehearsed:
         message = f"{mechanism} ({case.written}) works in graph mode only ({DOCUMENT}, constraints and dependencies)"
         yield mode.problem(message, "use context.mode: 0")
@@ -126,6 +126,37 @@ def watched(case: Case) -> Iterator[Problem]:
     yield case.absent(key if case.value(key) else section, message, "set check_for_global_norm: True")
 
 
+def parallel_modes(case: Case) -> Iterator[Problem]:
+    """A mode that there is, and optimizer parallelism in it."""
+    mode, sharded = case.value("parallel.parallel_mode"), case.value("parallel.enable_parallel_optimizer")
+    if mode is None or not case.typed.flag("use_parallel"):
+        return
+    known = isinstance(mode.data, (int, str)) and mode.data in ALONE | DATA_ONLY | SLICED
+    if not known:
+        yield mode.problem(
+            f"there is no parallel_mode {quote(mode.shown)}: MindFormers ends with 'Invalid parallel mode.' "
+            "(core/context/validators.py, 1.5 to 2.1)",
+            "use 0 (data), 1 (semi-auto), 2 (auto) or 3 (hybrid)",
+        )
+        return
+    if sharded is None or sharded.data is not True or mode.data in SLICED:
+        return
+    if mode.data in ALONE | HYBRID or case.job.device == "CPU":
+        where = f"in parallel_mode {mode.shown} ({mode.file}:{mode.line})"
+        where += " on a CPU" if mode.data not in ALONE | HYBRID else ""
+        yield sharded.problem(
+            f"MindSpore has no parallel optimizer {where}, and ends the job (2.10, nn/optim/optimizer.py)",
+            "set enable_parallel_optimizer: False",
+        )
+    elif mechanism := case.first_of(tuple(NEEDS["replicas"])):
+        yield sharded.problem(
+            f"with enable_parallel_optimizer in parallel_mode {mode.shown} ({mode.file}:{mode.line}) each parameter is "
+            "updated by one rank alone, so the optimizer's state has one copy (MindSpore 2.10, nn/optim/optimizer.py). "
+            f"{mechanism} ({case.written}) needs replicas ({DOCUMENT}, constraints and dependencies)",
+            "set enable_parallel_optimizer: False",
+        )
+
+
 def saves_in_the_run(case: Case) -> Iterator[Problem]:
     """The run gives the job an output directory of its own; a directory that is written out would be shared."""
     saving = saving_of(case.typed)
@@ -138,15 +169,28 @@ def saves_in_the_run(case: Case) -> Iterator[Problem]:
         )
 
 
+def keeps_a_checkpoint(case: Case) -> Iterator[Problem]:
+    """From 2.1 on MindFormers wants to keep one at least, in either layout; MindSpore then keeps one."""
+    saving = saving_of(case.typed)
+    kept = case.value("checkpoint.save_max") if saving is None else saving.value("keep_checkpoint_max")
+    if case.release.layout == "section" and kept is not None and isinstance(kept.data, int) and kept.data < 1:
+        yield kept.problem(
+            f"{kept.key} is {kept.shown}: MindFormers ends with 'save_max in checkpoint_config should be at least 1.' "
+            "(trainer/utils.py, 2.1)",
+            "keep 1 or more",
+        )
+
+
 def names_of_checkpoints(case: Case) -> Iterator[Problem]:
     """A prefix with ``rank`` in it, and slices that only safetensors can leave out."""
     saving = saving_of(case.typed)
     if saving is None:
         return
-    prefix = None if case.before(1, 8) else saving.value("prefix")
+    # That of the section `checkpoint` is not looked at.
+    prefix = None if case.before(1, 6) else saving.callback.data.get("prefix")
     if prefix is not None and isinstance(prefix.data, str) and "rank" in prefix.data:
         message = "MindFormers ends with 'The prefix for saving checkpoint is not allowed to contain 'rank'.'"
-        yield prefix.problem(f"{message} (trainer/trainer.py, 1.8 and 2.1)", "choose another prefix")
+        yield prefix.problem(f"{message} (trainer/trainer.py, 1.6 to 2.1)", "choose another prefix")
     spare = saving.value("remove_redundancy")
     form = saved_format(case.typed.configuration, case.release)
     if form == "ckpt" and spare is not None and spare.data is True:
@@ -197,7 +241,9 @@ RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     goes_back_to_what_is_saved,
     goes_back_to_what_is_healthy,
     saves_the_optimizer,
+    parallel_modes,
     saves_in_the_run,
+    keeps_a_checkpoint,
     names_of_checkpoints,
     replicas_of_experts,
     known_to_this_version,

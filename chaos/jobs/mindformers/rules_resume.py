@@ -87,12 +87,18 @@ def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
         return
     saved, form = saved_format(case.typed.configuration, case.release), case.typed.text("load_ckpt_format") or "ckpt"
     if saved != form:
-        yield case.absent(
-            "load_ckpt_format",
+        yield _format_at(case, saving).problem(
             f"TRE ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
             f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
             f"set load_ckpt_format: {saved}",
         )
+
+
+def _format_at(case: Case, saving: Saving) -> Value:
+    """What says the format, where two differ of which one may be left out."""
+    model = case.value("use_legacy")
+    written = case.value("load_ckpt_format") or saving.callback.data.get("checkpoint_format")
+    return written or (model if model is not None and model.data is False else saving.callback)
 
 
 def unplanned_resumes(case: Case) -> Iterator[Problem]:

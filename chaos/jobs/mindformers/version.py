@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from chaos.jobs.mindformers.template import checked_keys
 
 _ASSIGNED = re.compile(r"""^__version__\s*=\s*["'][rv]?(\d+)\.(\d+)""", re.MULTILINE)
 _MOST = 1 << 18
@@ -28,11 +31,13 @@ _BY_CALLBACK = re.compile(r"^\s+ckpt_use_legacy_format\s*=", re.MULTILINE)
 class Release:
     """A MindFormers: the first two numbers of its version, None where it cannot be told, and how it reads layouts.
 
-    Where nothing is known the newest is assumed.
+    Where nothing is known the newest is assumed. ``checked`` maps each section whose keys it checks to those that it
+    has; empty where its sources are not here.
     """
 
     version: Version | None = None
     layout: Chosen = "section"
+    checked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def before(self, *version: int) -> bool:
         """Whether it is known to be older."""
@@ -53,16 +58,17 @@ def release_of(checkout: Path | None) -> Release:
     Sources between two releases have the number of the one before, so a checkout is asked for the names of its keys
     (``tools/register/template.py``).
     """
-    version = _version_of(checkout)
-    if checkout is not None:
-        package = checkout / "mindformers"
-        template = _text(package / "tools" / "register" / "template.py")
-        if template is not None and "def convert_checkpoint_config" in (_text(package / "trainer" / "utils.py") or ""):
-            return Release(version, "section")
-        if template is not None:
-            at_the_top, by_callback = _AT_THE_TOP.search(template), _BY_CALLBACK.search(template)
-            return Release(version, "top" if at_the_top else "callback" if by_callback else "never")
-    return Release(version, _layout_of(version))
+    version, package = _version_of(checkout), _package(checkout)
+    template = None if package is None else _text(package / "tools" / "register" / "template.py")
+    if package is None or template is None:
+        return Release(version, _layout_of(version))
+    checked = checked_keys(template)
+    if checkout is None:
+        return Release(version, _layout_of(version), checked)
+    if "def convert_checkpoint_config" in (_text(package / "trainer" / "utils.py") or ""):
+        return Release(version, "section", checked)
+    at_the_top, by_callback = _AT_THE_TOP.search(template), _BY_CALLBACK.search(template)
+    return Release(version, "top" if at_the_top else "callback" if by_callback else "never", checked)
 
 
 def _layout_of(version: Version | None) -> Chosen:
@@ -71,6 +77,15 @@ def _layout_of(version: Version | None) -> Chosen:
     if version >= (1, 8):
         return "top"
     return "callback" if version == (1, 7) else "never"
+
+
+def _package(checkout: Path | None) -> Path | None:
+    if checkout is not None:
+        return checkout / "mindformers"
+    try:
+        return Path(str(metadata.distribution("mindformers").locate_file("mindformers")))
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _version_of(checkout: Path | None) -> Version | None:

@@ -1,0 +1,49 @@
+"""The sections whose keys a MindFormers checks, and their keys: read from its own template, without importing it.
+
+In ``mindformers/tools/register/template.py`` (1.5 to 2.1) each section is a class with a ``_name``; its other names are
+the section's keys. Unless the class, or the one that it builds on, says otherwise, another key ends the job.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+_SECTIONS = ("runner_config", "parallel_config", "monitor_config", "recompute_config", "swap_config", "moe_config")
+"""Sections of a training whose classes may be of the checking kind."""
+
+_CHECKING = "Config"
+"""The class that checks; those that build on another one do not."""
+
+_LENIENT = "_raise_error_for_unexpected_key"
+
+
+@lru_cache(maxsize=8)
+def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
+    """Section → its keys. Empty where the text is not of this form."""
+    try:
+        classes = [node for node in ast.parse(template).body if isinstance(node, ast.ClassDef)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return MappingProxyType({})
+    found = {}
+    for one in classes:
+        given = _assigned(one)
+        name, raises = given.get("_name"), given.get(_LENIENT)
+        builds_on = [base.id for base in one.bases if isinstance(base, ast.Name)]
+        if not isinstance(name, ast.Constant) or name.value not in _SECTIONS or builds_on != [_CHECKING]:
+            continue
+        if raises is None or (isinstance(raises, ast.Constant) and raises.value is True):
+            found[str(name.value)] = frozenset(key for key in given if not key.startswith("_"))
+    return MappingProxyType(found)
+
+
+def _assigned(one: ast.ClassDef) -> dict[str, ast.expr | None]:
+    given: dict[str, ast.expr | None] = {}
+    for node in one.body:
+        if isinstance(node, ast.Assign):
+            given |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            given[node.target.id] = node.value
+    return given
