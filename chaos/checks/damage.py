@@ -10,6 +10,8 @@ from chaos.checks.facts import RESUME, TRAIN
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.mindformers_records import COMMON, METADATA
 from chaos.plan.model import Plan, PlannedFault
 
 DAMAGED = "damaged checkpoint"
@@ -47,15 +49,24 @@ def damage_doubts(
     if fault.effect == RECORD:
         yield from _record_doubts(fault, landing, evidence, saves)
         return
-    # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
-    names = {file, file.removesuffix(".safetensors")}
-    own = [save for save in saves if any(_ends_with(str(save.data.get("path")), name) for name in names)]
+    own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
     if not own:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
     planned = plan.restore.damaged.get(rank) if plan.restore is not None and isinstance(rank, int) else None
     if planned is not None and evidence.get("step") != planned:
         seen = f"rank {rank}'s file of step {evidence.get('step')} was hit, not that of step {planned}"
         yield seen, (landing.source, *(save.source for save in own[:1]))
+
+
+def _is_of_save(path: str, file: str) -> bool:
+    """Whether a file that a rank has recorded as saved is this one, or one of the same save in MindFormers' new layout:
+    there the files of JSON are written by nobody's save."""
+    # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
+    if any(_ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
+        return True
+    beside = PurePosixPath(file).parent
+    is_json = PurePosixPath(file).name in (COMMON, METADATA) and ITERATION.fullmatch(beside.name) is not None
+    return is_json and _ends_with(str(PurePosixPath(path).parent), str(beside))
 
 
 def _record_doubts(

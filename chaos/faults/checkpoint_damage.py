@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.faults.checkpoint_parts import Hit, part_of
 from chaos.faults.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import find_checkpoints
-from chaos.observe.mindformers_layout import companion
+from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.saved_state import read_saved_state
+from chaos.plan.damage import MODEL
 from chaos.platforms.base import Job
 from chaos.walking import entries_below, raise_too_deep
 
@@ -30,15 +32,6 @@ RESTORE = "restore-checkpoint"
 
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A rank's newest finished checkpoint: its file, the step that is stored in it, and the file before it if any."""
-
-    path: Path
-    step: int
-    older: Path | None
 
 
 Check = Callable[[Hit, Victim], None]
@@ -55,8 +48,10 @@ Raises FaultMissed where there is none.
 class Damage:
     """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay.
 
-    ``find`` finds what is hit where that is another file. ``stale`` says that the content is that of the rank's older
-    file, which the evidence then names.
+    Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one says
+    which: ``model`` (the default), ``optimizer``, ``common.json`` or ``metadata.json``. ``find`` finds what is hit
+    where that is another file. ``stale`` says that the content is that of the rank's older file, which the evidence
+    then names.
     """
 
     name: str
@@ -135,12 +130,13 @@ class Damage:
             "after": after,
             "bytes": [kept.stat().st_size, path.stat().st_size if there else 0],
         }
-        older = older_than(victim, step, path) if self.stale else None
+        older = older_than(victim, step, path) if self.stale and _part(victim) == MODEL else None
         return evidence if older is None or digest_file(older) != after else evidence | {"older": shown(victim, older)}
 
 
 def newest(victim: Victim) -> Hit:
-    """The rank's newest finished checkpoint. Files that cannot be read are passed over, and so are links.
+    """The part to be hit of the rank's newest finished checkpoint. Files that cannot be read are passed over, and so
+    are links.
 
     Raises FaultMissed when there is none, or the job kind does not say where its jobs save.
     """
@@ -148,7 +144,12 @@ def newest(victim: Victim) -> Hit:
     if not found:
         raise FaultMissed(f"rank {victim.rank} has no checkpoint below {storage_of(victim)} that could be damaged")
     step, path = found[-1]
-    return Hit(path, step, next((other for earlier, other in reversed(found) if earlier < step), None))
+    older = next((other for earlier, other in reversed(found) if earlier < step), None)
+    return part_of(Hit(path, step, older), _part(victim))
+
+
+def _part(victim: Victim) -> object:
+    return victim.parameters.get("part", MODEL)
 
 
 def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
@@ -193,14 +194,11 @@ def kept_step(kept: Path, path: Path) -> int | None:
             return read_tracker(kept)
         if path.name == META:
             return stored_step(path.with_name(read_meta(kept).file))
+        if ITERATION.fullmatch(path.parent.name):
+            return read_common(kept if path.name == COMMON else path.with_name(COMMON)).step
     except CheckpointError:
         return None
-    if companion(path) is None:
-        return stored_step(kept)
-    try:
-        return read_common(path.with_name(COMMON)).step
-    except CheckpointError:
-        return None
+    return stored_step(kept)
 
 
 def kept_place(victim: Victim, path: Path) -> Path:

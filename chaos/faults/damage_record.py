@@ -1,11 +1,12 @@
-"""``damage-record``: the record of which checkpoint is the last is gone, cut off, or that of the checkpoint before.
+"""``damage-record``: the record of which checkpoint is the last is gone, cut off, corrupt, or that of the one before.
 
 MindFormers goes on from what its records name: ``rank_R/meta.json`` in the legacy layout, one for each rank, and
 ``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay as
 they are. With ``how: remove`` (the default) the record is gone, with ``how: truncate`` it ends in the middle, with
+``how: corrupt`` it is as long as before and one bit of every byte is another, so that nobody can read it, with
 ``how: stale`` it names the checkpoint before the newest.
 
-On Ascend: storage that loses or brings back a small file, or a copy of the files from two moments.
+On Ascend: storage that loses, spoils or brings back a small file, or a copy of the files from two moments.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from chaos.faults.checkpoint_damage import Damage, Hit, finished, kept_step, storage_of
+from chaos.faults.checkpoint_damage import Damage, finished, kept_step, storage_of
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.layout import find_checkpoints
 from chaos.observe.mindformers_records import META, TRACKER
 from chaos.walking import raise_too_deep
+
+_BIT = 0x40
+"""The bit that corruption changes: digits become letters, brackets and quotes something else, and text stays text."""
 
 
 def record_of(victim: Victim) -> Hit:
@@ -40,6 +45,8 @@ def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
             return [_before(hit, victim)]
         case "truncate":
             return blocks(hit.path, hit.path.stat().st_size // 2)
+        case "corrupt":
+            return (bytes(byte ^ _BIT for byte in block) for block in blocks(hit.path))
         case _:
             return None
 

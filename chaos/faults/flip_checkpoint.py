@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaos.faults.checkpoint_damage import Damage, Hit
+from chaos.faults.checkpoint_damage import Damage
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint

@@ -5,7 +5,8 @@ On Ascend: a file that a clean-up, a full quota or a copy that was broken off ha
 
 from __future__ import annotations
 
-from chaos.faults.checkpoint_damage import Damage, Hit
+from chaos.faults.checkpoint_damage import Damage
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.kind import Victim
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.checkpoint_damage import RESTORE, Check, Hit, keep, kept_file, kept_place, newest, shown, stored_step
+from chaos.faults.checkpoint_damage import RESTORE, Check, keep, kept_file, kept_place, newest, shown, stored_step
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import digest_file
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import FROM_START

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from chaos.faults.checkpoint_damage import RESTORE, Damage, Hit, finished
+from chaos.faults.checkpoint_damage import RESTORE, Damage, finished
+from chaos.faults.checkpoint_parts import Hit, part_of
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.rename_checkpoint import RenameCheckpoint
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import find_checkpoints
-from chaos.plan.damage import PARAMETERS
+from chaos.plan.damage import MODEL, PARAMETERS
 from chaos.plan.parameters import Parameter, Parameters
 from chaos.platforms.base import Job
 from chaos.platforms.directories import key_of
@@ -93,8 +94,8 @@ class RunningCheckpoint:
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
         """The kind with the file of each rank chosen. Raises FaultMissed where there is none, or it cannot be hit."""
         found = survey()
-        step = parameters.get("step")
-        return replace(self, aims={one.rank: _aim(one, step, found) for one in ranks if one.rank is not None})
+        step, part = parameters.get("step"), parameters.get("part", MODEL)
+        return replace(self, aims={one.rank: _aim(one, step, part, found) for one in ranks if one.rank is not None})
 
     def shown(self) -> list[dict[str, Any]]:
         """What would be hit."""
@@ -156,7 +157,7 @@ class RunningCheckpoint:
         return self.kind.left_at(self.aims[victim.rank].hit.path)
 
 
-def _aim(process: JobProcess, step: int | None, running: Survey) -> Aim:
+def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> Aim:
     assert process.rank is not None
     if process.container is not None:
         raise FaultMissed(f"rank {process.rank} is in container {process.container}: call chaos inside that container")
@@ -178,10 +179,10 @@ def _aim(process: JobProcess, step: int | None, running: Survey) -> Aim:
         )
     if (other := _other_job(path, process, running)) is not None:
         raise FaultMissed(f"rank {process.rank}: whose {path} is cannot be told, for it lies where {other} works too")
-    identity = _identity(path)
-    assert identity is not None
     older = [other for earlier, other, where in found if earlier < held and where == root]
-    hit = Hit(path, held, older[-1] if older else None)
+    hit = part_of(Hit(path, held, older[-1] if older else None), part)
+    identity = _identity(hit.path)
+    assert identity is not None
     return Aim(hit, root, identity, _of_older(hit))
 
 

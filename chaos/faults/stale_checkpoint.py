@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chaos.faults.checkpoint_damage import Damage, Hit
+from chaos.faults.checkpoint_damage import Damage
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from chaos.faults.checkpoint_damage import Damage, Hit
+from chaos.faults.checkpoint_damage import Damage
+from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.ckpt_format import RECORD

@@ -15,10 +15,16 @@ from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
+MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json", "metadata.json")
+"""The files of a save in MindFormers' new layout. Elsewhere a rank's checkpoint is one file, ``model``."""
+
 PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "flip-checkpoint": {"where": ("data", "header")},
-    "truncate-checkpoint": {"at": ("middle", "record")},
-    "damage-record": {"how": ("remove", "stale", "truncate")},
+    "flip-checkpoint": {"where": ("data", "header"), "part": PARTS},
+    "partial-checkpoint": {"part": PARTS},
+    "remove-checkpoint": {"part": PARTS},
+    "stale-checkpoint": {"part": PARTS},
+    "truncate-checkpoint": {"at": ("middle", "record"), "part": PARTS},
+    "damage-record": {"how": ("remove", "corrupt", "stale", "truncate")},
 }
 """The parameters of each kind with their values, the first being the default. Other kinds have none."""
 
@@ -44,6 +50,7 @@ def check_damage(
         _check_parameters(fault, problems)
         _check_moment(fault, faults, problems)
         _check_form(fault, traits, problems)
+        _check_part(scenario, fault, traits, problems)
         _check_kept(fault, traits, problems)
         for rank in fault.fault.ranks:
             if (other := seen.setdefault(rank, fault.fault.id)) != fault.fault.id:
@@ -152,6 +159,47 @@ def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
             text=fault.fault.kind,
             hint="use a configuration that saves in the legacy layout, or another kind of damage",
         )
+
+
+def _check_part(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """The part must be in this job's layout, and the fault must be one that it can have."""
+    part = fault.fault.parameters.get("part", MODEL)
+    if part == MODEL or part not in PARTS:
+        return
+    path = f"{fault.path}.parameters.part"
+    if traits.rank_directories:
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} hits {part} of a checkpoint, and in this job's layout a rank's checkpoint is "
+            "one file",
+            text=part,
+            hint="leave part out, or use a configuration of MindFormers that saves in the layout iteration_N",
+        )
+    elif part != OPTIMIZER and fault.fault.ranks != (0,):
+        problems.add(
+            f"{fault.path}.target",
+            f"fault {fault.fault.id!r} hits {part}, which rank 0 writes for all",
+            text="target",
+            hint="hit rank 0",
+        )
+    elif part == METADATA and scenario.cluster.ranks == 1:
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} hits {part}, and MindFormers writes one in jobs of several ranks only",
+            text=part,
+            hint="hit another part",
+        )
+    elif part != OPTIMIZER and fault.fault.kind == "flip-checkpoint" and _where(fault) == "data":
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} changes a bit of a weight, and {part} holds none",
+            text=part,
+            hint="use where: header, which makes it unreadable",
+        )
+
+
+def _where(fault: Scheduled) -> object:
+    return fault.fault.parameters.get("where", "data")
 
 
 def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:

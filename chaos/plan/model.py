@@ -128,16 +128,14 @@ class PlannedRestore:
     ``step`` is the newest of which every replica group has a file to go on from, None where there is none: then the job
     cannot be resumed. ``lost`` are the ranks whose files a fault takes away. ``damaged`` maps ranks to the step of
     their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
-    may load: itself or, where its own is lost or damaged, others of its replica group. ``unrecorded`` says that no
-    record tells any more which checkpoint is the last: then the job cannot be resumed either, whatever files are left.
-    ``own`` says that a step will do only if every rank has a file of its own: a replica's is no help.
+    may load: itself or, where its own is lost or damaged, others of its replica group. ``own`` says that a step will do
+    only if every rank has a file of its own: a replica's is no help.
     """
 
     step: int | None
     lost: tuple[int, ...]
     holders: dict[int, tuple[int, ...]]
     damaged: dict[int, int] = field(default_factory=dict)
-    unrecorded: bool = False
     own: bool = False
 
 

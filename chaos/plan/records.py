@@ -1,9 +1,11 @@
 """Damage to the records by which MindFormers chooses a checkpoint, and what a job that is started again goes on from.
 
 In the legacy layout each rank has one (``meta.json``). The oldest that they name is taken, of a step that all ranks
-have; where no rank has one left, each takes its file with the latest time. In the new layout there is one for all
-(``latest_checkpointed_iteration.txt``); what it names is taken, and without it nobody knows. Source: MindSpore
-Transformers, Resumable Training After Breakpoint, and Resume Training 2.0 (1.5 to 2.1).
+have. Where no rank has one left, each takes its file with the latest time (MindSpore Transformers, Resumable Training
+After Breakpoint, 1.8 to 2.1); before 1.8 all do so as soon as one rank lacks it (the same page up to 1.7, and the
+feature card of resumable training). In the new layout there is one for all (``latest_checkpointed_iteration.txt``).
+What it names is taken (Resume Training 2.0, load_checkpoint); where it cannot be read, what is left of the promise is
+the last complete save in the directory (the same, automatic recovery).
 """
 
 from __future__ import annotations
@@ -16,17 +18,20 @@ from chaos.plan.describe import ranks
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
 from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
+
+SHARED_PATHS = "SHARED_PATHS"
+"""The variable by which MindFormers is told which directories all nodes share."""
 
 
 @dataclass(frozen=True)
 class Recorded:
     """What the records still say: ``newest`` is the last step that they allow, None for no limit.
 
-    ``nobody`` says that the only one is not readable any more. ``why`` tells it in words, empty without damage.
+    ``why`` tells it in words, empty without damage.
     """
 
     newest: int | None = None
-    nobody: bool = False
     why: str = ""
 
 
@@ -64,6 +69,32 @@ def check_records(faults: Sequence[Scheduled], traits: JobTraits, problems: Prob
             )
 
 
+def check_shared(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """Note where the ranks of a job that goes by its records would not see each other's.
+
+    Source: Resumable Training After Breakpoint, notes: the weights of all nodes in one shared directory, which
+    ``SHARED_PATHS`` names. A run sets it (chaos.jobs.mindformers.job).
+    """
+    if not traits.restarts or not faults or not scenario.job.resume:
+        return
+    if traits.rank_directories and scenario.cluster.platform == "ssh" and scenario.cluster.nodes > 1:
+        problems.add(
+            "cluster.platform",
+            "MindFormers goes on from a directory that all nodes share, and on the platform ssh each host has a copy: "
+            "what rank 0 chooses to go on from, the ranks of other hosts do not see",
+            text="ssh",
+            hint="use nodes: 1, a platform with one file system, or job.resume: false",
+        )
+    if SHARED_PATHS in scenario.job.environment:
+        problems.add(
+            f"job.environment.{SHARED_PATHS}",
+            f"{SHARED_PATHS} here takes the place of what the run sets to its own directory, without which a job of "
+            "more than 8 ranks does not look at its records",
+            text=SHARED_PATHS,
+            hint="set it in the shell that calls chaos: the run adds its own to that",
+        )
+
+
 def recorded(
     faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, traits: JobTraits, problems: Problems
 ) -> Recorded:
@@ -87,30 +118,30 @@ def recorded(
                 return Recorded()
             if fault in stale:
                 limits[rank] = step - interval
-    if limits:
+    nobody = len(gone) == len(last)
+    by_time = traits.rank_directories and bool(gone) and (nobody or traits.all_records)
+    if limits and not by_time:
         rank, step = min(limits.items(), key=lambda one: one[1])
-        return Recorded(step, why=f"the record of rank {rank} names step {step}, and MindFormers goes by the records")
+        return Recorded(step, f"the record of rank {rank} names step {step}, and MindFormers goes by the records")
     if not gone:
         return Recorded()
     if not traits.rank_directories:
         return Recorded(
-            nobody=True,
-            why="the record that names the last checkpoint (latest_checkpointed_iteration.txt) "
-            "cannot be read, so the job must say so and end",
+            why="the record that names the last checkpoint (latest_checkpointed_iteration.txt) cannot be read, and "
+            "what is promised is the last complete one in the directory (MindSpore Transformers, Resume Training 2.0)"
         )
-    newest = {newest_saved(step, interval) for step in last.values()}
-    if len(gone) == len(last) and len(newest) > 1:
-        fault = found[0]
+    if not by_time:
+        return Recorded(why=f"without the records of {ranks(gone)} those of the others count")
+    lacks = "no rank has a record (meta.json) any more" if nobody else f"{ranks(gone)} has no record (meta.json)"
+    if len({newest_saved(step, interval) for step in last.values()}) > 1:
         problems.add(
-            f"{fault.path}.target",
-            f"fault {fault.fault.id!r} leaves no rank a record, and the newest files of the ranks are of different "
-            "steps, so that the latest times choose no step for all",
-            text=fault.fault.kind,
+            f"{found[0].path}.target",
+            f"after fault {found[0].fault.id!r} {lacks}, and the newest files of the ranks are of different steps, so "
+            "that the latest times choose no step for all",
+            text=found[0].fault.kind,
             hint="let the ranks end behind the same checkpoint",
         )
-    if len(gone) == len(last):
-        return Recorded(why="no rank has a record (meta.json) any more, so each takes its file with the latest time")
-    return Recorded(why=f"without the records of {ranks(gone)} those of the others count")
+    return Recorded(why=f"{lacks}, so each takes its file with the latest time")
 
 
 def _how(fault: Scheduled) -> object:

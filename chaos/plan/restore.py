@@ -17,7 +17,7 @@ from chaos.plan.model import PlannedRestore
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
-from chaos.plan.records import check_records, of_records, recorded
+from chaos.plan.records import check_records, check_shared, of_records, recorded
 from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import ExpectResume, Scenario
@@ -56,6 +56,7 @@ def plan_restore(
         _check_losing(scenario, fault, traits, problems)
     check_damage(scenario, faults, outcome, traits, problems)
     check_records(faults, traits, problems)
+    check_shared(scenario, faults, traits, problems)
     losing = [*losing, *damaging(faults), *of_records(faults)]
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
@@ -92,9 +93,6 @@ def plan_restore(
     left = _Left(lost, last, spoilt_steps, _any_replica(scenario, groups, traits, faults))
     records = recorded(faults, last, interval, traits, problems)
     own = traits.restarts or traits.resumes_periodic
-    if records.nobody:
-        hopeless = PlannedRestore(None, lost, {}, left.damaged, unrecorded=True, own=own)
-        return hopeless, f"{records.why} ({_RESTART})"
     if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:

@@ -43,6 +43,7 @@ class JobTraits:
     ``kept`` is how many periodic checkpoints of a rank are kept, None where that is not known.
     ``unplanned`` are what the job's own files say about the checkpoint that a resume goes on from and this version does
     not plan: problems where the plan has a resume.
+    ``all_records`` says that a job goes by the records of its checkpoints only while every rank has one.
     ``loss_on_rank_0`` says that of a pipeline's ranks rank 0 alone has a valid loss, not those of the last stage.
     """
 
@@ -75,4 +76,5 @@ class JobTraits:
     own_ports: frozenset[str] = frozenset()
     kept: int | None = None
     unplanned: tuple[Problem, ...] = ()
+    all_records: bool = False
     loss_on_rank_0: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from chaos.jobs.mindformers.rules import STEP_LEVEL
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
 from chaos.jobs.mindformers.version import release_of
 from chaos.jobs.msrun import tft_environment
+from chaos.plan.records import SHARED_PATHS
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError
@@ -104,7 +106,10 @@ class MindFormersJob:
             release=release_of(checkout),
         )
         # The launcher's script appends the suffix to its log directory; that of a caller's shell would hide the logs.
-        environment = {"LOG_MF_PATH": str(launch.directory / OUTPUT / "log"), "MF_LOG_SUFFIX": ""}
+        output = launch.directory / OUTPUT
+        environment = {"LOG_MF_PATH": str(output / "log"), "MF_LOG_SUFFIX": ""}
+        # With more than 8 ranks MindFormers looks at its records only where it is told that all nodes see them.
+        environment[SHARED_PATHS] = ",".join(filter(None, (str(output), os.environ.get(SHARED_PATHS))))
         by_path = job.loading == "path"
         if not by_path:
             others = [one for one in data.get("callbacks") or [] if one != CALLBACK]

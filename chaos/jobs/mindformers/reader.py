@@ -94,6 +94,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             sinks_steps=sinks(typed),
             kept=saving.kept(typed),
             unplanned=tuple(unplanned_resumes(case)),
+            all_records=case.before(1, 8),
         )
     if saved_format(configuration, typed.release) == "safetensors":
         # Such a file is written at once (MindSpore 2.7 to 2.10): nothing is between its parameters.

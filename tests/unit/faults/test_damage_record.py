@@ -11,6 +11,7 @@ import pytest
 from chaos.faults.damage_record import KIND
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
+from chaos.observe.checkpoint_error import CheckpointError
 from chaos.observe.mindformers_records import META, TRACKER, read_meta, read_tracker
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify
@@ -58,7 +59,7 @@ def iterations(owned: RunDirectory, how: str) -> tuple[Victim, Path]:
     return hit, hit.storage / TRACKER
 
 
-@pytest.mark.parametrize("how", ["remove", "truncate", "stale"])
+@pytest.mark.parametrize("how", ["remove", "truncate", "corrupt", "stale"])
 @pytest.mark.parametrize("made", [legacy, iterations])
 def test_the_record_is_hit_with_evidence_and_put_back(owned: RunDirectory, made: Any, how: str) -> None:
     hit, path = made(owned, how)
@@ -74,6 +75,10 @@ def test_the_record_is_hit_with_evidence_and_put_back(owned: RunDirectory, made:
     assert (shown["after"] == "absent") == (how == "remove") == (not path.exists())
     if how == "truncate":
         assert before.startswith(path.read_bytes())
+    if how == "corrupt":
+        assert shown["bytes"] == [len(before), len(before)]
+        with pytest.raises(CheckpointError):
+            (read_meta if made is legacy else read_tracker)(path)
     undone = undo_step(owned.ledger, recorded, UNDO_ACTIONS, UndoContext(owned.token, SYSTEM_CLOCK))
     assert undone.ok, undone.how
     assert path.read_bytes() == before

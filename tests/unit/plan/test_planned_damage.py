@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -143,7 +144,7 @@ def record(*ranks: int, how: str = "remove", name: str = "record") -> dict[str, 
     return hit(*ranks, kind="damage-record", name=name, parameters={"how": how})
 
 
-@pytest.mark.parametrize("how", ["remove", "truncate"])
+@pytest.mark.parametrize("how", ["remove", "truncate", "corrupt"])
 @pytest.mark.parametrize("ranks", [(0,), (0, 1)])
 def test_without_the_record_of_a_rank_the_newest_files_count(plan: Planner, how: str, ranks: tuple[int, ...]) -> None:
     made = mindformers(plan)(power(ranks=BOTH), record(*ranks, how=how), cluster=TWO, job=JOB)
@@ -165,12 +166,56 @@ def test_a_plan_that_was_written_before_it_told_of_own_files_is_read(plan: Plann
     assert loads(dumps(made).replace(', "own": false', "")) == made
 
 
-@pytest.mark.parametrize("how", ["remove", "truncate"])
-def test_without_the_one_record_of_the_new_layout_nobody_goes_on(plan: Planner, how: str) -> None:
+@pytest.mark.parametrize("how", ["remove", "truncate", "corrupt"])
+def test_without_the_one_record_of_the_new_layout_the_last_complete_save_counts(plan: Planner, how: str) -> None:
     made = mindformers(plan, legacy=False)(power(ranks=BOTH), record(0, how=how), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(None, (), {}, unrecorded=True, own=True)
-    assert not made.resumes
-    assert loads(dumps(made)) == made
+    assert made.restore == PlannedRestore(8, (), OWN, own=True)
+    assert "the last complete one in the directory" in " ".join(made.reasons)
+
+
+def test_before_version_1_8_one_lost_record_makes_all_ranks_go_by_the_latest_times(plan: Planner) -> None:
+    """Beside a record that is stale: there the two promises differ."""
+    faults = (power(ranks=BOTH), record(0, name="gone"), record(1, how="stale"))
+    made = mindformers(plan)(*faults, cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(4, (), OWN, own=True)
+    plan.traits = replace(plan.traits, all_records=True)
+    made = plan(*faults, cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(8, (), OWN, own=True)
+    assert "rank 0 has no record (meta.json), so each takes its file with the latest time" in " ".join(made.reasons)
+
+
+def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) -> None:
+    hosts = {**TWO, "nodes": 2, "platform": "ssh"}
+    assert "what rank 0 chooses" in mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
+    mindformers(plan, legacy=False)(power(ranks=BOTH), cluster=hosts, job=JOB)
+    mindformers(plan)(power(ranks=BOTH), cluster={**hosts, "platform": "local-nodes"}, job=JOB)
+    own = {**JOB, "environment": {"SHARED_PATHS": "/mnt"}}
+    assert "takes the place of what the run sets" in mindformers(plan).refused(power(), cluster={"ranks": 4}, job=own)
+
+
+@pytest.mark.parametrize("part", ["optimizer", "common.json", "metadata.json"])
+def test_a_save_of_which_a_part_is_damaged_is_not_complete(plan: Planner, part: str) -> None:
+    damage = hit(0, kind="remove-checkpoint", parameters={"part": part})
+    made = mindformers(plan, legacy=False, form=None)(power(ranks=BOTH), damage, cluster=TWO, job=JOB)
+    assert made.restore == PlannedRestore(4, (), OWN, {0: 8}, own=True)
+
+
+@pytest.mark.parametrize(
+    ("damage", "legacy", "ranks", "said"),
+    [
+        (hit(0, parameters={"part": "optimizer"}), True, 2, "in this job's layout a rank's checkpoint is one file"),
+        (hit(1, parameters={"part": "common.json"}), False, 2, "which rank 0 writes for all"),
+        (hit(0, parameters={"part": "metadata.json"}), False, 1, "in jobs of several ranks only"),
+        (hit(0, kind="flip-checkpoint", parameters={"part": "common.json"}), False, 2, "and common.json holds none"),
+        (hit(0, parameters={"part": "index"}), False, 2, "part of a truncate-checkpoint cannot be 'index'"),
+        (hit(0, kind="rename-checkpoint", parameters={"part": "model"}), True, 2, "has no parameter 'part'"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(
+    plan: Planner, damage: dict[str, Any], legacy: bool, ranks: int, said: str
+) -> None:
+    faults = (power(ranks=tuple(range(ranks))), damage)
+    assert said in mindformers(plan, legacy=legacy, form=None).refused(*faults, cluster={"ranks": ranks}, job=JOB)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,15 @@ def test_the_installed_package_is_started_by_msrun_with_a_program_that_imports_n
     assert "chaos" not in "".join(line for line in program.read_text("utf-8").splitlines() if "import" in line[:7])
 
 
+def test_the_runs_own_directory_is_named_as_shared_beside_those_of_the_caller(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHARED_PATHS", raising=False)
+    assert KIND.command(make()).environment["SHARED_PATHS"] == str(tmp_path / "run" / "output")
+    monkeypatch.setenv("SHARED_PATHS", "/mnt/data")
+    assert KIND.command(make(resume=True)).environment["SHARED_PATHS"] == f"{tmp_path}/run/output,/mnt/data"
+
+
 def test_a_checkout_is_started_by_its_own_script(make: Make, tmp_path: Path) -> None:
     command = KIND.command(make(checkout="checkout", arguments=["--epochs", "two words"]))
     assert command.argv[:2] == ("bash", str(tmp_path / "checkout/scripts/msrun_launcher.sh"))

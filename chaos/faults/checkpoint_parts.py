@@ -1,0 +1,42 @@
+"""Which file of a save is hit: in MindFormers' new layout a checkpoint is several files in one directory.
+
+``model`` is the rank's parameters, ``optimizer`` the state of its optimizer; ``common.json`` has the facts about the
+save, ``metadata.json``, which jobs of several ranks have, says what is in which file. Elsewhere a rank's checkpoint is
+one file, ``model``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.faults.kind import FaultMissed
+from chaos.observe.mindformers_layout import companion
+from chaos.observe.mindformers_state import optimizer_of, storage_of
+from chaos.plan.damage import MODEL, OPTIMIZER
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rank's newest finished checkpoint: its file, the step that is stored in it, and the file before it if any."""
+
+    path: Path
+    step: int
+    older: Path | None
+
+
+def part_of(hit: Hit, part: object) -> Hit:
+    """The file of the same save that holds this part, and that of the save before. Raises FaultMissed without one."""
+    if part == MODEL:
+        return hit
+    older = None if hit.older is None else _beside(hit.older, str(part))
+    return Hit(_beside(hit.path, str(part)), hit.step, older)
+
+
+def _beside(model: Path, part: str) -> Path:
+    if companion(model) is None:
+        raise FaultMissed(f"{model} is a checkpoint of one file: only MindFormers' new layout has {part} beside it")
+    path = optimizer_of(model, storage_of(model.parent)) if part == OPTIMIZER else model.with_name(part)
+    if path is None or not path.is_file() or path.is_symlink():
+        raise FaultMissed(f"there is no {part} beside {model}")
+    return path
