@@ -137,6 +137,34 @@ def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, chec
     assert said(judged(run), check, "fail", text)
 
 
+def in_iterations(run: GoodRun, other: str | None = None) -> None:
+    """Rank 0 reads the two files of a save in MindFormers' new layout, each for what is in it and then for that.
+
+    ``other`` is what the last of them is in the place of the optimizer's state.
+    """
+    model, optimizer = "iteration_00000006/x-model-0000000-0000004", "iteration_00000006/x-opt-0000000-0000004"
+    save = next(one for one in run.events("checkpoint.end", rank=0) if one["step"] == HELD)
+    save["path"] = f"checkpoints/{model}"
+    run.add("train-rank_0", {**save, "path": f"checkpoints/{optimizer}"})
+    begin, end = run.one("load.begin", rank=0), run.one("load.end", rank=0)
+    begin["path"] = end["path"] = f"checkpoints/{model}.safetensors"
+    for count, name in enumerate((optimizer, model, other or optimizer), 1):
+        for one in (begin, end):
+            path = f"checkpoints/{name}.safetensors"
+            run.add("train-rank_0", {**one, "path": path, "mono": one["mono"] + count})
+
+
+def test_files_of_one_save_that_are_read_one_by_one_are_one_load(judged: Judge) -> None:
+    run = rolled_back_run()
+    in_iterations(run)
+    assert not said(judged(run), "mechanism", "fail", "rank 0 loaded")
+    run = rolled_back_run()
+    in_iterations(run, other="iteration_00000003/x-opt-0000000-0000004")
+    judgement = judged(run)
+    assert said(judgement, "mechanism", "fail", "rank 0 loaded 2 times")
+    assert said(judgement, "mechanism", "fail", "rank 0 loaded a file that it had not saved")
+
+
 def test_what_a_file_holds_counts_before_what_its_rank_held(judged: Judge) -> None:
     run = rolled_back_run()
     state = state_after(2, HELD)
