@@ -26,17 +26,20 @@ class Hit:
 
 
 def part_of(hit: Hit, part: object) -> Hit:
-    """The file of the same save that holds this part, and that of the save before. Raises FaultMissed without one."""
+    """The file of the same save that holds this part, and that of the save before, None where it has none.
+
+    Raises FaultMissed where the newest save has none.
+    """
     if part == MODEL:
         return hit
-    older = None if hit.older is None else _beside(hit.older, str(part))
-    return Hit(_beside(hit.path, str(part)), hit.step, older)
+    path = _beside(hit.path, str(part))
+    if path is None:
+        raise FaultMissed(f"there is no {part} beside {hit.path}: only a save of MindFormers' new layout has one")
+    return Hit(path, hit.step, None if hit.older is None else _beside(hit.older, str(part)))
 
 
-def _beside(model: Path, part: str) -> Path:
+def _beside(model: Path, part: str) -> Path | None:
     if companion(model) is None:
-        raise FaultMissed(f"{model} is a checkpoint of one file: only MindFormers' new layout has {part} beside it")
+        return None
     path = optimizer_of(model, storage_of(model.parent)) if part == OPTIMIZER else model.with_name(part)
-    if path is None or not path.is_file() or path.is_symlink():
-        raise FaultMissed(f"there is no {part} beside {model}")
-    return path
+    return path if path is not None and path.is_file() and not path.is_symlink() else None

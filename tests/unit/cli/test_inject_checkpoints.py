@@ -26,6 +26,7 @@ from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import wait_for
 from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content
+from tests.unit.observe.mindformers_files import write_safetensors
 from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 from tests.unit.saved_checkpoints import save
 
@@ -83,6 +84,23 @@ def test_the_newest_file_of_the_rank_is_damaged_with_evidence_and_put_back(
     assert Ledger(run / "undo.jsonl").read().open == []
     assert not (run / "damaged").exists()
     assert read_history(run / "history").problems == ()
+
+
+def test_one_file_of_a_save_in_mindformers_new_layout_is_hit(chaos: Call, job: OwnJob) -> None:
+    own = job.work / "iteration_00000012"
+    own.mkdir(parents=True)
+    for part in ("model", "opt"):
+        write_safetensors(own / f"tiny-{part}-0000000-0000001.safetensors", {f"{part}.weight": [1.0, 2.0]})
+    (own / "common.json").write_text('{"step_num": 12}')
+    before = files(job.work)
+    call = ("inject", "remove-checkpoint", "--rank", "0", "--job", str(job.logs), "--for", "100ms", "--json")
+    for part, file in (("common.json", "common.json"), ("optimizer", "tiny-opt-0000000-0000001.safetensors")):
+        ended = chaos(*call, "--set", f"part={part}")
+        assert ended.code == 0, ended.err
+        told = told_of(ended)
+        assert told["hits"][0]["evidence"]["file"] == f"iteration_00000012/{file}"
+        assert files(job.work) == before
+    assert "there is no metadata.json beside" in chaos(*call, "--set", "part=metadata.json").err
 
 
 @pytest.mark.parametrize(

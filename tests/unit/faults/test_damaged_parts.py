@@ -76,3 +76,12 @@ def test_a_part_that_a_save_does_not_have_is_not_hit(owned: RunDirectory) -> Non
     hit = victim(owned, part="metadata.json")
     with pytest.raises(FaultMissed, match=r"there is no metadata\.json beside"):
         registry("faults").load("remove-checkpoint").undo_steps("hit", [hit])
+
+
+def test_the_save_before_may_lack_the_part_or_be_of_another_layout(owned: RunDirectory) -> None:
+    hit = victim(owned, part="common.json")
+    assert hit.storage is not None
+    (hit.storage / "iteration_00000004" / "common.json").unlink()
+    registry("faults").load("remove-checkpoint").undo_steps("hit", [hit])
+    with pytest.raises(FaultMissed, match="has no older checkpoint"):
+        registry("faults").load("stale-checkpoint").undo_steps("hit", [hit])

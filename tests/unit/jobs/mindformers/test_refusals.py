@@ -433,6 +433,35 @@ def test_a_ranks_files_are_lost_in_the_legacy_layout_only(room: Room) -> None:
     assert "saves the files of all ranks in one directory for each step" in room.refused()
 
 
+RECORDS = """\
+  - kind: kill
+    id: power
+    target: {ranks: [0, 1, 2, 3]}
+    trigger: {step: 10, phase: step.begin}
+  - kind: damage-record
+    target: {rank: 0}
+    trigger: {after: power}
+  - kind: damage-record
+    target: {rank: 1}
+    parameters: {how: stale}
+    trigger: {after: power}
+"""
+
+
+@pytest.mark.parametrize(("version", "step"), [("1.7.0", 8), ("1.8.0", 4), ("2.1.0", 4)])
+def test_what_a_lost_record_means_is_told_by_the_documents_of_the_jobs_version(
+    room: Room, tmp_path: Path, version: str, step: int
+) -> None:
+    package = tmp_path / "checkout" / "mindformers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    head, _, _ = room.scenario.partition("  - kind: kill")
+    room.scenario = f"{head}{RECORDS}".replace(PROTECTION, "protection: []")
+    room.change_scenario("steps: 12", "steps: 12\n  checkout: checkout")
+    plan = room.plan()
+    assert plan.restore is not None and plan.restore.step == step
+
+
 def test_an_empty_checkpoint_is_a_fresh_start_from_2_1_on_only(room: Room, tmp_path: Path) -> None:
     package = tmp_path / "checkout" / "mindformers"
     package.mkdir(parents=True)
