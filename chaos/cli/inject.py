@@ -83,8 +83,9 @@ def command(
     fault = in_running_job(loaded) or loaded
     seconds = _seconds(duration, fault)
     try:
-        job = named_job(survey(), name, here=Path.cwd())
-        chosen = chosen_ranks(job, ranks, name, here=Path.cwd())
+        found = survey()
+        job = named_job(found, name, here=Path.cwd())
+        chosen = chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=found.jobs)
     except JobError as error:
         raise click.UsageError(readable(str(error))) from error
     _refuse_what_needs_more(fault, job, chosen)

@@ -39,11 +39,13 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
 
 
-def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str, *, here: Path) -> list[JobProcess]:
+def chosen_ranks(
+    job: RunningJob, ranks: Sequence[int], name: str, *, here: Path, all_jobs: Iterable[RunningJob] = ()
+) -> list[JobProcess]:
     """The processes of these ranks. Raises JobError when one is not on this host, or cannot be told from another.
 
-    Where a directory names the job, each of them must itself log or work there, whatever else it has in common with
-    those that do.
+    ``all_jobs`` are those of this host: a refusal names those of them that have such a rank. Where a directory names
+    the job, each rank must itself log or work there, whatever else it has in common with those that do.
     """
     if run := next((process.run for process in job.processes if process.run), None):
         raise JobError(
@@ -64,9 +66,11 @@ def chosen_ranks(job: RunningJob, ranks: Sequence[int], name: str, *, here: Path
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
         present = ", ".join(str(process.rank) for process in job.ranks) or "none"
+        other = [one for one in all_jobs if one != job and any(process.rank == missing[0] for process in one.ranks)]
         raise JobError(
             f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); "
             "ranks of other nodes are reached by `chaos inject` there"
+            + (f". That job, and those that have such a rank:{_list([job, *other])}" if other else "")
         )
     meant = [next(process for process in job.ranks if process.rank == rank) for rank in dict.fromkeys(ranks)]
     elsewhere = [] if _is_pid(name) else [one for one in meant if key_of(here / name) not in one.directories.keys]
@@ -80,11 +84,16 @@ def _is_pid(name: str) -> bool:
 
 
 def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
-    matching = [job for job in found.jobs if pid in job.members]
-    # A job that was started from inside another one is in both; the inner one is meant.
-    matching.sort(key=lambda job: len(job.members))
-    if matching:
-        return matching[0]
+    # A job that was started from inside another one is meant by its own processes, so the nearest one tells.
+    for one in (pid, *_ancestors(pid, found)):
+        matching = [job for job in found.jobs if any(process.pid == one for process in job.processes)]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise JobError(
+                f"--job {pid}: it has started processes that contradict each other about the job (size, scheduler or "
+                f"rank table); give the PID of a rank:{_list(matching)}"
+            )
     if hidden := [one for one in found.hidden if one.pid == pid]:
         raise JobError(f"--job {pid}: {_cannot_look(hidden)}")
     if pid not in found.parents:
@@ -99,10 +108,11 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
     )
 
 
-def _ancestors(pid: int, found: Survey) -> set[int]:
-    seen: set[int] = set()
+def _ancestors(pid: int, found: Survey) -> list[int]:
+    """The processes that this one descends from, its parent first."""
+    seen: list[int] = []
     while (pid := found.parents.get(pid, 0)) and pid not in seen:
-        seen.add(pid)
+        seen.append(pid)
     return seen
 
 

@@ -16,12 +16,9 @@ from chaos.history.clock import boot_id
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, claim_of
+from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
-
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
-
-_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -54,13 +51,15 @@ class RunningJob:
     """One launch of a job on this host. ``size`` is the number of its ranks anywhere, None if it is not told.
 
     ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is told
-    twice. ``members`` are the PIDs of these and of what descends from them.
+    twice. ``members`` are the PIDs of these and of what descends from them. ``table`` is the rank table that its ranks
+    are told.
     """
 
     scheduler: str | None
     size: int | None
     processes: tuple[JobProcess, ...]
     members: frozenset[int] = frozenset()
+    table: str | None = None
 
     @property
     def ranks(self) -> tuple[JobProcess, ...]:
@@ -70,8 +69,10 @@ class RunningJob:
         numbers = ", ".join(dict.fromkeys(str(process.rank) for process in self.ranks)) or "none"
         where = (self.ranks or self.processes)[0].directories.shown
         first = (self.ranks or self.processes)[0].pid
+        size = f", {self.size} ranks in all" if self.size is not None else ""
         at = f", scheduler {self.scheduler}" if self.scheduler else ""
-        return f"the job with ranks {numbers} that logs in {where}{at} (--job {first} names it too)"
+        table = f", rank table {self.table}" if self.table else ""
+        return f"the job with ranks {numbers} that logs in {where}{size}{at}{table} (--job {first} names it too)"
 
 
 @dataclass(frozen=True)
@@ -97,30 +98,20 @@ class Survey:
     left: tuple[JobProcess, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Seen:
-    stat: Stat
-    variables: dict[str, str]
-    claim: tuple[Role, int | None]
-
-
 def survey(proc_root: Path = PROC) -> Survey:
     """Look at every process once. What has ended meanwhile is left out; nothing is signalled or changed."""
     stats: dict[int, Stat] = {}
-    claimed: dict[int, _Seen] = {}
+    claimed: dict[int, Claimed] = {}
     hidden: list[Hidden] = []
     for stat, variables in living(proc_root):
         stats[stat.pid] = stat
         if variables is None:
             hidden += _hidden(stat, proc_root)
         elif (claim := _claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
-            claimed[stat.pid] = _Seen(stat, variables, claim)
-    launches: dict[_Key, dict[int, _Seen]] = {}
-    for pid, seen in claimed.items():
-        launches.setdefault(_key(pid, claimed, stats, proc_root), {})[pid] = seen
+            claimed[stat.pid] = Claimed(stat, variables, claim)
     boot = boot_id()
-    found = (_job(launch, stats, boot, proc_root) for launch in launches.values())
-    jobs = sorted((job for job in found if job is not None), key=lambda job: job.processes[0].pid)
+    found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
+    jobs = sorted((job for job in found if job is not None), key=lambda job: [process.pid for process in job.processes])
     held = {pid for job in jobs for pid in job.members}
     left = tuple(
         _describe(seen.stat, "other", seen.claim[1], seen.variables, boot, proc_root)
@@ -137,28 +128,7 @@ def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
     return claim_of(variables)
 
 
-def _key(pid: int, claimed: dict[int, _Seen], stats: dict[int, Stat], proc_root: Path) -> _Key:
-    """What the processes of one launch have in common, and those of no other.
-
-    The scheduler's address alone is too little: what an earlier launch has left has the same one. Without a launcher
-    it is the shell that has started them, and where that has ended too, the directory that they log in.
-    """
-    variables = claimed[pid].variables
-    of_all = tuple(variables.get(name, "") for name in ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE))
-    launcher = _launcher(pid, stats, proc_root)
-    if launcher is not None:
-        return (*of_all, "launcher", launcher)
-    top, parent = pid, stats[pid].ppid
-    while parent in claimed and claimed[parent].claim == claimed[top].claim:
-        top, parent = parent, stats[parent].ppid
-    network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
-    if parent in stats and parent != 1 and stats[parent].comm in _SHELLS:
-        return (*of_all, network, "shell", parent)
-    directories = directories_of(top, proc_root)
-    return (*of_all, network, "directory", directories.log_key or directories.shown)
-
-
-def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
+def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
     """The job of processes with one key; None when none of them has a role of its own."""
     owners = _owners(claimed, proc_root)
     if not owners:
@@ -167,7 +137,7 @@ def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root
     for pid in owners:
         role, rank = claimed[pid].claim
         processes.append(_describe(claimed[pid].stat, role, rank, claimed[pid].variables, boot, proc_root))
-    launchers = {_launcher(owner, stats, proc_root) for owner in owners}
+    launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
     for pid in sorted(one for one in launchers if one is not None):
         variables = environment(pid, proc_root) or {}
         processes.append(_describe(stats[pid], "launcher", None, variables, boot, proc_root))
@@ -175,16 +145,18 @@ def _job(claimed: dict[int, _Seen], stats: dict[int, Stat], boot: str, proc_root
     processes.sort(key=lambda one: (order[one.role], -1 if one.rank is None else one.rank, one.pid))
     any_variables = claimed[owners[0]].variables
     host, port = any_variables.get("MS_SCHED_HOST"), any_variables.get("MS_SCHED_PORT")
-    size = any_variables.get("MS_WORKER_NUM") or any_variables.get("RANK_SIZE") or ""
+    size = size_of(any_variables)
+    tables = (claimed[owner].variables.get("RANK_TABLE_FILE") for owner in owners if claimed[owner].claim[0] == "rank")
     return RunningJob(
         f"{host}:{port}" if host and port else None,
         int(size) if size.isascii() and size.isdecimal() else None,
         tuple(processes),
         _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
+        next(tables, None),
     )
 
 
-def _owners(claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
+def _owners(claimed: dict[int, Claimed], proc_root: Path) -> list[int]:
     """Those that have their role themselves, and not from a parent or from what msrun had just started.
 
     A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
@@ -201,7 +173,7 @@ def _owners(claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
     return owners
 
 
-def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
+def _inherits(pid: int, claimed: dict[int, Claimed]) -> bool:
     seen = {pid}
     parent = claimed[pid].stat.ppid
     while parent in claimed and parent not in seen:
@@ -212,7 +184,7 @@ def _inherits(pid: int, claimed: dict[int, _Seen]) -> bool:
     return False
 
 
-def _programs(pid: int, claimed: dict[int, _Seen], proc_root: Path) -> list[int]:
+def _programs(pid: int, claimed: dict[int, Claimed], proc_root: Path) -> list[int]:
     """The first Python programs with this role at or below a process, through shells, ``timeout``, ``strace`` and such.
 
     What a script calls on its way is none, nor is a helper of Python's multiprocessing, which outlives its rank.
@@ -230,16 +202,6 @@ def _programs(pid: int, claimed: dict[int, _Seen], proc_root: Path) -> list[int]
         seen.update(below)
         waiting += below
     return sorted(found)
-
-
-def _launcher(pid: int, stats: dict[int, Stat], proc_root: Path) -> int | None:
-    """The nearest ancestor that is a program that starts ranks."""
-    seen = {pid}
-    while (pid := stats[pid].ppid) in stats and pid not in seen:
-        if any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3]):
-            return pid
-        seen.add(pid)
-    return None
 
 
 def _describe(
@@ -286,10 +248,3 @@ def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
 
 def _is_python(cmdline: tuple[str, ...]) -> bool:
     return any("python" in PurePath(argument).name for argument in cmdline[:1])
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
-    except OSError:
-        return ""

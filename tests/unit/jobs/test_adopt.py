@@ -98,9 +98,10 @@ def test_a_job_of_chaos_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused(tmp_path: Path) -> None:
-    """One shell has started two jobs; of each a single rank is left."""
+    """One shell has started two jobs with one rank table; of each a single rank is left."""
     python = f"{sys.executable} -c 'import time; time.sleep(1000)'"
-    script = f"export RANK_SIZE=2; cd a; RANK_ID=0 {python} > log & cd ../b; RANK_ID=1 {python} > log & wait"
+    said = "export RANK_SIZE=2 RANK_TABLE_FILE=/hccl.json"
+    script = f"{said}; cd a; RANK_ID=0 {python} > log & cd ../b; RANK_ID=1 {python} > log & wait"
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     shell = subprocess.Popen(["bash", "-c", script], cwd=tmp_path, start_new_session=True)

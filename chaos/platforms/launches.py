@@ -1,0 +1,115 @@
+"""Which processes of this host are of one launch of a job: by who has started them, and by what they say of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from chaos.platforms.directories import FileKey, directories_of
+from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role
+from chaos.platforms.procfs import PROC, Stat, command_line
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A process whose environment claims a role."""
+
+    stat: Stat
+    variables: dict[str, str]
+    claim: tuple[Role, int | None]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the processes of one launch have in common, and those of no other.
+
+    ``said`` is what their environments say of the job, ``table`` the rank table that its ranks are told: two processes
+    that contradict each other there are of two jobs, whoever has started them. ``starter`` is who that was.
+    """
+
+    said: tuple[str, ...]
+    table: FileKey | str | None
+    starter: tuple[object, ...]
+
+
+def size_of(variables: Mapping[str, str]) -> str:
+    """The number of the job's ranks, as an environment says it."""
+    return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
+
+
+def launches_of(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
+) -> list[dict[int, Claimed]]:
+    """These processes, those of each launch apart."""
+    launches: dict[Launch, dict[int, Claimed]] = {}
+    for pid, seen in claimed.items():
+        launches.setdefault(_launch(pid, claimed, stats, proc_root), {})[pid] = seen
+    # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
+    for launch in [one for one in launches if one.table is None]:
+        same = [one for one in launches if one != launch and replace(one, table=None) == launch]
+        if len(same) == 1 and all(seen.claim[0] == "scheduler" for seen in launches[launch].values()):
+            launches[same[0]] |= launches.pop(launch)
+    return list(launches.values())
+
+
+def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> Launch:
+    """The scheduler's address alone is too little: what an earlier launch has left has the same one.
+
+    Without a launcher it is the shell that has started them, and where that has ended too, the directory that they log
+    in. A shell may start any number of jobs, so where neither a scheduler nor a rank table is common to them, it is
+    that directory as well.
+    """
+    variables = claimed[pid].variables
+    names = ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE)
+    said = (*(variables.get(name, "") for name in names), size_of(variables))
+    table = _table(pid, variables, proc_root) if claimed[pid].claim[0] == "rank" else None
+    launcher = launcher_of(pid, stats, proc_root)
+    if launcher is not None:
+        return Launch(said, table, ("launcher", launcher))
+    top, parent = pid, stats[pid].ppid
+    while parent in claimed and claimed[parent].claim == claimed[top].claim:
+        top, parent = parent, stats[parent].ppid
+    network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
+    shell = parent in stats and parent != 1 and stats[parent].comm in _SHELLS
+    if shell and (table is not None or variables.get("MS_SCHED_HOST")):
+        return Launch(said, table, (network, "shell", parent))
+    directories = directories_of(top, proc_root)
+    place = directories.log_key or directories.shown
+    return Launch(said, table, (network, "shell" if shell else "directory", parent if shell else 0, place))
+
+
+def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
+    """The nearest ancestor that is a program that starts ranks."""
+    seen = {pid}
+    while (pid := stats[pid].ppid) in stats and pid not in seen:
+        if any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3]):
+            return pid
+        seen.add(pid)
+    return None
+
+
+def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:
+    """The rank table that a process is told, as the file that it is; by its name where there is no such file.
+
+    A relative name means another file in every directory.
+    """
+    name = variables.get("RANK_TABLE_FILE")
+    if not name:
+        return None
+    place, path = proc_root / str(pid), PurePath(name)
+    found = place / "root" / path.relative_to(path.anchor) if path.is_absolute() else place / "cwd" / path
+    try:
+        stat = found.stat()
+    except OSError:
+        return name if path.is_absolute() else str(PurePath(_link(place / "cwd")) / path)
+    return stat.st_dev, stat.st_ino
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""
