@@ -36,6 +36,9 @@ def show(
         return
     click.echo(f"{fault.name} would hit:", err=to_errors)
     show_processes(chosen, to_errors=to_errors)
+    for process in chosen:
+        if process.doubt:
+            click.echo(readable(f"  rank {process.rank} by its PID alone: {process.doubt}"), err=to_errors)
     for one in targets:
         click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in one.items())), err=to_errors)
     named = ", ".join(f"{one.role if one.rank is None else f'rank {one.rank}'} {one.pid}" for one in others)

@@ -28,6 +28,7 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     if key is None:
         raise JobError(f"--job {name}: there is no such directory{_advice(found)}")
     matching = [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
+    matching = [job for job in matching if not job.doubtful] or matching
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -52,12 +53,13 @@ def chosen_ranks(
             f"--job {name}: `chaos run` has started this job (run {run}): faults in it belong into its scenario, or "
             "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
         )
-    twice = [rank for rank, number in Counter(process.rank for process in job.ranks).items() if number > 1]
+    clear = [process for process in job.ranks if not process.doubt]
+    twice = [rank for rank, number in Counter(process.rank for process in clear).items() if number > 1]
     itself = [process for process in job.ranks if str(process.pid) == name]
     if [process.rank for process in itself] == list(ranks):
         return itself
     if twice:
-        doubles = [process for process in job.ranks if process.rank in twice]
+        doubles = [process for process in clear if process.rank in twice]
         raise JobError(
             f"--job {name}: two launches are mixed there, the same rank runs twice. End what an earlier launch has "
             f"left, or give the PID of the rank itself as --job:{_list(doubles)}"
@@ -72,11 +74,27 @@ def chosen_ranks(
             "ranks of other nodes are reached by `chaos inject` there"
             + (f". That job, and those that have such a rank:{_list([job, *other])}" if other else "")
         )
-    meant = [next(process for process in job.ranks if process.rank == rank) for rank in dict.fromkeys(ranks)]
+    if doubtful := [one for one in job.ranks if one.rank in ranks and one.rank not in {sure.rank for sure in clear}]:
+        raise JobError(
+            f"--job {name}: it is not clear that this is the rank, and not what a rank or its start script has left; "
+            f"if it is, give its own PID as --job:{_list(doubtful)}"
+        )
+    meant = [next(process for process in clear if process.rank == rank) for rank in dict.fromkeys(ranks)]
     elsewhere = [] if _is_pid(name) else [one for one in meant if key_of(here / name) not in one.directories.keys]
     if elsewhere:
         raise JobError(f"--job {name}: this rank neither logs nor works there; name it by its PID:{_list(elsewhere)}")
     return meant
+
+
+def watchable_job(found: Survey, name: str, *, here: Path) -> RunningJob:
+    """The job that ``name`` means, of which a rank is beyond doubt, or else was named itself. Raises JobError."""
+    job = named_job(found, name, here=here)
+    if job.doubtful and all(str(process.pid) != name for process in job.ranks):
+        raise JobError(
+            f"--job {name}: it is not clear that a rank runs there, and not only what ranks or their start script have "
+            f"left; if one does, give its own PID as --job:{_list(job.ranks)}"
+        )
+    return job
 
 
 def _is_pid(name: str) -> bool:

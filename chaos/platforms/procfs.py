@@ -13,6 +13,9 @@ from chaos.platforms.masking import masked
 
 PROC = Path("/proc")
 
+_FORKNOEXEC = 0x40
+"""PF_FORKNOEXEC of the kernel's include/linux/sched.h: set by a fork, cleared by execve(2)."""
+
 _MASKS = (b"SigPnd", b"ShdPnd", b"SigIgn", b"SigCgt")
 
 
@@ -20,7 +23,8 @@ _MASKS = (b"SigPnd", b"ShdPnd", b"SigIgn", b"SigCgt")
 class Stat:
     """What /proc/PID/stat says (proc(5)).
 
-    ``start_time`` is in clock ticks since boot. ``exit_code`` is a wait status and holds only for a zombie.
+    ``start_time`` is in clock ticks since boot. ``exit_code`` is a wait status and holds only for a zombie. ``flags``
+    are the kernel's.
     """
 
     pid: int
@@ -31,6 +35,12 @@ class Stat:
     threads: int
     start_time: int
     exit_code: int
+    flags: int = 0
+
+    @property
+    def forked(self) -> bool:
+        """Whether it was forked and has executed no program since: command line and environment are another's."""
+        return bool(self.flags & _FORKNOEXEC)
 
     @property
     def ended(self) -> bool:
@@ -51,6 +61,7 @@ def parse_stat(text: bytes) -> Stat:
         state=fields[0].decode("ascii"),
         ppid=int(fields[1]),
         session=int(fields[3]),
+        flags=int(fields[6]),
         threads=int(fields[17]),
         start_time=int(fields[19]),
         exit_code=int(fields[49]) if len(fields) > 49 else 0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from chaos.history.clock import boot_id
@@ -17,13 +17,18 @@ from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, claim_of
 from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of
+from chaos.platforms.owners import doubts, is_python, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 
 
 @dataclass(frozen=True)
 class JobProcess:
-    """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started."""
+    """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started.
+
+    ``doubt`` is why it may be another process than the rank that its environment names; empty where nothing speaks
+    against it.
+    """
 
     identity: ProcessIdentity
     ppid: int
@@ -34,6 +39,7 @@ class JobProcess:
     directories: Directories
     container: Container | None = None
     run: str | None = None
+    doubt: str = ""
 
     @property
     def pid(self) -> int:
@@ -43,7 +49,8 @@ class JobProcess:
         what = f"rank {self.rank}" if self.role == "rank" else self.role
         if self.role == "other":
             what = f"{' '.join(self.cmdline)[:80]!r}, started by rank {self.rank} or for it"
-        return f"{what}: PID {self.pid}, logs in {self.directories.shown}"
+        doubt = f": {self.doubt}" if self.doubt else ""
+        return f"{what}: PID {self.pid}, logs in {self.directories.shown}{doubt}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,11 @@ class RunningJob:
     processes: tuple[JobProcess, ...]
     members: frozenset[int] = frozenset()
     table: str | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it has ranks, and none of them is beyond doubt."""
+        return bool(self.ranks) and all(process.doubt for process in self.ranks)
 
     @property
     def ranks(self) -> tuple[JobProcess, ...]:
@@ -130,13 +142,16 @@ def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
 
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
     """The job of processes with one key; None when none of them has a role of its own."""
-    owners = _owners(claimed, proc_root)
+    owners = owners_of(claimed, proc_root)
     if not owners:
         return None
+    ranks = {pid: claimed[pid].claim[1] for pid in owners if claimed[pid].claim[0] == "rank"}
+    doubt = doubts(ranks, claimed, stats, proc_root)
     processes = []
     for pid in owners:
         role, rank = claimed[pid].claim
-        processes.append(_describe(claimed[pid].stat, role, rank, claimed[pid].variables, boot, proc_root))
+        process = _describe(claimed[pid].stat, role, rank, claimed[pid].variables, boot, proc_root)
+        processes.append(replace(process, doubt=doubt.get(pid, "")))
     launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
     for pid in sorted(one for one in launchers if one is not None):
         variables = environment(pid, proc_root) or {}
@@ -154,54 +169,6 @@ def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_ro
         _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
         next(tables, None),
     )
-
-
-def _owners(claimed: dict[int, Claimed], proc_root: Path) -> list[int]:
-    """Those that have their role themselves, and not from a parent or from what msrun had just started.
-
-    A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
-    gone. A shell or tool that runs Python programs with its own role is not the rank: they are.
-    """
-    tops = [pid for pid in claimed if not _inherits(pid, claimed)]
-    if any(claimed[pid].claim[0] == "rank" and claimed[pid].stat.session == pid for pid in tops):
-        tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid]
-    owners = []
-    for pid in tops:
-        programs = _programs(pid, claimed, proc_root)
-        if programs or claimed[pid].claim[0] != "rank" or claimed[pid].stat.session == pid:
-            owners += programs or [pid]
-    return owners
-
-
-def _inherits(pid: int, claimed: dict[int, Claimed]) -> bool:
-    seen = {pid}
-    parent = claimed[pid].stat.ppid
-    while parent in claimed and parent not in seen:
-        if claimed[parent].claim == claimed[pid].claim:
-            return True
-        seen.add(parent)
-        parent = claimed[parent].stat.ppid
-    return False
-
-
-def _programs(pid: int, claimed: dict[int, Claimed], proc_root: Path) -> list[int]:
-    """The first Python programs with this role at or below a process, through shells, ``timeout``, ``strace`` and such.
-
-    What a script calls on its way is none, nor is a helper of Python's multiprocessing, which outlives its rank.
-    """
-    found = []
-    waiting, seen = [pid], {pid}
-    while waiting:
-        one = waiting.pop()
-        cmdline = command_line(one, proc_root)
-        if _is_python(cmdline):
-            found += [] if any(text.startswith("from multiprocessing.") for text in cmdline[:5]) else [one]
-            continue
-        below = [child for child, what in claimed.items() if what.stat.ppid == one and child not in seen]
-        below = [child for child in below if claimed[child].claim == claimed[pid].claim]
-        seen.update(below)
-        waiting += below
-    return sorted(found)
 
 
 def _describe(
@@ -237,14 +204,10 @@ def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
 def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
     """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
     cmdline = command_line(stat.pid, proc_root)
-    if not _is_python(cmdline) and not any(PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
+    if not is_python(cmdline) and not any(PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
         return ()
     try:
         uid = (proc_root / str(stat.pid)).stat().st_uid
     except OSError:
         return ()
     return (Hidden(stat.pid, stat.ppid, uid, cmdline),)
-
-
-def _is_python(cmdline: tuple[str, ...]) -> bool:
-    return any("python" in PurePath(argument).name for argument in cmdline[:1])

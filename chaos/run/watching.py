@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
-from chaos.jobs.adopt import named_job
+from chaos.jobs.adopt import watchable_job
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.platforms.adopted import AdoptedJob
@@ -62,7 +62,8 @@ class Watch:
         self._gone_since: int | None = None
         self._told_gone = False
         self._first = True
-        self.job = named_job(look(), name, here=here)
+        self.job = watchable_job(look(), name, here=here)
+        self._name = name
         self._checkpoints = WatchedCheckpoints(checkpoints, clock)
         if checkpoints is None and self._key is not None:
             self._checkpoints.search(here / name)
@@ -71,7 +72,7 @@ class Watch:
         """Everything that has happened since the last look."""
         happened: list[Happened] = []
         job = self.job if self._first else self._job_of(self._look())
-        processes = job.processes if job is not None else ()
+        processes = [one for one in job.processes if self._takes(one)] if job is not None else []
         happened += self._take(processes)
         self._logs.follow(processes)
         happened += self._read()
@@ -101,6 +102,10 @@ class Watch:
                 if any(self._key in process.directories.keys for process in job.processes):
                     return job
         return None
+
+    def _takes(self, process: JobProcess) -> bool:
+        """Whether it is certain what this process is; one that was named by its PID is what it says."""
+        return not process.doubt or process.identity in self._known or str(process.pid) == self._name
 
     def _take(self, processes: Sequence[JobProcess]) -> Iterator[Happened]:
         """New processes, and ranks that are stopped or go on."""

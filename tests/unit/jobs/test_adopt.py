@@ -17,6 +17,23 @@ from chaos.platforms.running import JobProcess, RunningJob, survey
 from chaos.run.wait import wait_for
 from tests.unit.running_jobs import OwnJob, own_job
 
+LOADED = """
+import mmap, time
+with open("../_c_expression.so", "rb") as library:
+    mapped = mmap.mmap(library.fileno(), 0, access=mmap.ACCESS_READ)
+time.sleep(1000)
+"""
+"""What has MindSpore loaded, as far as /proc tells."""
+
+FORKS = """
+import os, sys, time
+child = os.fork()
+if child:
+    with open(sys.argv[1], "w") as told:
+        told.write(str(child))
+time.sleep(1000)
+"""
+
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[OwnJob]:
@@ -99,8 +116,10 @@ def test_a_job_of_chaos_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused(tmp_path: Path) -> None:
     """One shell has started two jobs with one rank table; of each a single rank is left."""
-    python = f"{sys.executable} -c 'import time; time.sleep(1000)'"
+    (tmp_path / "_c_expression.so").write_text("MindSpore's library")
+    (tmp_path / "train.py").write_text(LOADED)
     said = "export RANK_SIZE=2 RANK_TABLE_FILE=/hccl.json"
+    python = f"{sys.executable} ../train.py"
     script = f"{said}; cd a; RANK_ID=0 {python} > log & cd ../b; RANK_ID=1 {python} > log & wait"
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -108,7 +127,8 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
 
     def both() -> RunningJob | None:
         logs = {str(tmp_path / name) for name in ("a", "b")}
-        return next((one for one in survey().jobs if {rank.directories.logs for rank in one.ranks} == logs), None)
+        of_both = (one for one in survey().jobs if {rank.directories.logs for rank in one.ranks} == logs)
+        return next((one for one in of_both if not any(rank.doubt for rank in one.ranks)), None)
 
     try:
         ranks = {process.rank: process.pid for process in wait_for("both", both, seconds=120).ranks}
@@ -120,3 +140,28 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
     finally:
         os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
+
+
+def test_what_dead_ranks_have_forked_is_none_of_them_whatever_its_command_line_says(tmp_path: Path) -> None:
+    """A data worker has the rank's command line, environment and log."""
+    with own_job(tmp_path, ranks=0) as job:
+        told = [tmp_path / "0", tmp_path / "1"]
+        for rank, path in enumerate(told):
+            job.start(rank, sys.executable, "-c", FORKS, str(path))
+        left = [int(wait_for("its fork", lambda path=path: said(path), seconds=120)) for path in told]
+        try:
+            (process,) = meant(job.logs, 0)
+            assert process.pid == job.ranks[0].pid
+            for process_of_rank in job.ranks.values():
+                process_of_rank.kill()
+                process_of_rank.wait()
+            for name in (str(job.logs), str(left[0])):
+                text = refusal(name, 0)
+                assert "no rank runs there any more" in text and f"PID {left[0]}" in text
+        finally:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+
+
+def said(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

@@ -16,6 +16,7 @@ from chaos.platforms.hand.bundle import bundle
 from chaos.platforms.hand.client import HandClient, Visitors
 from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.run.wait import wait_for
+from tests.unit.platforms.fake_proc import FakeProc
 
 Found = Callable[[int], list[FoundProcess]]
 
@@ -81,3 +82,15 @@ def start_hand(token: str, tmp_path: Path) -> Iterator[StartHand]:
     yield start
     for hand in hands:
         hand.close()
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> FakeProc:
+    (tmp_path / "proc").mkdir()
+    return FakeProc(tmp_path / "proc")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"

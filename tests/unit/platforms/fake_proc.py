@@ -31,13 +31,33 @@ class FakeProc:
         log: Path | None = None,
         cgroup: str = "0::/\n",
         inner_pid: int | None = None,
+        forked: bool = False,
+        trains: bool = False,
     ) -> None:
-        """Without ``variables`` the environment may not be read."""
+        """Without ``variables`` the environment may not be read. ``forked``: it has executed no program of its own.
+
+        ``trains``: it has loaded MindSpore.
+        """
         directory = self.root / str(pid)
         (directory / "fd").mkdir(parents=True)
-        fields = [state, ppid, pid, pid if session is None else session, *[0] * 13, 1, 0, self.started + pid, *[0] * 30]
+        fields = [
+            state,
+            ppid,
+            pid,
+            pid if session is None else session,
+            0,
+            0,
+            0x40 * forked,
+            *[0] * 10,
+            1,
+            0,
+            self.started + pid,
+            *[0] * 30,
+        ]
         (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(map(str, fields))}\n")
         (directory / "cmdline").write_text("".join(f"{argument}\0" for argument in argv))
+        library = "/venv/mindspore/_c_expression.cpython-311-x86_64-linux-gnu.so"
+        (directory / "maps").write_text(f"7f00-7f01 r-xp 00000000 00:01 2 {library}\n" if trains else "")
         (directory / "cgroup").write_text(cgroup)
         pids = [pid] if inner_pid is None else [pid, inner_pid]
         (directory / "status").write_text(f"Name:\tx\nNSpid:\t{' '.join(map(str, pids))}\n")

@@ -1,0 +1,106 @@
+"""Processes are of one running job by who has started them and by what they say of it, and of no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.jobs.adopt import chosen_ranks, named_job
+from chaos.jobs.kind import JobError
+from tests.unit.platforms.fake_jobs import SCHEDULER, add_msrun, found, look, variables
+from tests.unit.platforms.fake_proc import FakeProc
+
+
+def test_two_jobs_side_by_side_are_two_even_with_the_same_address(proc: FakeProc, work: Path) -> None:
+    add_msrun(proc, 100, work, "a")
+    add_msrun(proc, 200, work, "b")
+    assert [[process.pid for process in job.ranks] for job in look(proc).jobs] == [[110, 120], [210, 220]]
+
+
+def test_what_an_earlier_launch_has_left_is_no_rank_of_the_new_one(proc: FakeProc, work: Path) -> None:
+    """SIGKILL of msrun leaves its ranks alive; the next launch has the same address, port and directory."""
+    add_msrun(proc, 100, work, launcher=False)
+    add_msrun(proc, 200, work)
+    assert [[process.pid for process in job.ranks] for job in look(proc).jobs] == [[110, 120], [210, 220]]
+
+
+def test_without_a_launcher_the_directory_of_the_logs_tells_jobs_apart(proc: FakeProc, work: Path) -> None:
+    """``msrun --join=False`` ends as soon as it has started the ranks."""
+    add_msrun(proc, 100, work, "a", launcher=False)
+    add_msrun(proc, 200, work, "b", launcher=False)
+    assert [found(job)[0] for job in look(proc).jobs] == [("scheduler", None, 101), ("scheduler", None, 201)]
+
+
+def test_ranks_that_a_shell_started_each_in_its_own_directory_are_one_job(proc: FakeProc, work: Path) -> None:
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank in range(2):
+        directory = work / f"device{rank}"
+        own = {"RANK_ID": str(rank), "RANK_SIZE": "2", "RANK_TABLE_FILE": "/hccl.json"}
+        log = directory / "train.log"
+        proc.add(110 + rank, 100, "python", session=100, variables=own, cwd=directory, log=log, trains=True)
+    (job,) = look(proc).jobs
+    assert [(process.rank, process.pid) for process in job.ranks] == [(0, 110), (1, 111)]
+
+
+Apart = tuple[dict[str, str], dict[str, str]]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ({"RANK_SIZE": "2"}, {"RANK_SIZE": "8"}),
+        ({"RANK_TABLE_FILE": "/a.json"}, {"RANK_TABLE_FILE": "/b.json"}),
+        ({"RANK_TABLE_FILE": "table.json"}, {"RANK_TABLE_FILE": "table.json"}),  # of its own directory each
+        ({"MS_SCHED_HOST": "10.0.0.1", "MS_SCHED_PORT": "1"}, {"MS_SCHED_HOST": "10.0.0.1", "MS_SCHED_PORT": "2"}),
+        ({}, {}),  # only their directories tell them apart
+    ],
+    ids=["size", "rank table", "relative rank table", "scheduler", "directory"],
+)
+def test_jobs_that_one_shell_has_started_are_apart_where_they_contradict_each_other(
+    proc: FakeProc, work: Path, said: Apart
+) -> None:
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for number, own in enumerate(said):
+        place = work / f"job{number}"
+        for rank in (2 * number, 2 * number + 1):
+            of_rank = {"RANK_SIZE": "8", **own, "RANK_ID": str(rank)}
+            log = place / "logs" / f"{rank}.log"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            proc.add(110 + rank, 100, "python", "t.py", session=100, variables=of_rank, cwd=place, log=log)
+    found_now = look(proc)
+    assert [[process.rank for process in job.ranks] for job in found_now.jobs] == [[0, 1], [2, 3]]
+    job = named_job(found_now, "110", here=Path("/"), proc_root=proc.root)
+    with pytest.raises(JobError, match=r"(?s)--rank 3: not among .* \(0, 1 of .*job0/logs.*job1/logs"):
+        chosen_ranks(job, [3], "110", here=Path("/"), all_jobs=found_now.jobs)
+
+
+def test_one_rank_table_by_two_names_is_one(proc: FakeProc, work: Path) -> None:
+    (work / "hccl.json").touch()
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank, table in enumerate((str(work / "hccl.json"), "../hccl.json")):
+        directory = work / f"device{rank}"
+        directory.mkdir()
+        own = {"RANK_ID": str(rank), "RANK_SIZE": "2", "RANK_TABLE_FILE": table}
+        proc.add(110 + rank, 100, "python", "t.py", session=100, variables=own, cwd=directory)
+    (job,) = look(proc).jobs
+    assert [process.rank for process in job.ranks] == [0, 1]
+
+
+def test_a_scheduler_without_the_rank_table_is_of_the_launch(proc: FakeProc, work: Path) -> None:
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    proc.add(101, 100, "python", "t.py", session=100, variables=SCHEDULER, cwd=work)
+    proc.add(110, 100, "python", "t.py", variables={**variables(0), "RANK_TABLE_FILE": "/a.json"}, cwd=work)
+    (job,) = look(proc).jobs
+    assert found(job) == [("scheduler", None, 101), ("rank", 0, 110)]
+
+
+def test_a_launcher_whose_processes_contradict_each_other_names_no_job(proc: FakeProc, work: Path) -> None:
+    proc.add(100, 1, "python", "/venv/bin/msrun", "train.py", variables={}, cwd=work)
+    for rank, size in enumerate(("2", "8")):
+        own = {**variables(rank), "MS_WORKER_NUM": size}
+        proc.add(110 + rank, 100, "python", "train.py", variables=own, cwd=work)
+    found_now = look(proc)
+    with pytest.raises(JobError, match=r"(?s)contradict each other.*--job 110 names.*--job 111 names"):
+        named_job(found_now, "100", here=Path("/"), proc_root=proc.root)
+    assert [one.pid for one in named_job(found_now, "111", here=Path("/"), proc_root=proc.root).ranks] == [111]
