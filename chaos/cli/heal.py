@@ -38,16 +38,22 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
     if runs and everything:
         raise click.UsageError("give runs or --all, not both")
     from chaos.run.heal import heal_all, heal_run
+    from chaos.run.tidying import runs_in
 
     reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
+    looked_at = len(runs or runs_in(reports))
     failed = [report for report in reported if report.failed or (runs and (report.live or report.copy))]
     if as_json:
-        echo_json({"schema_version": 1, "healed": not failed, "runs": [_plain(report) for report in reported]})
+        told = [_plain(report) for report in reported]
+        echo_json({"schema_version": 1, "healed": not failed, "looked_at": looked_at, "runs": told})
     else:
         for report in reported:
             _print(report)
-        if not reported:
-            click.echo(f"nothing to heal in {reports}" + ("" if reports.is_dir() else ": there is no such directory"))
+        if not looked_at:
+            missing = "" if reports.is_dir() else ": there is no such directory"
+            click.echo(f"no run found below {reports}{missing}; runs that are kept elsewhere need --reports")
+        elif not reported:
+            click.echo(f"nothing to heal in {reports}")
     return codes.HARNESS if failed else codes.PASS
 
 

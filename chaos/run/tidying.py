@@ -19,7 +19,7 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
     """
     with no_creation(reports, clock) as locked:
         if not locked:
-            return [one for one in _directories(reports) if _is_run(one)]
+            return runs_in(reports)
         for path in unfinished_files(reports):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -32,6 +32,11 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
                 if not is_live(directory):
                     _remove_stillborn(directory)
     return made
+
+
+def runs_in(reports: Path) -> list[Path]:
+    """The run directories, as they are; none where there is no such directory."""
+    return [one for one in _directories(reports) if _is_run(one)] if reports.is_dir() else []
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import yaml
 
 from chaos.cli.main import COMMANDS, cli
 from chaos.registry import registry
+from chaos.run.directory import create_run, make_private_directory
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
@@ -97,6 +98,53 @@ def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> N
     options = {word.split("=")[0] for text in scripts for word in text.split() if word.startswith("--")}
     told = (ROOT / "chaos" / "pytest_plugin.py").read_text()
     assert all(option in told for option in options if option.startswith("--chaos"))
+
+
+def nightly_scripts() -> dict[str, tuple[bool, list[str]]]:
+    """Of each example of a nightly job: whether the work tree is cleaned first, and its commands in their order."""
+    page = ROOT / "docs" / "nightly.md"
+    files = {block.file: yaml.safe_load(block.text) for block in blocks_of(page) if block.language == "yaml"}
+    checkout, *steps = files[".github/workflows/nightly.yml"]["jobs"]["chaos"]["steps"]
+    assert checkout["uses"].startswith("actions/checkout@")
+    gitlab = files[".gitlab-ci.yml"]["nightly"]
+    return {
+        "github": (checkout.get("with", {}).get("clean", True), [one["run"] for one in steps if "run" in one]),
+        "gitlab": ("GIT_CLEAN_FLAGS" not in gitlab.get("variables", {}), gitlab["script"] + gitlab["after_script"]),
+    }
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab"])
+def test_a_later_nightly_job_heals_what_an_earlier_one_has_left(
+    tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commands are run up to the first heal, after what cleans the work tree of a runner that was killed."""
+    cleans, scripts = nightly_scripts()[system]
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (given,) = {words[1] for text in scripts for words in re.findall(r"(--chaos-reports) (\S+)", text)}
+    reports = tree / Path(given).expanduser()
+    run = create_run(reports, "killed")
+    with run.lock:
+        left = make_private_directory(run.ledger, run.token, parent=tmp_path)
+    (tree / ".gitignore").write_text((ROOT / ".gitignore").read_text())
+    subprocess.run(["git", "init", "--quiet", tree], check=True)
+    if cleans:
+        subprocess.run(["git", "clean", "-ffdx", "--quiet"], cwd=tree, check=True)
+    healing = next(number for number, text in enumerate(scripts) if text.startswith("chaos heal"))
+    training = next(number for number, text in enumerate(scripts) if text.startswith("pytest"))
+    assert healing < training
+    said = ""
+    for text in scripts[:training]:
+        if "pip install" not in text and text != "chaos doctor":
+            done = subprocess.run(["bash", "-ec", text], cwd=tree, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+            said += done.stdout
+    assert not left.exists() and f"removed {left}" in said, said
+    assert (reports / run.run).is_dir()
+    after = [text for text in scripts[training:] if text.startswith("chaos heal")]
+    assert all(f"--reports {given}" in text for text in after) and after
 
 
 def test_the_nightly_job_trains_on_the_devices_and_touches_no_card() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.cli.main import COMMANDS
 from chaos.cli.places import find_run, run_names, scenario_directories
+from chaos.run.directory import create_run
 from chaos.run.machine import PROBES, Probe
 from tests.unit.cli.kit import SCENARIO, Ended, FakePlatform
 
@@ -173,11 +174,19 @@ def test_a_run_that_is_not_there_is_bad_usage(chaos: Call, place: Path) -> None:
     assert (ended.code, "did you mean 'kill-rank-1'?" in ended.err) == (64, True)
 
 
+def test_heal_that_finds_no_run_does_not_say_that_nothing_is_left(chaos: Call, place: Path) -> None:
+    elsewhere = "runs that are kept elsewhere need --reports\n"
+    assert chaos("heal").out == f"no run found below reports: there is no such directory; {elsewhere}"
+    (place / "reports" / ".baselines").mkdir(parents=True)
+    assert chaos("heal").out == f"no run found below reports; {elsewhere}"
+    told = json.loads(chaos("heal", "--json").out)
+    assert told == {"schema_version": 1, "healed": True, "looked_at": 0, "runs": []}
+
+
 def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:
-    assert chaos("heal").out == "nothing to heal in reports: there is no such directory\n"
-    (place / "reports").mkdir()
+    create_run(place / "reports", "one").lock.release()
     assert chaos("heal").out == "nothing to heal in reports\n"
-    assert json.loads(chaos("heal", "--json").out) == {"schema_version": 1, "healed": True, "runs": []}
+    assert json.loads(chaos("heal", "--json").out)["looked_at"] == 1
 
 
 def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
