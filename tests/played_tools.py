@@ -28,7 +28,8 @@ for process in Path("/proc").glob("[0-9]*"):
 if sys.argv[1:] == ["set", "-t", "reset", "-i", "1", "-c", "0"]:
     if input() != "y":
         raise SystemExit("not confirmed")
-    os.kill(int(pids[1]), 9)
+    Path(FOLDER, "reset-1").write_text(pids[1])
+    print("Are you sure?(Y/N)" + Path(SEEDS, "npu_smi_reset", "ok.txt").read_text(), end="")
     raise SystemExit
 table = Path(SEEDS, "npu_smi_table", "910b2c-25.0.rc1.2.txt").read_text()
 for device, old in enumerate(("33776", "33777")):
@@ -54,7 +55,8 @@ else:
 
 def write_tools(tools: Path, folder: Path) -> None:
     """Write npu-smi and hccn_tool. The link of card 1 is down while ``folder`` has a file ``down``, and cannot be
-    recovered while it has a file ``broken``."""
+    recovered while it has a file ``broken``. A reset of device 1 takes it from the process that had it, whose PID is in
+    the file ``reset-1`` then: such a process ends when it next uses its device, and not by the reset."""
     for name, text in (("npu-smi", _NPU_SMI), ("hccn_tool", _HCCN_TOOL)):
         write_tool(tools / name, f"SEEDS, FOLDER = {str(SEEDS)!r}, {str(folder)!r}\n{text}")
 

@@ -43,6 +43,10 @@ def device_doubts(
             seen = evidence.get("net_health")
             yield f"the network's health at rank {rank} is {seen}, not {wanted}", (landing.source,)
     elif fault.kind == RESET:
+        answer = evidence.get("answer")
+        if not isinstance(answer, dict) or answer.get("status") != "OK":
+            said = answer.get("said") if isinstance(answer, dict) else "nothing that is recorded"
+            yield f"npu-smi is not known to have reset the chip of rank {rank}: it said {said}", (landing.source,)
         exits = history.select("rank.exit", attempt=injection.attempt, rank=injection.rank)
         own = [one for one in exits if one.pid == injection.pid]
         if not own:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
@@ -9,14 +10,15 @@ from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.platforms.ascend.machine import RankMachine
-from chaos.platforms.ascend.tools import reset_command
+from chaos.platforms.ascend.tools import Reset, reset_command
 from chaos.platforms.base import Job
+from chaos.platforms.process import ProcessIdentity
 
 
 class DeviceReset:
     """Resets a chip. On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
 
-    The rank's process loses its device and ends; on a board of several chips others may be hit.
+    The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
     """
 
     name = "device-reset"
@@ -25,6 +27,7 @@ class DeviceReset:
     signal: int | None = None
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
+    shows_when_let_go = True  # a rank that is held at a barrier does not use its device
     hazard = Hazard(
         "high",
         "resets a chip under everything that uses it; on some boards the others are reset with it",
@@ -34,6 +37,7 @@ class DeviceReset:
     def __init__(self, machine: RankMachine | None = None) -> None:
         """``machine`` is that of all ranks; None: each rank's own."""
         self._cards = Cards(machine)
+        self._answers: dict[ProcessIdentity, Reset] = {}
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """See that each chip is healthy afterwards. Raises FaultMissed where a chip is not known."""
@@ -52,10 +56,10 @@ class DeviceReset:
         del job
         device = self._cards.of(victim)
         with told():
-            self._cards.tools(victim).reset(device.npu, device.chip)
+            self._answers[victim.identity] = self._cards.tools(victim).reset(device.npu, device.chip)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The tool has ended with 0, or :meth:`inject` would have raised; and the process has ended with an error."""
+        """What the tool has answered, without which an end proves nothing; and the process has ended with an error."""
         device = self._cards.of(victim)
         status = job.exit_status(victim.identity)
         if status is None:
@@ -63,7 +67,13 @@ class DeviceReset:
         if status.code == 0:
             raise FaultMissed(f"rank {victim.rank} ended with exit code 0, as if its chip had not been reset")
         command = " ".join(reset_command(device.npu, device.chip))
-        return {"signal": status.signal, "device": device.to_json(), "command": command, "exit": str(status)}
+        answer = self._answers.get(victim.identity, Reset(None, "nothing"))
+        shown = {"signal": status.signal, "device": device.to_json(), "command": command, "exit": str(status)}
+        return {**shown, "answer": asdict(answer)}
+
+    def lacking(self, victim: Victim) -> str:
+        """What is waited for."""
+        return f"rank {victim.rank} lives on after the reset of its chip"
 
 
 KIND = DeviceReset()

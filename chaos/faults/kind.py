@@ -131,7 +131,7 @@ class Lasting(Protocol):
 
     Its ranks are let go from their barrier before there is evidence: it shows only where they go on. A kind that shows
     at once has the attribute ``seen_at_once = True``; its ranks are held until then, like those of any other. One that
-    is ended by its undo steps has ``ends_by_undo = True``.
+    is ended by its undo steps has ``ends_by_undo = True``. (See :func:`shows_when_let_go`.)
     """
 
     def lasts(self, victim: Victim) -> float:
@@ -148,6 +148,23 @@ class Lasting(Protocol):
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether it has ended for this rank."""
+
+
+def shows_when_let_go(kind: FaultKind) -> bool:
+    """Whether its evidence can show only where the ranks that are held for it go on.
+
+    True of those that last, but for ``seen_at_once``; another kind says so by the attribute ``shows_when_let_go``.
+    """
+    lasting = isinstance(kind, Lasting) and not getattr(kind, "seen_at_once", False)
+    return bool(getattr(kind, "shows_when_let_go", lasting))
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """A kind of fault that can say what its evidence lacks. It is asked when the deadline has expired."""
+
+    def lacking(self, victim: Victim) -> str:
+        """What was seen last, in words."""
 
 
 @runtime_checkable

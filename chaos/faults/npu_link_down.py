@@ -15,7 +15,10 @@ from chaos.plan.mechanism import COMMUNICATION
 from chaos.platforms.ascend.hccn import FAULT, SUCCESS
 from chaos.platforms.ascend.machine import RankMachine
 from chaos.platforms.ascend.tools import health_command, recovery
+from chaos.platforms.ascend.unreadable import UnreadableOutput
 from chaos.platforms.base import Job
+from chaos.platforms.commands import CommandError, NoSuchTool
+from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
 
 
@@ -38,6 +41,7 @@ class NpuLinkDown:
     def __init__(self, machine: RankMachine | None = None) -> None:
         """``machine`` is that of all ranks; None: each rank's own."""
         self._cards = Cards(machine)
+        self._last: dict[ProcessIdentity, str] = {}
 
     def effect_in(self, scenario: Scenario) -> str:
         """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
@@ -68,14 +72,27 @@ class NpuLinkDown:
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo)."""
+        """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo).
+
+        Right after the link went down the tool may fail or say what cannot be read: that is *not yet*.
+        """
         del job
         device = self._cards.of(victim)
-        with told():
+        try:
             after = self._cards.tools(victim).net_health(device.card)
+        except NoSuchTool as error:
+            raise FaultMissed(str(error)) from error
+        except (CommandError, UnreadableOutput) as error:
+            self._last[victim.identity] = str(error)
+            return None
+        self._last[victim.identity] = f"the network of card {device.card} is {after!r}, not {FAULT!r}"
         if after != FAULT:
             return None
         return {"signal": None, "device": device.to_json(), "net_health": {"before": SUCCESS, "after": after}}
+
+    def lacking(self, victim: Victim) -> str:
+        """What the tool has said last."""
+        return self._last.get(victim.identity, "nobody was asked")
 
 
 KIND = NpuLinkDown()

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Lacking, Lasting, Victim, shows_when_let_go
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
@@ -139,7 +139,7 @@ class Injection:
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)
-            if isinstance(kind, Lasting) and not getattr(kind, "seen_at_once", False):
+            if shows_when_let_go(kind):
                 self._answer_held(fault)
             for victim in victims:
                 seen[victim.rank] = self._await_evidence(fault, kind, job, victim)
@@ -193,7 +193,8 @@ class Injection:
             shown = kind.evidence(job, victim)
             return None if shown is None else (now, shown)
 
-        return self._patience(f"evidence of fault {fault.id}", look)
+        lacking = functools.partial(kind.lacking, victim) if isinstance(kind, Lacking) else ""
+        return self._patience(f"evidence of fault {fault.id}", look, lacking)
 
     def _as_evidence(self, fault: PlannedFault, victim: Victim, shown: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -13,10 +13,13 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.hand.tool_calls import NodeMachine
 from chaos.run.undo_base import CannotUndo, UndoContext
-from chaos.run.wait import DeadlineExpired, wait_for
+from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0
+AGAIN_SECONDS = 1.0
+"""Between two tries to recover a link."""
+
 MAX_CARD = 1023
 """Largest number of a card, or of a node, that a ledger may name."""
 
@@ -24,18 +27,43 @@ _FAILS = (CommandError, UnreadableOutput, DeadlineExpired, PlatformError)
 
 
 def recover_link(step: UndoStep, context: UndoContext) -> str:
-    """Recover the network of a card and wait until it is healthy. Arguments: card, and node where it is on one."""
+    """Recover the network of a card and wait until it is healthy. Arguments: card, and node where it is on one.
+
+    A recovery that fails is tried again within the same limit: a card whose link went down just now may refuse it.
+    """
     card, where = _number(step, "card"), _where(step)
     by_hand = (
         f"by hand, as root{where}: {' '.join(recovery(card))}; then {' '.join(health_command(card))} must say {SUCCESS}"
     )
     try:
         with _tools(step, context) as tools:
-            tools.recover(card)
-            _wait("link", lambda: tools.net_health(card), SUCCESS, LINK_SECONDS, context)
+            _wait("link", _recovering(tools, card, context), SUCCESS, LINK_SECONDS, context)
     except _FAILS as error:
         raise CannotUndo(f"the link of card {card}{where} is down or not known to be up: {error}; {by_hand}") from error
     return f"recovered the network of card {card}{where}: net health {SUCCESS}"
+
+
+def _recovering(tools: AscendTools, card: int, context: UndoContext) -> Callable[[], str]:
+    """Looks at the network of a card, once a recovery of it has succeeded; until then it tries one now and then."""
+    pause = Deadline("recovery", 0, context.clock)
+    refused: CommandError | None = None
+    recovered = False
+
+    def look() -> str:
+        nonlocal pause, refused, recovered
+        if not recovered:
+            if refused is not None and not pause.expired:
+                raise refused
+            pause = Deadline("recovery", AGAIN_SECONDS, context.clock)
+            try:
+                tools.recover(card)
+            except CommandError as error:
+                refused = error
+                raise
+            recovered = True
+        return tools.net_health(card)
+
+    return look
 
 
 def see_chip(step: UndoStep, context: UndoContext) -> str:

@@ -102,5 +102,5 @@ class Patience:
     clock: Clock = SYSTEM_CLOCK
     within: tuple[Deadline, ...] = ()
 
-    def __call__(self, name: str, condition: Callable[[], T | None], /) -> T:
-        return wait_for(name, condition, seconds=self.seconds, clock=self.clock, within=self.within)
+    def __call__(self, name: str, condition: Callable[[], T | None], detail: Callable[[], str] | str = "", /) -> T:
+        return wait_for(name, condition, seconds=self.seconds, clock=self.clock, detail=detail, within=self.within)

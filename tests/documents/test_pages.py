@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -171,19 +172,47 @@ def test_the_search_for_quarantined_cards_finds_one(
     for block in blocks_of(ROOT / "docs" / "nightly.md"):
         if block.language == "bash":
             perform(block)
-    config_map = {"metadata": {"name": "mindx-dl-deviceinfo-node1"}, "data": {"ManuallySeparateNPU": cards}}
-    manual = {"metadata": {"name": "clusterd-manual-info-cm"}, "data": {"node1": json.dumps({"Total": cards.split()})}}
+    config_map: dict[str, Any] = {
+        "metadata": {"name": "mindx-dl-deviceinfo-node1"},
+        "data": {"ManuallySeparateNPU": cards},
+    }
+    manual: dict[str, Any] = {
+        "metadata": {"name": "clusterd-manual-info-cm"},
+        "data": {"node1": json.dumps({"Total": cards.split()})},
+    }
     if by == "ClusterD":
-        config_map = manual
+        manual["data"]["node2"] = json.dumps({"Total": []})
+        config_map["data"]["ManuallySeparateNPU"] = ""
+    else:
+        manual["data"] = {}
     others = {"metadata": {"name": "another"}, "data": {"ManuallySeparateNPU": "no device info"}}
+    done = look_for_cards(place, [others, config_map, manual])
+    assert done.returncode == code, done.stderr
+    assert ("node1: Ascend910-3" in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize("data", [None, {}, {"DeviceInfoCfg": ""}])
+def test_the_search_for_quarantined_cards_is_red_where_nobody_knows(
+    place: Path, perform: Perform, data: dict[str, str] | None
+) -> None:
+    for block in blocks_of(ROOT / "docs" / "nightly.md"):
+        if block.language == "bash":
+            perform(block)
+    config_map: dict[str, Any] = {"metadata": {"name": "mindx-dl-deviceinfo-node1"}}
+    done = look_for_cards(place, [config_map if data is None else config_map | {"data": data}])
+    assert done.returncode == 1 and "node1: not known: there is no ManuallySeparateNPU" in done.stderr
+    done = look_for_cards(place, [])
+    assert done.returncode == 1 and "not known: no node has a ConfigMap" in done.stderr
+
+
+def look_for_cards(place: Path, config_maps: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
+    """Run the page's search with a kubectl that prints these."""
     kubectl = place / "kubectl"
-    kubectl.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'items': [others, config_map]})}\nEND\n")
+    kubectl.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'items': config_maps})}\nEND\n")
     kubectl.chmod(0o755)
     script = place / "ci" / "no-quarantined-cards.sh"
     environment = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    assert ("node1: Ascend910-3" in done.stderr) == bool(code)
+    return subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

@@ -2,7 +2,8 @@
 
 Where the recordings are from: ``hccn`` and ``quarantine`` are MindCluster's documents, word by word. Of the tables and
 mappings of npu-smi, 23.0.rc3 and 910A are from its documents too (the name of the chip, which they leave out, is put
-in), the others from reports of users of 25.0.rc1.2, 24.1.rc3.7 and 26.0.rc1; all are shortened to a few cards.
+in), so is the answer to a reset (of an Atlas 350, without the question before it); the others are from reports of
+users of 25.0.rc1.2, 24.1.rc3.7 and 26.0.rc1; all are shortened to a few cards.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 The device plugin keeps the names of a node's cards in ``mindx-dl-deviceinfo-<node>`` (namespace kube-system) under
 ManuallySeparateNPU, ClusterD those of all nodes in ``clusterd-manual-info-cm`` (cluster-system), a JSON text for each
-node with ``Total``. A quarantine outlives the fault: it is taken back by hand, or after a time that is configured.
+node with ``Total``. For no card ManuallySeparateNPU is an empty text (so an administrator leaves it, too), and without
+that key nothing is known. ClusterD's has the nodes with isolated cards only: without a node it has none. A quarantine
+outlives the fault: it is taken back by hand, or after a time that is configured.
 Source: MindCluster, configuring fault detection levels; Ascend Device Plugin, ConfigMaps.
 """
 
@@ -81,8 +83,10 @@ def quarantined(node: str, commands: Commands) -> Quarantine:
 def read_plugin(text: str, node: str) -> tuple[str, ...]:
     """The names in the device plugin's ConfigMap, printed as JSON. Raises UnreadableOutput."""
     del node
-    listed = _data(text).get(KEY, "")
-    if not isinstance(listed, str):
+    data = _data(text)
+    if KEY not in data:
+        raise UnreadableOutput(f"kubectl get configmap {PLUGIN}", f"it has no key {KEY}, which is empty for none", text)
+    if not isinstance(listed := data[KEY], str):
         raise UnreadableOutput(KEY, "not a text of names", repr(listed))
     return _names([one.strip() for one in listed.split(",") if one.strip()])
 

@@ -7,8 +7,17 @@ from typing import Literal
 
 from chaos.platforms.ascend.hccn import read_link, read_net_health
 from chaos.platforms.ascend.mapping import MappedChip, read_mapping
+from chaos.platforms.ascend.reset import FAIL, read_reset
 from chaos.platforms.ascend.table import Table, read_table
-from chaos.platforms.commands import Commands, Done, SystemCommands
+from chaos.platforms.commands import CommandError, Commands, SystemCommands, quoted
+
+
+@dataclass(frozen=True)
+class Reset:
+    """npu-smi's answer to a reset. ``status`` is None where it is none that a document shows; ``said`` quotes it."""
+
+    status: str | None
+    said: str
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,17 @@ class AscendTools:
         """Put a card's network back to its configuration."""
         self.commands(*recovery(card)).checked()
 
-    def reset(self, npu: int, chip: int) -> Done:
-        """Reset a chip. npu-smi asks whether that is meant, and is answered."""
+    def reset(self, npu: int, chip: int) -> Reset:
+        """Reset a chip. npu-smi asks whether that is meant, and is answered.
+
+        Raises CommandError where it fails, by its exit code or by what it says.
+        """
         done = self.commands(*reset_command(npu, chip), answer="y\n")
-        done.checked()
-        return done
+        said = done.checked() + done.errors
+        status = read_reset(said)
+        if status == FAIL:
+            raise CommandError(f"{done} did not reset the chip; it said {quoted(said.strip())}")
+        return Reset(status, quoted(said.strip()))
 
 
 def recovery(card: int) -> tuple[str, ...]:

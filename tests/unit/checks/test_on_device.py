@@ -49,9 +49,16 @@ def test_anything_else_proves_no_link(evidence: dict[str, Any]) -> None:
 
 
 def test_a_reset_is_proven_by_the_end_of_the_process() -> None:
-    assert doubts("device-reset", {"device": DEVICE}, event("rank.exit", 15, signal=None, code=1)) == []
+    shown = {"device": DEVICE, "answer": {"status": "OK", "said": "'Status : OK'"}}
+    assert doubts("device-reset", shown, event("rank.exit", 15, signal=None, code=1)) == []
     for exits in ([], [event("rank.exit", 15, signal=None, code=0)], [event("rank.exit", 5, signal=9, code=None)]):
-        assert doubts("device-reset", {"device": DEVICE}, *exits)
+        assert doubts("device-reset", shown, *exits)
+
+
+@pytest.mark.parametrize("answer", [None, {"status": None, "said": "'Done.'"}, {"status": "Fail", "said": "x"}])
+def test_an_end_without_the_tools_word_that_the_chip_was_reset_proves_nothing(answer: dict[str, Any] | None) -> None:
+    (doubt,) = doubts("device-reset", {"device": DEVICE, "answer": answer}, event("rank.exit", 15, code=1))
+    assert "npu-smi is not known to have reset the chip of rank 1" in doubt
 
 
 STARTED = event("writer.start", 1, boot="a")

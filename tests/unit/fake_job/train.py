@@ -22,11 +22,17 @@ def wait_until(condition: Callable[[], bool]) -> None:
         select.select([], [], [], 0.005)
 
 
+def was_reset(told: Path) -> bool:
+    """Whether the device was reset since this process began to use it: then nothing of it works here any more."""
+    return told.exists() and told.read_text("utf-8") == str(os.getpid())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--wait-at", type=int, default=0)
     parser.add_argument("--fail-at", type=int, default=0)
+    parser.add_argument("--device", type=Path, help="uses a played device in every step: see tests/played_tools.py")
     arguments = parser.parse_args()
     rank, ranks = os.environ["MS_NODE_ID"], int(os.environ["MS_WORKER_NUM"])
     started = {"argv": sys.argv, "environment": dict(os.environ)}
@@ -34,6 +40,8 @@ def main() -> None:
 
     def in_step(step: int) -> None:
         print(f"step {step} done", flush=True)
+        if arguments.device is not None and was_reset(arguments.device / f"reset-{int(rank) % 2}"):
+            raise RuntimeError("the device of this process was reset")
         if step == arguments.fail_at:
             raise RuntimeError(f"step {step} fails")
         if step == 1:

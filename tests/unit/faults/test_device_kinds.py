@@ -20,7 +20,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
-from chaos.platforms.commands import Done, SystemCommands
+from chaos.platforms.commands import Done, NoSuchTool, SystemCommands
 from chaos.platforms.process import ProcessIdentity
 from chaos.registry import registry
 from chaos.run.injection import Injection
@@ -28,7 +28,7 @@ from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.run.wait import Patience
 from chaos.scenario.model import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
-from tests.unit.run.fakes import FakeJob, identity, planned
+from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 MAP = ("npu-smi info -m", recorded("npu_smi_mapping", "910b3"))
 TABLE = recorded("npu_smi_table", "910b2c-25.0.rc1.2").replace("33777 ", "101   ").replace("33776 ", "100   ")
@@ -37,6 +37,7 @@ HEALTH = "hccn_tool -i 1 -net_health -g"
 DOWN = "hccn_tool -i 1 -link -s down"
 RECOVER = "hccn_tool -i 1 -cfg recovery"
 RESET = "npu-smi set -t reset -i 1 -c 0"
+DONE = recorded("npu_smi_reset", "ok")
 ROOT_ONLY = Done(("hccn_tool",), 1, "", "permission denied: only root user is allowed")
 
 
@@ -121,13 +122,41 @@ def test_a_card_that_is_not_healthy_before_is_left_alone(tmp_path: Path, clock: 
     assert "fault.injecting" not in run.events()
 
 
+UNKNOWN = (HEALTH, "Segmentation fault\n")
+
+
+def test_a_tool_that_fails_or_babbles_right_after_the_link_went_down_is_asked_again(
+    tmp_path: Path, clock: Clock
+) -> None:
+    after: list[tuple[str, str | Done]] = [(HEALTH, ROOT_ONLY), UNKNOWN, (HEALTH, FAULTY)]
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), *after])
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
+    (evidence,) = run.events()["fault.landed"]["evidence"]
+    assert (evidence["net_health"], commands.left) == ({"before": "Success", "after": "Fault"}, [])
+
+
 def test_an_answer_that_nobody_knows_is_quoted_and_the_link_recovered_all_the_same(
     tmp_path: Path, clock: Clock
 ) -> None:
-    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, "Segmentation fault\n")])
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), *[UNKNOWN] * 5000])
     run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
-    assert "'Segmentation fault'; nothing is guessed" in run.events()["fault.missed"]["reason"]
+    reason = run.events()["fault.missed"]["reason"]
+    assert "of 30 s has expired" in reason and "'Segmentation fault'; nothing is guessed" in reason
     assert run.undone(Recorded([(RECOVER, ""), (HEALTH, HEALTHY)]))[0][0]
+
+
+def test_after_the_link_went_down_a_tool_that_is_gone_is_not_waited_for(tmp_path: Path, clock: Clock) -> None:
+    class Gone(Recorded):
+        def __call__(self, *argv: str, answer: str = "") -> Done:
+            if not self.left:
+                raise NoSuchTool("there is no hccn_tool on this machine")
+            return super().__call__(*argv, answer=answer)
+
+    before = clock.mono()
+    commands = Gone([MAP, INFO, (HEALTH, HEALTHY), (DOWN, "")])
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
+    assert run.events()["fault.missed"]["reason"] == "there is no hccn_tool on this machine"
+    assert clock.mono() - before < 10**9
 
 
 def test_a_link_that_stays_down_is_told_with_what_to_do_by_hand(tmp_path: Path, clock: Clock) -> None:
@@ -139,8 +168,19 @@ def test_a_link_that_stays_down_is_told_with_what_to_do_by_hand(tmp_path: Path, 
     assert "it says Fault" in how
     assert f"by hand, as root: {RECOVER}; then {HEALTH} must say Success" in how
     assert run.ledger.open_steps() != []
-    ((ok, how),) = run.undone(Recorded([(RECOVER, ROOT_ONLY)]))
+    tries = Recorded([(RECOVER, ROOT_ONLY)] * 200)
+    ((ok, how),) = run.undone(tries)
     assert not ok and "only root user" in how and RECOVER in how
+    assert 100 < 200 - len(tries.left) <= 121  # once a second, and not at every look
+
+
+def test_a_recovery_that_fails_in_passing_is_tried_again(tmp_path: Path, clock: Clock) -> None:
+    commands = Recorded([MAP, INFO, (HEALTH, HEALTHY), (DOWN, ""), (HEALTH, FAULTY)])
+    run = Driven(NpuLinkDown(Played(commands)), commands, tmp_path, clock)
+    busy = Done(("hccn_tool",), 1, "Recovery failed. Check '/var/log/hccn_tool/hccn_config.log' for details.")
+    tries = Recorded([(RECOVER, busy), (RECOVER, busy), (RECOVER, ""), (HEALTH, HEALTHY)])
+    assert run.undone(tries) == [(True, "recovered the network of card 1: net health Success")]
+    assert tries.left == []
 
 
 def test_while_a_card_comes_back_a_tool_that_fails_or_prints_no_number_is_asked_again(
@@ -208,7 +248,7 @@ def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_unti
     tmp_path: Path, clock: Clock
 ) -> None:
     sick = TABLE.replace("1     910B2C              | OK   ", "1     910B2C              | Alarm")
-    commands = Recorded([MAP, INFO, (RESET, ""), ("npu-smi info", sick), INFO])
+    commands = Recorded([MAP, INFO, (RESET, DONE), ("npu-smi info", sick), INFO])
     kind = DeviceReset(Played(commands))
     (step,) = kind.undo_steps("reset", [victim()])
     job = FakeJob()
@@ -218,10 +258,56 @@ def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_unti
     job.statuses[identity(1)] = ExitStatus(code=1)
     shown = kind.evidence(job, victim())
     assert shown is not None and (shown["command"], shown["exit"]) == (RESET, "exit code 1")
+    assert shown["answer"]["status"] == "OK"
     ledger = Ledger(tmp_path / "undo.jsonl")
     ledger.record(step)
     ((undone),) = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext("token", clock, commands=commands))
     assert (undone.ok, undone.how) == (True, "NPU 1 chip 0 is OK")
+
+
+def test_a_reset_that_fails_with_exit_code_0_is_missed() -> None:
+    failed = Recorded([MAP, INFO, (RESET, "\tStatus : FAIL\n\tMessage : Reset failed, the device is in use.\n")])
+    with pytest.raises(FaultMissed, match=r"did not reset the chip; it said 'Status : FAIL"):
+        DeviceReset(Played(failed)).inject(FakeJob(), victim())
+
+
+@pytest.mark.parametrize("answer", ["", "Done.\n", DONE.replace("OK", "Busy")])
+def test_an_answer_to_a_reset_that_no_document_shows_is_kept_as_such(answer: str) -> None:
+    kind = DeviceReset(Played(Recorded([MAP, INFO, (RESET, answer)])))
+    kind.inject(FakeJob(), victim())
+    shown = kind.evidence(FakeJob(statuses={identity(1): ExitStatus(signal=9)}), victim())
+    assert shown is not None and shown["answer"] == {"status": None, "said": repr(answer.strip())}
+
+
+def test_a_rank_is_let_go_after_the_reset_since_it_ends_at_the_next_use_of_its_device(
+    tmp_path: Path, clock: Clock
+) -> None:
+    commands, ledger, job = Recorded([MAP, INFO, (RESET, DONE)]), Ledger(tmp_path / "undo.jsonl"), FakeJob()
+    kind = DeviceReset(Played(commands))
+
+    class UsesItsDevice(FakeConnection):
+        def answer(self, message: dict[str, Any]) -> None:
+            super().answer(message)
+            if not commands.left:
+                job.statuses[identity(1)] = ExitStatus(code=1)
+
+    connection = UsesItsDevice()
+    with HistoryWriter(tmp_path / "harness.jsonl", writer="harness", run="r", clock=clock) as history:
+        fault = planned(1, id="down", kind=kind.name)
+        injection = Injection(
+            (fault,),
+            {kind.name: kind},
+            history=history,
+            ledger=ledger,
+            attempt="train",
+            patience=Patience(30, clock),
+            records=tmp_path,
+        )
+        injection.hold(at_barrier(connection, 1, "down"))
+        injection.inject_due(job, {1: identity(1)})
+    assert connection.answers == [{"message": "go"}]
+    (landed,) = [one for one in read_history(tmp_path).events if one.event == "fault.landed"]
+    assert landed.data["evidence"][0]["barrier"] == {"step": 5, "phase": "step.end"}
 
 
 def test_a_reset_that_is_refused_or_that_nobody_felt_is_missed() -> None:

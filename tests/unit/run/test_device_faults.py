@@ -112,11 +112,13 @@ def test_a_link_that_cannot_be_recovered_is_a_failure_that_heal_mends_later(mach
 
 
 def test_a_chip_is_reset_under_its_rank_and_seen_to_be_well_again(machine: Path) -> None:
-    run_dir = run(machine, SCENARIO.replace("npu-link-down", "device-reset"))
+    scenario = SCENARIO.replace("npu-link-down", "device-reset")
+    run_dir = run(machine, scenario.replace("steps: 8", f"steps: 8, arguments: [--device={machine}]"))
     history = history_of(run_dir)
     (landed,) = history.select("fault.landed")
     (evidence,) = landed.data["evidence"]
-    assert (evidence["command"], evidence["exit"]) == ("npu-smi set -t reset -i 1 -c 0", "signal 9")
+    assert (evidence["command"], evidence["exit"]) == ("npu-smi set -t reset -i 1 -c 0", "exit code 1")
+    assert (evidence["answer"]["status"], evidence["barrier"]["step"]) == ("OK", 4)
     (healed,) = history.select("fault.healed")
     assert healed.data["how"] == "NPU 1 chip 0 is OK"
     assert verdict(run_dir, "injection") == "pass"

@@ -6,6 +6,7 @@ import pytest
 
 from chaos.platforms.ascend.hccn import HEALTH, read_link, read_net_health
 from chaos.platforms.ascend.mapping import read_mapping
+from chaos.platforms.ascend.reset import read_reset
 from chaos.platforms.ascend.table import ListedProcess, read_table
 from chaos.platforms.ascend.unreadable import UnreadableOutput
 from tests.unit.recorded import recorded
@@ -111,6 +112,24 @@ def test_every_state_of_the_network_is_read(state: str) -> None:
 def test_an_unknown_state_is_quoted(text: str) -> None:
     with pytest.raises(UnreadableOutput, match="hccn_tool -net_health -g: no known state"):
         read_net_health(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (recorded("npu_smi_reset", "ok"), "OK"),
+        ("Are you sure?(Y/N)" + recorded("npu_smi_reset", "ok"), "OK"),
+        ("Status : Fail\nMessage : The device is in use.\n", "Fail"),
+        ("\tStatus                         : FAIL\r\n", "Fail"),
+        ("Status : OK\nMessage : Failed to reset chip 1.\n", None),
+        ("Status : OK\nStatus : Fail\n", None),
+        ("Status : OKAY\n", None),
+        ("Message : Reset card successfully.\n", None),
+        ("", None),
+    ],
+)
+def test_the_answer_to_a_reset_is_ok_or_fail_and_else_not_known(text: str, status: str | None) -> None:
+    assert read_reset(text) == status
 
 
 def test_a_link_is_up_or_down() -> None:

@@ -31,6 +31,24 @@ def test_no_name_is_no_card() -> None:
     assert read_manual(MANUAL, "worker-2") == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "ConfigMap"}',
+        '{"kind": "ConfigMap", "data": {}}',
+        '{"kind": "ConfigMap", "data": {"DeviceInfoCfg": ""}}',
+    ],
+)
+def test_a_config_map_without_the_key_tells_nothing(text: str) -> None:
+    """Documents show an empty text for no card."""
+    found = quarantined("worker-1", Recorded([(ASK_PLUGIN, text)]))
+    assert not found.known and "it has no key ManuallySeparateNPU" in found.how
+
+
+def test_clusterd_has_the_nodes_with_isolated_cards_only() -> None:
+    assert quarantined("worker-1", Recorded([(ASK_PLUGIN, PLUGIN), (ASK_MANUAL, '{"kind": "ConfigMap"}')])).known
+
+
 def test_a_node_without_a_device_plugin_is_not_known_to_be_well() -> None:
     found = quarantined("worker-1", Recorded([(ASK_PLUGIN, NONE)]))
     assert not found.known and "NotFound" in found.how

@@ -1,0 +1,23 @@
+"""What ``npu-smi set -t reset`` prints after its question: fields Status and Message, each with a colon.
+
+Status is OK or Fail. Source: npu-smi, command reference (resetting an NPU). Whether a reset that failed ends the tool
+with 0 no document says, so the answer is read whatever the exit code.
+"""
+
+from __future__ import annotations
+
+import re
+
+OK, FAIL = "OK", "Fail"
+_FIELD = re.compile(r"^[ \t]*(Status|Message)[ \t]*:[ \t]*(\S.*?)[ \t]*\r?$", re.MULTILINE)
+_FAILED = re.compile("fail", re.IGNORECASE)
+
+
+def read_reset(text: str) -> str | None:
+    """:data:`OK` or :data:`FAIL`; None where it says neither in the words that the document has, or both."""
+    fields = _FIELD.findall(text)
+    states = {value.upper() for name, value in fields if name == "Status"}
+    if states == {FAIL.upper()}:
+        return FAIL
+    failed = any(_FAILED.search(value) for name, value in fields if name == "Message")
+    return OK if states == {OK} and not failed else None
