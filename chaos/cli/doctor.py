@@ -11,7 +11,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.run.machine import BASE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+from chaos.run.machine import BASE, INTERFACE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
 from chaos.scenario.errors import suggest
 
 
@@ -28,7 +28,8 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     """Show what this machine can run, and what is missing for the rest.
 
     With SCENARIO (a file, or a name in scenarios/) or --for KIND the exit code answers for those: 0 when nothing is
-    missing, 2 when something is. Without them it answers for what every run needs.
+    missing, 2 when something is. Without them it answers for what every run needs, and for whether MindSpore and the
+    vendor's MindIO TFT, where that is installed, fit together.
 
     \b
     Examples:
@@ -38,7 +39,8 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     """
     machine = Machine(reports=reports)
     asked = _asked(scenarios, kinds)
-    needed = {need for needs in asked.values() for need in needs} or set(BASE)
+    # A pair that disagrees is refused by every run with the vendor's package: by those of any job with MindSpore.
+    needed = {need for needs in asked.values() for need in needs} or {*BASE, INTERFACE}
     probes = probe(PROBES, machine)
     if deep:
         probes.append(import_mindspore(machine))
@@ -47,6 +49,7 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     by_name = {found.need: found for found in probes}
     missing = [name for name, found in by_name.items() if name in needed and not found.ok]
     can = {kind: [need for need in needs if not by_name[need].ok] for kind, needs in _everything().items()}
+    with_sdk = [] if by_name[INTERFACE].ok else [kind for kind, needs in _everything().items() if "mindspore" in needs]
     if as_json:
         echo_json(
             {
@@ -55,11 +58,14 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
                 "asked": {name: list(needs) for name, needs in asked.items()},
                 "missing": missing,
                 "probes": [asdict(found) for found in probes],
-                "kinds": {kind: {"runs": not lacking, "missing": lacking} for kind, lacking in can.items()},
+                "kinds": {
+                    kind: {"runs": not lacking, "missing": lacking, "standin_only": kind in with_sdk}
+                    for kind, lacking in can.items()
+                },
             }
         )
     else:
-        _print(probes, needed, can, asked, missing)
+        _print(probes, needed, can, asked, missing, with_sdk)
     return codes.UNKNOWN if missing else codes.PASS
 
 
@@ -98,6 +104,7 @@ def _print(
     can: dict[str, list[str]],
     asked: dict[str, tuple[str, ...]],
     missing: list[str],
+    with_sdk: list[str],
 ) -> None:
     width = max(len(found.need) for found in probes)
     click.echo("This machine")
@@ -108,6 +115,7 @@ def _print(
             click.echo(f"  {'':<{width}}  {'':<7}  -> {found.advice}")
     click.echo("Can run")
     for kind, lacking in can.items():
-        click.echo(f"  {kind:<{width}}  {'yes' if not lacking else 'no: missing ' + ', '.join(lacking)}")
+        yes = "with --sdk standin or without MindIO TFT only" if kind in with_sdk else "yes"
+        click.echo(f"  {kind:<{width}}  {yes if not lacking else 'no: missing ' + ', '.join(lacking)}")
     about = ", ".join(asked) if asked else "every run"
     click.echo(f"Missing for {about}: {', '.join(missing)}" if missing else f"Nothing is missing for {about}.")

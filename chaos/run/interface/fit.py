@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.run.interface.offered import Offered
+from chaos.run.interface.offered import Offered, Passed
 from chaos.run.interface.read import takes
 from chaos.run.interface.wanted import Handed, Use, Wanted
 
@@ -50,12 +50,19 @@ def _of_use(use: Use, offered: Offered) -> Disagreement | None:
 
 def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
     passed = offered.passed.get(handed.name, [])
-    if not passed or any(takes(handed.signature, one.arguments) for one in passed):
+    unfit = [one for one in passed if not takes(handed.signature, one.arguments, one.keywords)]
+    # What is called by the same name only may be another's: then one call that fits is enough.
+    if not unfit or (len(unfit) < len(passed) and not any(one.surely for one in unfit)):
         return None
-    count = " or ".join(dict.fromkeys(_arguments(one.arguments) for one in passed))
+    count = " or ".join(dict.fromkeys(_passed(one) for one in unfit))
     text = f"MindSpore's {handed.function} cannot take the {count} that the SDK passes for {handed.name}"
-    places = f"{handed.where}: {handed.function}{handed.signature}; {passed[0].where}"
+    places = f"{handed.where}: {handed.function}{handed.signature}; {unfit[0].where}"
     return Disagreement(f"{text} ({places})", handed.name in OWN_AGENT)
+
+
+def _passed(one: Passed) -> str:
+    names = f", {', '.join(one.keywords)} by name," if one.keywords else ""
+    return f"{_arguments(one.arguments + len(one.keywords))}{names}"
 
 
 def _arguments(count: int) -> str:

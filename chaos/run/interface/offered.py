@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.run.interface.read import Source, last_name, signature, sources
+from chaos.run.interface.read import Source, calls_in_classes, in_classes, last_name, signature, sources, starred
 
 _LIMIT = 8  # how often a name may be passed on from file to file
 
@@ -24,10 +24,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Passed:
-    """How many arguments a registered function is called with."""
+    """What a registered function is called with. ``surely``: by its keeper, not by anything that has such a name."""
 
     arguments: int
     where: str
+    keywords: tuple[str, ...] = ()
+    surely: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,35 +104,48 @@ def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str
 
 def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
     """Follow each ``tft_register_…`` from the function that is registered, to the attribute, to the calls of it."""
-    kept = {method: attribute for source in files.values() for method, attribute in _kept_functions(source)}
-    calls: dict[str, list[Passed]] = {}
+    kept = {method: (source, at) for source in files.values() for method, at in _kept_functions(source)}
+    calls: dict[tuple[str, str | None, str], list[Passed]] = {}
     for source in files.values():
-        for call in _calls(source.tree):
-            if isinstance(call.func, ast.Attribute) and not any(isinstance(one, ast.Starred) for one in call.args):
-                passed = Passed(len(call.args) + len(call.keywords), source.place(call))
-                calls.setdefault(call.func.attr, []).append(passed)
+        for call, inside in calls_in_classes(source.tree):
+            if isinstance(call.func, ast.Attribute) and not starred(call):
+                own = inside if last_name(call.func.value) == "self" else None
+                keywords = tuple(one.arg for one in call.keywords if one.arg)
+                passed = Passed(len(call.args), source.place(call), keywords)
+                calls.setdefault((source.name, own, call.func.attr), []).append(passed)
     found = {}
     for source in files.values():
         for node in source.tree.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("tft_register_") and node.args.args:
                 methods = [last_name(call.func) for call in _calls(node) if _hands(call, node.args.args[0].arg)]
-                attributes = [kept[method] for method in methods if method in kept]
-                if passed_on := [one for attribute in attributes for one in calls.get(attribute, [])]:
-                    found[node.name] = passed_on
+                keepers = [kept[method] for method in methods if method in kept]
+                if by_keepers := [one for keeper, at in keepers for one in _passed_by(keeper, *at, calls)]:
+                    found[node.name] = by_keepers
     return found
+
+
+def _passed_by(
+    keeper: Source, inside: str | None, attribute: str, calls: dict[tuple[str, str | None, str], list[Passed]]
+) -> list[Passed]:
+    """The calls of an attribute: by the class that keeps it; where it has none, by whoever has one of that name."""
+    if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
+        return own
+    others = [one for (_, _, name), found in calls.items() if name == attribute for one in found]
+    return [replace(one, surely=False) for one in others]
 
 
 def _hands(call: ast.Call, name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for one in call.args)
 
 
-def _kept_functions(source: Source) -> Iterator[tuple[str, str]]:
-    """Methods that keep their first argument, and the attribute that it is kept in."""
-    for node in ast.walk(source.tree):
+def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str]]]:
+    """Methods that keep their first argument; their class, and the attribute that it is kept in."""
+    for node, inside in in_classes(source.tree):
         if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1:
             for one in ast.walk(node):
                 if isinstance(one, ast.Assign) and last_name(one.value) == node.args.args[1].arg:
-                    yield from ((node.name, last_name(target)) for target in one.targets if last_name(target))
+                    names = filter(None, map(last_name, one.targets))
+                    yield from ((node.name, (inside, name)) for name in names)
 
 
 def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[Passed]]:

@@ -74,6 +74,23 @@ def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] =
     return True
 
 
+def in_classes(tree: ast.AST, inside: str | None = None) -> Iterator[tuple[ast.AST, str | None]]:
+    """Every node, and the name of the class that it is in."""
+    for node in ast.iter_child_nodes(tree):
+        yield node, inside
+        yield from in_classes(node, node.name if isinstance(node, ast.ClassDef) else inside)
+
+
+def calls_in_classes(tree: ast.AST) -> Iterator[tuple[ast.Call, str | None]]:
+    """Every call, and the name of the class that it is in."""
+    return ((node, inside) for node, inside in in_classes(tree) if isinstance(node, ast.Call))
+
+
+def starred(call: ast.Call) -> bool:
+    """Whether the files do not tell what is passed: ``*arguments``, ``**keywords``."""
+    return any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
+
+
 def last_name(node: ast.expr) -> str:
     """``c`` of ``a.b.c``, and of ``c``; empty for anything else."""
     if isinstance(node, ast.Attribute):

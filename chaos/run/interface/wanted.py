@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos.run.interface.read import Source, last_name, signature, sources
+from chaos.run.interface.read import Source, in_classes, last_name, signature, sources, starred
 
 ROOMS = ("train", "utils", "utils.py", "nn/optim")
 """Where MindSpore 2.7 to 2.10 deals with fault tolerance (``TftHandle``, ``TrainFaultTolerance``, ``Model.train``)."""
@@ -67,7 +67,10 @@ class _Reading:
         self.found = found
         self.handles = {"tft"}
         self.imported: dict[str, tuple[str, str]] = {}
-        self.functions = {node.name: node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)}
+        placed = list(in_classes(source.tree))
+        self.functions = {node.name: node for node, _ in placed if isinstance(node, ast.FunctionDef)}
+        self.methods = {(inside, node.name): node for node, inside in placed if isinstance(node, ast.FunctionDef)}
+        self.classes = {id(node): inside for node, inside in placed}
 
     def read(self) -> None:
         nodes = list(_walk(self.source.tree, guarded=False))
@@ -96,16 +99,13 @@ class _Reading:
         if target is None:
             return
         module, name = target
-        starred = any(isinstance(one, ast.Starred) for one in node.args) or any(
-            one.arg is None for one in node.keywords
-        )
-        positional = None if starred else len(node.args)
+        positional = None if starred(node) else len(node.args)
         keywords = tuple(one.arg for one in node.keywords if one.arg)
         where = self.source.place(node)
         self.found.uses.append(Use(module, name, where, positional=positional, keywords=keywords, guarded=guarded))
-        self.hands_over(name, node.args)
+        self.hands_over(name, node.args, self.classes.get(id(node)))
 
-    def hands_over(self, name: str, arguments: list[ast.expr]) -> None:
+    def hands_over(self, name: str, arguments: list[ast.expr], inside: str | None) -> None:
         if not name.startswith("tft_register_") or not arguments:
             return
         function = arguments[0]
@@ -114,6 +114,20 @@ class _Reading:
         if isinstance(function, ast.Name) and function.id in self.functions:
             node = self.functions[function.id]
             self.found.handed.append(Handed(name, node.name, signature(node), self.source.place(node)))
+        elif isinstance(function, ast.Attribute) and last_name(function.value) in ("self", "cls", inside):
+            self.hands_method_over(name, function, inside)
+
+    def hands_method_over(self, name: str, function: ast.Attribute, inside: str | None) -> None:
+        """``self.handler``: what is bound is not passed. One that is inherited or decorated otherwise is not told."""
+        node = self.methods.get((inside, function.attr))
+        decorators = {last_name(one) for one in node.decorator_list} if node is not None else {""}
+        if node is None or inside is None or not decorators <= {"staticmethod", "classmethod"}:
+            return
+        of_class = last_name(function.value) == inside and not decorators
+        found = signature(node)
+        if decorators != {"staticmethod"} and not of_class:
+            found = found.replace(parameters=list(found.parameters.values())[1:])
+        self.found.handed.append(Handed(name, node.name, found, self.source.place(node)))
 
     def attribute(self, node: ast.Attribute, guarded: bool) -> None:
         where = self.source.place(node)

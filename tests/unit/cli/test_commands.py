@@ -151,6 +151,22 @@ def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path, monkeypatch
     assert "install it" in chaos("doctor").out
 
 
+def test_doctor_does_not_say_that_nothing_is_missing_where_the_vendors_package_does_not_fit(
+    chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROBES, "interface", lambda machine: Probe("interface", True, "agree"))
+    monkeypatch.setattr(FakePlatform, "needs", ("mindspore",), raising=False)
+    monkeypatch.setitem(PROBES, "mindspore", lambda machine: Probe("mindspore", True, "2.10"))
+    ended = chaos("doctor")
+    assert (ended.code, "Nothing is missing for every run." in ended.out) == (0, True)
+    monkeypatch.setitem(PROBES, "interface", lambda machine: Probe("interface", False, "disagree", "one release"))
+    ended = chaos("doctor")
+    assert (ended.code, "Nothing is missing" in ended.out) == (2, False)
+    assert "Missing for every run: interface" in ended.out
+    assert "with --sdk standin or without MindIO TFT only" in ended.out
+    assert json.loads(chaos("doctor", "--json").out)["kinds"]["local"]["standin_only"] is True
+
+
 def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:
     run = tmp_path / "reports" / "kill-rank-1"
     run.mkdir(parents=True)

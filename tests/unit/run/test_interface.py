@@ -34,6 +34,12 @@ MINDSPORE = {
     "mindspore/train/callback/fault.py": """
         def _rename(step, ctx): ...
         class Callback:
+            def _named(self, step): ...
+            def _fits(self, step, ctx): ...
+            @staticmethod
+            def _static(step): ...
+            @wrapped
+            def _wrapped(self): ...
             def register(self):
                 self.tft.tft_register_rename_handler(_rename, self)
         """,
@@ -74,6 +80,12 @@ MINDIO = {
         def fault_ranks(ranks): execute("report_fault_ranks", (ranks,))
         """,
 }
+
+RENAMES = "self._rename(step, self._context)"
+OTHERS = """self._rename(step, 1, 2)
+        class Another:
+            def rename(self):
+                self._rename(1, 2)"""
 
 Install = Callable[..., Machine]
 
@@ -117,6 +129,17 @@ def test_a_pair_that_agrees_is_fit(install: Install) -> None:
         (("RS_UCE = 2", "RS_MEMORY = 2"), "ReportState has no RS_UCE ("),
         (("self._rename(step, self._context)", "self._rename(step, 1, 2)"), "_rename cannot take the 3 arguments"),
         (("def _rename(step, ctx)", "def _rename(step)"), "_rename cannot take the 2 arguments"),
+        ((RENAMES, OTHERS), "_rename cannot take the 3 arguments that the SDK passes"),
+        (
+            (RENAMES, RENAMES + "\n                " + RENAMES.replace(", self", ", 1, self")),
+            "_rename cannot take the 3 arguments",
+        ),
+        (
+            (RENAMES, "self._rename(step, context=self._context)"),
+            "_rename cannot take the 2 arguments, context by name",
+        ),
+        (("handler(_rename,", "handler(self._named,"), "_named cannot take the 2 arguments"),
+        (("handler(_rename,", "handler(self._static,"), "_static cannot take the 2 arguments"),
     ],
 )
 def test_what_disagrees_is_named_with_its_places(install: Install, change: tuple[str, str], told: str) -> None:
@@ -125,6 +148,25 @@ def test_what_disagrees_is_named_with_its_places(install: Install, change: tuple
     assert told in found.seen
     assert "mindspore/train/" in found.seen
     assert "one release" in found.advice
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("handler(_rename,", "handler(self._fits,"),
+        ("handler(_rename,", "handler(self._wrapped,"),
+        ("handler(_rename,", "handler(self._inherited,"),
+        (RENAMES, "self._rename(step, ctx=self._context)"),
+        (RENAMES, "self._rename(step, **self._context)"),
+        (RENAMES, OTHERS.replace("1, 2)\n", "2)\n").replace("(1, 2)", "(1, 2, 3)")),
+        (
+            RENAMES,
+            "call(self._rename, 1)\n        def other(it):\n            it._rename(1)\n            it._rename(1, 2)",
+        ),
+    ],
+)
+def test_what_fits_or_cannot_be_told_is_no_disagreement(install: Install, change: tuple[str, str]) -> None:
+    assert seen(install(change)).ok
 
 
 def test_a_call_that_may_fail_is_no_disagreement(install: Install) -> None:
