@@ -110,6 +110,8 @@ def outside_text(save: Event) -> str:
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from or,
     where each rank goes on from its own only, of every rank."""
+    if plan.restore is not None and plan.restore.unrecorded:
+        return  # what is left of the record is the evidence of the fault
     own = plan.restore is not None and plan.restore.own
     sharing = tuple((rank,) for rank in range(plan.ranks)) if own else plan.replica_groups
     whose = "rank" if own else "group"

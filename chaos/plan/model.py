@@ -129,13 +129,15 @@ class PlannedRestore:
     cannot be resumed. ``lost`` are the ranks whose files a fault takes away. ``damaged`` maps ranks to the step of
     their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
     may load: itself or, where its own is lost or damaged, others of its replica group. ``own`` says that a step will do
-    only if every rank has a file of its own: a replica's is no help.
+    only if every rank has a file of its own: a replica's is no help. ``unrecorded`` is in plans of earlier versions
+    only: without the one record that names the last checkpoint they expected the job to end, whatever files are left.
     """
 
     step: int | None
     lost: tuple[int, ...]
     holders: dict[int, tuple[int, ...]]
     damaged: dict[int, int] = field(default_factory=dict)
+    unrecorded: bool = False
     own: bool = False
 
 

@@ -106,6 +106,42 @@ def test_where_all_files_are_damaged_there_is_nothing_to_go_on_from(judged: Judg
     assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
 
 
+def hopeless_run(log: str) -> GoodRun:
+    """By the plan of an earlier version. The job is started again, and ends with this line in its log."""
+    run = damaged_run()
+    run.replan(restore=PlannedRestore(None, (), {}, {}, unrecorded=True), resumes=False, resume_step=None)
+    for name, records in run.files.items():
+        if name.startswith("resume"):
+            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
+    for one in run.events("rank.exit", attempt="resume"):
+        one["code"] = 1
+        run.others[f"logs/resume/worker_{one['rank']}.log"] = f"{log}\n".encode()
+    return run
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "FileNotFoundError: No tracker file found in load directory: './checkpoint/latest_checkpointed_iteration.txt'.",
+        "ValueError: Invalid iteration num in ./checkpoint/latest_checkpointed_iteration.txt",
+    ],
+)
+def test_a_job_without_its_record_says_so_in_mindformers_own_words(judged: Judge, log: str) -> None:
+    assert said(judged(hopeless_run(log)), "resume", "pass", "4 ranks did")
+
+
+def test_a_job_without_its_record_that_does_not_say_why_it_ended_is_unknown(judged: Judge) -> None:
+    told = said(judged(hopeless_run("ValueError: something else")), "resume", "unknown", "does not say why it ended")
+    assert told
+
+
+def test_a_job_without_its_record_that_loads_something_fails(judged: Judge) -> None:
+    run = hopeless_run("ValueError: Invalid iteration num in ./checkpoint/latest_checkpointed_iteration.txt")
+    load = next(damaged_run().events("load.begin", rank=1))
+    run.add("resume-rank_1", load)
+    assert said(judged(run), "resume", "fail", "rank 1 has recorded load.begin")
+
+
 def stale_run() -> GoodRun:
     """Rank 2 loads its newest file, under whose name a fault has put the content of its older one."""
     run = damaged_run()
