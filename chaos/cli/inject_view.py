@@ -41,8 +41,14 @@ def show(
             click.echo(readable(f"  rank {process.rank} by its PID alone: {process.doubt}"), err=to_errors)
     for one in targets:
         click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in one.items())), err=to_errors)
-    named = ", ".join(f"{one.role if one.rank is None else f'rank {one.rank}'} {one.pid}" for one in others)
+    named = ", ".join(f"{_who(one)} {one.pid}" for one in others)
     click.echo(f"not hit: {named or 'nobody else is in this job on this host'}", err=to_errors)
+
+
+def _who(process: JobProcess) -> str:
+    if process.role == "rank":
+        return "rank not known, PID" if process.rank is None else f"rank {process.rank}"
+    return process.role
 
 
 def report(result: Injected) -> None:

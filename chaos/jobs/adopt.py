@@ -54,17 +54,28 @@ def chosen_ranks(
             "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
         )
     clear = [process for process in job.ranks if not process.doubt]
-    twice = [rank for rank, number in Counter(process.rank for process in clear).items() if number > 1]
+    numbers = Counter(process.rank for process in clear if process.rank is not None)
+    twice = [rank for rank, number in numbers.items() if number > 1]
     itself = [process for process in job.ranks if str(process.pid) == name]
     if [process.rank for process in itself] == list(ranks):
         return itself
     if twice:
         doubles = [process for process in clear if process.rank in twice]
-        raise JobError(
-            f"--job {name}: two launches are mixed there, the same rank runs twice. End what an earlier launch has "
-            f"left, or give the PID of the rank itself as --job:{_list(doubles)}"
+        launched = any(process.role == "launcher" for process in job.processes)
+        why = (
+            "the launcher has started the same rank twice. Give"
+            if launched
+            else "two launches are mixed there, the same rank runs twice. End what an earlier launch has left, or give"
         )
+        raise JobError(f"--job {name}: {why} the PID of the rank itself as --job:{_list(doubles)}")
     missing = [rank for rank in ranks if all(process.rank != rank for process in job.ranks)]
+    if missing and (unknown := [process for process in job.ranks if process.rank is None]):
+        raise JobError(
+            f"--rank {missing[0]}: which ranks these are is not known. Their launcher has given them no MS_NODE_ID, as "
+            "msrun on several nodes without --node_rank, so that a RANK_ID in their environment is not theirs; "
+            'MindSpore says it in each log ("This node … rank id: …") once all nodes are there, unless GLOG_v is above '
+            f"2, but not yet in those of:{_list(unknown)}"
+        )
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
         present = ", ".join(str(process.rank) for process in job.ranks) or "none"
@@ -121,8 +132,8 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
     below = [job for job in found.jobs if pid in _ancestors(job.processes[0].pid, found)]
     listed = f"; started from it:{_list(below)}" if below else _advice(found)
     raise JobError(
-        f"--job {pid}: process {pid} is not of a job that has ranks: neither MS_ROLE nor RANK_ID is in its "
-        f"environment{listed}"
+        f"--job {pid}: process {pid} is not of a job that has ranks: its environment makes it none, no scheduler "
+        f"either, and no rank descends from it as from a launcher{listed}"
     )
 
 

@@ -133,6 +133,22 @@ def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     return ("rank", int(number)) if number.isascii() and number.isdecimal() else ("other", None)
 
 
+def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
+    """As :func:`claim_of`, for a process of a job that chaos has not started.
+
+    Without MS_ROLE a number alone is too little: many programs know a RANK_ID. With it RANK_ID is none: msrun gives its
+    workers no MS_NODE_ID on several nodes without ``--node_rank``, and each then has the RANK_ID=0 of the scheduler
+    (MindSpore 2.10). Such a worker is a rank whose number its environment does not say.
+    """
+    role = variables.get("MS_ROLE")
+    if role is None and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
+        return "other", None
+    if role == "MS_WORKER":
+        number = variables.get("MS_NODE_ID", "")
+        return "rank", int(number) if number.isascii() and number.isdecimal() else None
+    return claim_of(variables)
+
+
 def _settle_roles(found: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:
     """Take roles away from processes that only inherited them."""
     roles = {process.pid: (process.role, process.rank) for process in found}

@@ -2,7 +2,8 @@
 
 Seen with msrun of MindSpore 2.10: every rank has MS_ROLE=MS_WORKER, MS_NODE_ID, RANK_ID, MS_WORKER_NUM, MS_SCHED_HOST,
 MS_SCHED_PORT and leads a session of its own; the scheduler has MS_ROLE=MS_SCHED and RANK_ID=0; a ``tail -f`` for each
-rank inherits the rank's variables, and msrun itself has none of them. With ``--join=False`` msrun has ended.
+rank inherits the rank's variables, and msrun itself has none of them. With ``--join=False`` msrun has ended. On several
+nodes without ``--node_rank`` ranks have no MS_NODE_ID, and no RANK_ID of their own.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from pathlib import Path, PurePath
 from chaos.history.clock import boot_id
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
-from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, claim_of
+from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, running_claim
 from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of
 from chaos.platforms.owners import doubts, is_python, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
+from chaos.platforms.told_rank import told_rank
 
 
 @dataclass(frozen=True)
 class JobProcess:
     """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started.
 
-    ``doubt`` is why it may be another process than the rank that its environment names; empty where nothing speaks
-    against it.
+    ``rank`` of a rank is None where nothing says yet which it is. ``doubt`` is why it may be another process than the
+    rank that its environment names; empty where nothing speaks against it.
     """
 
     identity: ProcessIdentity
@@ -46,7 +48,9 @@ class JobProcess:
         return self.identity.pid
 
     def __str__(self) -> str:
-        what = f"rank {self.rank}" if self.role == "rank" else self.role
+        what: str = self.role
+        if self.role == "rank":
+            what = "a rank, not known which" if self.rank is None else f"rank {self.rank}"
         if self.role == "other":
             what = f"{' '.join(self.cmdline)[:80]!r}, started by rank {self.rank} or for it"
         doubt = f": {self.doubt}" if self.doubt else ""
@@ -78,7 +82,7 @@ class RunningJob:
         return tuple(process for process in self.processes if process.role == "rank")
 
     def __str__(self) -> str:
-        numbers = ", ".join(dict.fromkeys(str(process.rank) for process in self.ranks)) or "none"
+        numbers = ", ".join(dict.fromkeys(_number(process) for process in self.ranks)) or "none"
         where = (self.ranks or self.processes)[0].directories.shown
         first = (self.ranks or self.processes)[0].pid
         size = f", {self.size} ranks in all" if self.size is not None else ""
@@ -119,7 +123,7 @@ def survey(proc_root: Path = PROC) -> Survey:
         stats[stat.pid] = stat
         if variables is None:
             hidden += _hidden(stat, proc_root)
-        elif (claim := _claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
+        elif (claim := running_claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
             claimed[stat.pid] = Claimed(stat, variables, claim)
     boot = boot_id()
     found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
@@ -133,24 +137,17 @@ def survey(proc_root: Path = PROC) -> Survey:
     return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()}, left)
 
 
-def _claim(variables: dict[str, str]) -> tuple[Role, int | None]:
-    """As for a run's own processes. Without MS_ROLE a number alone is too little: many programs know a RANK_ID."""
-    if "MS_ROLE" not in variables and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
-        return "other", None
-    return claim_of(variables)
-
-
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
     """The job of processes with one key; None when none of them has a role of its own."""
     owners = owners_of(claimed, proc_root)
     if not owners:
         return None
-    ranks = {pid: claimed[pid].claim[1] for pid in owners if claimed[pid].claim[0] == "rank"}
+    ranks = {pid: _rank(pid, claimed[pid], proc_root) for pid in owners if claimed[pid].claim[0] == "rank"}
     doubt = doubts(ranks, claimed, stats, proc_root)
     processes = []
     for pid in owners:
-        role, rank = claimed[pid].claim
-        process = _describe(claimed[pid].stat, role, rank, claimed[pid].variables, boot, proc_root)
+        role = claimed[pid].claim[0]
+        process = _describe(claimed[pid].stat, role, ranks.get(pid), claimed[pid].variables, boot, proc_root)
         processes.append(replace(process, doubt=doubt.get(pid, "")))
     launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
     for pid in sorted(one for one in launchers if one is not None):
@@ -169,6 +166,18 @@ def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_ro
         _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
         next(tables, None),
     )
+
+
+def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
+    """Which rank it is, by its environment, or else by its own log."""
+    if seen.claim[1] is not None:
+        return seen.claim[1]
+    container = container_of(pid, proc_root)
+    return told_rank(pid, {pid} if container is None else {container.pid}, proc_root)
+
+
+def _number(process: JobProcess) -> str:
+    return "not known" if process.rank is None else str(process.rank)
 
 
 def _describe(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from chaos.faults.fd_limit import RESTORE_LIMIT
 from chaos.history.ledger import UndoStep
-from chaos.platforms.find import claim_of
+from chaos.platforms.find import running_claim
 from chaos.platforms.limits import open_files_limit, set_open_files_limit
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import all_pids, environment, read_stat
@@ -100,7 +100,8 @@ def _lives_as_rank(step: UndoStep, identity: ProcessIdentity, otherwise: str) ->
     """Whether it lives. Raises CannotUndo where its environment does not say that it is the rank of the step."""
     if state(identity) in ("gone", "zombie"):
         return False
-    if claim_of(environment(identity.pid) or {}) != ("rank", step.arguments["rank"]):
+    # A rank whose environment has no number was chosen by its log; PID and start time are those of the step anyway.
+    if running_claim(environment(identity.pid) or {}) not in (("rank", step.arguments["rank"]), ("rank", None)):
         if state(identity) in ("gone", "zombie"):  # its environment went with it
             return False
         raise CannotUndo(f"{identity} is not seen to be rank {step.arguments['rank']}; {otherwise}")

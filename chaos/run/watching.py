@@ -79,7 +79,8 @@ class Watch:
         happened += self._ended({process.identity for process in processes})
         self._checkpoints.search_working_directories([one for one in processes if one.role == "rank"])
         happened += self._checkpoints.look()
-        if any(view.state in ("running", "stopped") for view in self.ranks.values()):
+        unnumbered = job is not None and any(map(_unnumbered, job.processes))
+        if unnumbered or any(view.state in ("running", "stopped") for view in self.ranks.values()):
             self._gone_since, self._told_gone = None, False
         else:
             happened += self._without_ranks()
@@ -105,6 +106,8 @@ class Watch:
 
     def _takes(self, process: JobProcess) -> bool:
         """Whether it is certain what this process is; one that was named by its PID is what it says."""
+        if _unnumbered(process):
+            return False
         return not process.doubt or process.identity in self._known or str(process.pid) == self._name
 
     def _take(self, processes: Sequence[JobProcess]) -> Iterator[Happened]:
@@ -209,6 +212,11 @@ class Watch:
             return Happened(event, self._clock.wall(), None, None, data)
         told = {"start_time": process.identity.start_time, **data}
         return Happened(event, self._clock.wall(), process.rank, process.pid, told)
+
+
+def _unnumbered(process: JobProcess) -> bool:
+    """A rank that lives, and of which its log does not say yet which it is."""
+    return process.role == "rank" and process.rank is None
 
 
 def _in_epoch(event: LogEvent) -> str:

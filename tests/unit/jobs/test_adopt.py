@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_what_dead_ranks_have_forked_is_none_of_them_whatever_its_command_line_s
         told = [tmp_path / "0", tmp_path / "1"]
         for rank, path in enumerate(told):
             job.start(rank, sys.executable, "-c", FORKS, str(path))
-        left = [int(wait_for("its fork", lambda path=path: said(path), seconds=120)) for path in told]
+        left = [int(wait_for("its fork", partial(said, path), seconds=120)) for path in told]
         try:
             (process,) = meant(job.logs, 0)
             assert process.pid == job.ranks[0].pid

@@ -53,6 +53,22 @@ def log(job: OwnJob, rank: int, text: str) -> None:
         file.write(text)
 
 
+def test_a_worker_without_a_number_is_shown_once_its_log_says_its_rank(tmp_path: Path, clock: Clock) -> None:
+    with own_job(tmp_path / "job", ranks=0) as job:
+        started = job.start(0, MS_NODE_ID="")
+        watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
+        try:
+            clock.sleep(GRACE_SECONDS + 1)
+            assert (watch.look(), watch.look(), watch.ended) == ([], [], False)
+            prefix = (
+                f"[WARNING] DISTRIBUTED({started.pid},7fb1,python):2026-11-21-06:03:17.689.115 [a.cc:428] PostProcess]"
+            )
+            log(job, 0, f"{prefix} This node worker-a rank id: 5\n")
+            assert told(watch.look(), "rank.found") == [(5, started.pid)]
+        finally:
+            watch.close()
+
+
 def test_a_death_is_told_with_the_kernels_word(job: OwnJob, watching_job: Watch) -> None:
     job.ranks[1].kill()
     wait_for("its end", lambda: state(watching_job.ranks[1].process.identity) == "zombie", seconds=120)
