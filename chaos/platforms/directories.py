@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from chaos.platforms.procfs import PROC
+from chaos.platforms.procfs import PROC, all_pids, read_stat
+
+_OUTPUTS = ("1", "2")
 
 FileKey = tuple[int, int]
 """Device and inode: the same for a directory of this host and for a container that has it mounted."""
@@ -17,9 +20,9 @@ FileKey = tuple[int, int]
 class Directories:
     """Of one process, by paths as it sees them itself.
 
-    ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` is where the file lies that its output goes to.
-    ``keys`` are those two, and what
-    lies between them; ``log_key`` is that of the logs, or else of the working directory.
+    ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` is where the file lies that its output goes to,
+    itself or through a ``tee``. ``keys`` are those two, and what lies between them; ``log_key`` is that of the logs, or
+    else of the working directory.
     """
 
     cwd: str | None = None
@@ -39,8 +42,12 @@ def directories_of(pid: int, proc_root: Path = PROC) -> Directories:
     Links of /proc lead to the files themselves, also in another mount namespace; their texts are paths in there.
     """
     place = proc_root / str(pid)
-    cwd, logs = _text(place / "cwd"), _log_directory(place)
-    ordered = [*(_key(_inside(place, path)) for path in _between(logs, cwd)), _key(place / "cwd")]
+    cwd, logs, writer = _text(place / "cwd"), _log_directory(place, _OUTPUTS), place
+    for tee in [] if logs is not None else _tees(place, proc_root):
+        if (logs := _log_directory(tee, _opened(tee))) is not None:
+            writer = tee
+            break
+    ordered = [*(_key(_inside(writer, path)) for path in _between(logs, cwd)), _key(place / "cwd")]
     keys = [key for key in ordered if key is not None]
     return Directories(cwd, logs, frozenset(keys), next(iter(keys), None))
 
@@ -60,9 +67,10 @@ def _between(logs: str | None, cwd: str | None) -> Iterator[PurePath]:
         yield from (parent for parent in path.parents if parent.is_relative_to(cwd))
 
 
-def _log_directory(place: Path) -> str | None:
-    for number in (1, 2):
-        link = place / "fd" / str(number)
+def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:
+    """The directory of the first of these descriptors that is a plain file."""
+    for number in numbers:
+        link = place / "fd" / number
         text = _text(link)
         if text is None:
             continue
@@ -74,6 +82,25 @@ def _log_directory(place: Path) -> str | None:
         if stat.S_ISREG(written.st_mode) and (written.st_dev, written.st_ino) == (named.st_dev, named.st_ino):
             return str(PurePath(text).parent)
     return None
+
+
+def _tees(place: Path, proc_root: Path) -> list[Path]:
+    """The ``tee`` that reads what a process writes: a pipe's name says which one it is (pipe(7))."""
+    pipes = {text for number in _OUTPUTS if (text := _text(place / "fd" / number) or "").startswith("pipe:")}
+    if not pipes:
+        return []
+    stats = (read_stat(pid, proc_root) for pid in all_pids(proc_root))
+    tees = [one.pid for one in stats if one is not None and one.comm == "tee"]
+    return [found for pid in sorted(tees) if _text((found := proc_root / str(pid)) / "fd" / "0") in pipes]
+
+
+def _opened(place: Path) -> list[str]:
+    """The numbers of what a process has opened itself."""
+    try:
+        numbers = os.listdir(place / "fd")  # noqa: PTH208 - names are wanted
+    except OSError:
+        return []
+    return sorted((one for one in numbers if one.isdecimal() and int(one) > 2), key=int)
 
 
 def _inside(place: Path, path: PurePath) -> Path:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.jobs.adopt import named_job
+from chaos.jobs.kind import JobError
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import RunningJob, Survey, survey
 from chaos.run.wait import wait_for
@@ -26,6 +28,23 @@ def test_launcher_scheduler_and_ranks_are_told_apart_from_their_helpers(proc: Fa
     assert found(job) == [("launcher", None, 100), ("scheduler", None, 101), ("rank", 0, 110), ("rank", 1, 120)]
     assert (job.scheduler, job.size) == ("127.0.0.1:8118", 2)
     assert {112, 111, 121} <= job.members
+
+
+def test_a_rank_whose_output_goes_through_tee_logs_where_tee_writes(proc: FakeProc, work: Path) -> None:
+    proc.add(110, 1, "python", "train.py", variables=variables(0), cwd=work)
+    (proc.root / "110" / "fd" / "1").symlink_to("pipe:[77]")
+    for pid, pipe in ((111, 76), (112, 77)):
+        proc.add(pid, 1, "tee", "x.log", comm="tee", session=110, variables={}, cwd=work)
+        log = work / f"logs{pipe}" / "x.log"
+        log.parent.mkdir()
+        log.touch()
+        (proc.root / str(pid) / "fd" / "0").symlink_to(f"pipe:[{pipe}]")
+        (proc.root / str(pid) / "fd" / "3").symlink_to(log)
+    found_now = look(proc)
+    assert found_now.jobs[0].ranks[0].directories.logs == str(work / "logs77")
+    assert named_job(found_now, str(work / "logs77"), here=Path("/"), proc_root=proc.root) == found_now.jobs[0]
+    with pytest.raises(JobError, match="no job on this host"):
+        named_job(found_now, str(work / "logs76"), here=Path("/"), proc_root=proc.root)
 
 
 def test_a_rank_id_alone_makes_no_rank(proc: FakeProc, work: Path) -> None:
