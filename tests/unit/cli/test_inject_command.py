@@ -105,6 +105,20 @@ def test_a_suspension_is_undone_after_its_time(chaos: Call, job: OwnJob, other: 
     assert healed.mono - landed.mono >= 100e6
 
 
+def test_a_rank_that_only_its_log_tells_is_continued_too(chaos: Call, tmp_path: Path, reports: Path) -> None:
+    """msrun on several nodes without ``--node_rank`` gives it the RANK_ID of the scheduler."""
+    with own_job(tmp_path / "one", ranks=0) as job:
+        rank = job.start(0, MS_NODE_ID="")
+        where = f"[WARNING] DISTRIBUTED({rank.pid},7fb1,python):2026-11-21-06:03:17.689.115 [a.cc:428] PostProcess]"
+        with (job.logs / "worker_0.log").open("a") as log:
+            log.write(f"{where} This node 1f-2e rank id: 3\n")
+        ended = chaos("inject", "suspend", "--rank", "3", "--job", str(job.logs), "--for", "100ms", "--json")
+        assert (ended.code, json.loads(ended.out)["undone"]) == (0, True), ended.err
+        assert state(job.identities()[0]) == "alive"
+        ended = chaos("inject", "kill", "--rank", "0", "--job", str(job.logs))
+        assert (ended.code, state(job.identities()[0])) == (64, "alive") and "not among the ranks" in ended.err
+
+
 def test_ctrl_c_ends_a_suspension_without_a_time_in_order(job: OwnJob, reports: Path) -> None:
     identity = job.identities()[1]
     command = [sys.executable, "-m", "chaos", "inject", "suspend", "--rank", "1", "--job", str(job.logs), "--json"]
