@@ -1,8 +1,9 @@
 """The fenced blocks of a page, and what their first lines say about running them.
 
 Behind the language may stand: ``file=NAME`` (the block is that file; the commands of the page find it), ``exit=N`` (how
-the commands end; without it 0), ``nightly`` (too long for every day), ``unrun: REASON`` (it cannot be run here) and
-``refused`` (a scenario that must be refused). A block ``text shows`` holds lines that the commands before it print.
+the commands end; without it 0), ``nightly`` (too long for every day), ``unrun: REASON`` (it cannot be run here; another
+form of it may be, see ``instead.py``) and ``refused`` (a scenario that must be refused). A block ``text shows`` holds
+lines that the commands before it print.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Block:
     @property
     def nightly(self) -> bool:
         """Whether it is run in the nightly tests only."""
-        return self.about.split(":")[0].strip() == "nightly"
+        return self.about.split()[:1] == ["nightly"]
 
     @property
     def refused(self) -> bool:

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from chaos.run.directory import create_run, make_private_directory
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from tests.documents.blocks import PAGES, ROOT, Perform, blocks_of, is_scenario
+from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
+from tests.documents.instead import HOSTS, INSTEAD, instead_of
 
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
 
@@ -65,6 +67,44 @@ def test_a_block_that_is_not_run_says_why_and_its_commands_can_be_parsed(page: P
         assert block.unrun is None or len(block.unrun) > 15, f"{block.where}: say why it cannot be run"
         for words in commands(block.text):
             parse(words, block.where, place)
+
+
+UNRUN = [block for page in PAGES for block in blocks_of(page) if block.language == "sh" and block.unrun is not None]
+
+
+@pytest.mark.parametrize("block", UNRUN, ids=[block.where for block in UNRUN])
+def test_what_of_a_block_can_be_done_here_is_done(block: Block, place: Path, perform: Perform) -> None:
+    """As far as this machine can; of a block that cannot be run in any form the reason is printed."""
+    text = instead_of(block)
+    if text is None:
+        pytest.skip(f"not run: {block.unrun}")
+    for other in blocks_of(block.page):
+        if is_scenario(other) and other.line < block.line:  # what the page shows before, under its own name
+            (place / f"{yaml.safe_load(other.text)['name']}.yaml").write_text(other.text)
+    perform(replace(block, about="", text=text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_no_block_is_overlooked(page: Path) -> None:
+    fences = re.findall(r"^```", page.read_text(), re.M)
+    assert len(fences) == 2 * len(blocks_of(page)), "a fence that is read as none, or is not closed"
+
+
+def test_each_form_that_is_run_instead_is_that_of_a_block() -> None:
+    assert len([block for block in UNRUN if instead_of(block)]) == len(INSTEAD)
+
+
+SHOWN = [block for page in PAGES for block in blocks_of(page) if is_scenario(block) and block.file is None]
+
+
+@pytest.mark.parametrize("block", SHOWN, ids=[block.where for block in SHOWN])
+def test_a_scenario_that_a_page_shows_can_be_planned(block: Block, place: Path, perform: Perform) -> None:
+    """Those with a file are what the page's own commands are about."""
+    (place / "shown.yaml").write_text(block.text)
+    several = yaml.safe_load(block.text)["cluster"].get("nodes", 1) > 1
+    on = " --platform ssh --inventory hosts.yaml" if several else ""  # mindspore has several hosts there only
+    hosts = HOSTS if several else ""
+    assert "mechanism " in perform(Block(block.page, block.line, "sh", "", f"{hosts}chaos plan shown.yaml{on}\n"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
