@@ -10,8 +10,9 @@ from chaos.checks.facts import RESUME, TRAIN
 from chaos.checks.raised import Doubt
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.mindformers_layout import ITERATION, PART
 from chaos.observe.mindformers_records import COMMON, METADATA
+from chaos.plan.damage import MODEL, OPTIMIZER
 from chaos.plan.model import Plan, PlannedFault
 
 DAMAGED = "damaged checkpoint"
@@ -49,6 +50,11 @@ def damage_doubts(
     if fault.effect == RECORD:
         yield from _record_doubts(fault, landing, evidence, saves)
         return
+    if (part := _part(PurePosixPath(file))) != (planned_part := fault.parameters.get("part", MODEL)):
+        yield (
+            f"rank {rank}'s file {file} is {part or 'no part of a save'}, planned is {planned_part}",
+            (landing.source,),
+        )
     own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
     if not own:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
@@ -56,6 +62,16 @@ def damage_doubts(
     if planned is not None and evidence.get("step") != planned:
         seen = f"rank {rank}'s file of step {evidence.get('step')} was hit, not that of step {planned}"
         yield seen, (landing.source, *(save.source for save in own[:1]))
+
+
+def _part(path: PurePosixPath) -> str | None:
+    """Which part of a save this file is, in the words of the parameter ``part``; None where that is not known."""
+    if ITERATION.fullmatch(path.parent.name) is None:
+        return MODEL
+    if path.name in (COMMON, METADATA):
+        return path.name
+    match = PART.fullmatch(path.name)
+    return None if match is None else {"model": MODEL, "opt": OPTIMIZER}[match["part"]]
 
 
 def _is_of_save(path: str, file: str) -> bool:
@@ -87,10 +103,17 @@ def loads_made(history: History, rank: int | None = None) -> list[Event]:
 
 
 def _given_up(history: History, load: Event) -> bool:
-    """Whether a load of a file that a fault had damaged did not come to its end."""
+    """Whether a load of a file that a fault had damaged did not come to its end; or the save that it is of had a
+    damaged file, and the same part of another save was loaded afterwards."""
     path = str(load.data.get("path"))
-    damaged = [one for one in _shown(history) if one.get("after") != one.get("before")]
-    if not any(_ends_with(path, str(one.get("file"))) for one in damaged):
+    damaged = [str(one.get("file")) for one in _shown(history) if one.get("after") != one.get("before")]
+    save = PurePosixPath(path).parent
+    if ITERATION.fullmatch(save.name) and any(_ends_with(str(save), str(PurePosixPath(one).parent)) for one in damaged):
+        for other in history.select("load.begin", attempt=RESUME, rank=load.rank, pid=load.pid):
+            instead = PurePosixPath(str(other.data.get("path")))
+            if other.mono > load.mono and instead.parent != save and _part(instead) == _part(PurePosixPath(path)):
+                return True
+    if not any(_ends_with(path, one) for one in damaged):
         return False
     ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
     return not any(end.data.get("path") == load.data.get("path") and end.mono >= load.mono for end in ends)

@@ -8,6 +8,8 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
 from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
+from chaos.plan.errors import EXCHANGE
 from chaos.plan.hazard import Hazard
 from chaos.platforms.ascend.machine import RankMachine
 from chaos.platforms.ascend.tools import Reset, reset_command
@@ -28,6 +30,7 @@ class DeviceReset:
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     shows_when_let_go = True  # a rank that is held at a barrier does not use its device
+    asks = Asks(phases=EXCHANGE, held=False)  # let go later in a step, it may finish that or a save before it dies
     hazard = Hazard(
         "high",
         "resets a chip under everything that uses it; on some boards the others are reset with it",

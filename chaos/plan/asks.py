@@ -15,11 +15,12 @@ class Asks:
     """What a kind asks for that the agent makes inside a rank: it must hold it, so the trigger names a step or handler.
 
     ``phases`` are the only ones of a step at which it can be made, None for all; ``handlers``: also at the entry of a
-    handler of the SDK.
+    handler of the SDK. ``held`` is False of a kind that needs no rank to be held and asks for the phases only.
     """
 
     phases: tuple[str, ...] | None = None
     handlers: bool = True
+    held: bool = True
 
 
 def check_asks(faults: Sequence[Scheduled], asks: Mapping[str, Asks], problems: Problems) -> None:
@@ -35,7 +36,9 @@ def _check_held(fault: Scheduled, asked: Asks, problems: Problems) -> None:
     steps = [part for part in parts if "step" in part]
     handlers = [part for part in parts if "handler" in part]
     where = "a step or a handler" if asked.handlers else "a step"
-    if any("any" in part or "all" in part for part in parts[1:]) or "any" in trigger or not (steps or handlers):
+    if asked.held and (
+        any("any" in part or "all" in part for part in parts[1:]) or "any" in trigger or not (steps or handlers)
+    ):
         problems.add(
             f"{fault.path}.trigger",
             f"fault {fault.fault.id!r} is made by the rank itself while it is held at a barrier, so its trigger must "

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 
 OK, FAIL = "OK", "Fail"
-_FIELD = re.compile(r"^[ \t]*(Status|Message)[ \t]*:[ \t]*(\S.*?)[ \t]*\r?$", re.MULTILINE)
+# The first field may stand on the line of the question, which nobody has ended where the answer came by a pipe.
+_FIELD = re.compile(
+    r"(?:^|\?[^\n]{0,40}?\)|\][ \t]*:?)[ \t]*(Status|Message)[ \t]*:[ \t]*(\S.*?)[ \t]*\r?$", re.MULTILINE
+)
 _FAILED = re.compile("fail", re.IGNORECASE)
 
 

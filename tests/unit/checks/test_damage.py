@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chaos.checks.damage import loads_made
+from chaos.history.reader import read_history
 from chaos.plan.model import PlannedRestore
 from tests.unit.checks.judging import Judge, said
 from tests.unit.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
@@ -183,13 +186,58 @@ def test_a_file_of_json_in_a_save_is_of_the_rank_that_has_saved_the_files_beside
     run = damaged_run()
     own = f"iteration_{SAVED:08d}"
     evidence(run).update(file=f"{own}/common.json", after="absent")
-    faults = (run.plan.faults[0], replace(run.plan.faults[1], kind="remove-checkpoint"))
-    run.replan(faults=faults)
+    planned = replace(run.plan.faults[1], kind="remove-checkpoint", parameters={"part": "common.json"})
+    run.replan(faults=(run.plan.faults[0], planned))
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
         run.one(event, fault=LOSS)["kind"] = "remove-checkpoint"
     assert said(judged(run), "injection", "unknown", f"own history has no save of {own}/common.json")
     run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{own}/x-model-0000002-0000004"
     assert said(judged(run), "injection", "pass", "proven by the digests")
+
+
+def in_iteration(run: GoodRun, file: str, part: str) -> None:
+    """The file that was hit is one of a save in MindFormers' new layout, which the victim has made."""
+    own = f"iteration_{SAVED:08d}"
+    evidence(run)["file"] = f"{own}/{file}"
+    run.replan(faults=(run.plan.faults[0], replace(run.plan.faults[1], parameters={"part": part})))
+    save = run.one("checkpoint.end", attempt="train", rank=VICTIM)
+    save["path"] = f"checkpoints/{own}/x-model-0000002-0000004"
+    run.add(f"train-rank_{VICTIM}", {**save, "path": f"checkpoints/{own}/x-opt-0000002-0000004"})
+
+
+MODEL, OPTIMIZER = "x-model-0000002-0000004.safetensors", "x-opt-0000002-0000004.safetensors"
+
+
+@pytest.mark.parametrize(("file", "part"), [(MODEL, "model"), (OPTIMIZER, "optimizer"), ("common.json", "common.json")])
+def test_the_part_that_was_hit_is_the_planned_one(judged: Judge, file: str, part: str) -> None:
+    for planned in ("model", "optimizer", "common.json", "metadata.json"):
+        run = damaged_run()
+        in_iteration(run, file, planned)
+        assert bool(said(judged(run), "injection", "unknown", f"is {part}, planned is {planned}")) == (part != planned)
+
+
+def test_a_save_is_given_up_whole_where_the_same_part_of_another_one_is_loaded_instead(tmp_path: Path) -> None:
+    def tried(*files: str) -> list[str]:
+        """What of these counts as loaded. The optimizer's file is damaged, and no load of it comes to its end."""
+        run = damaged_run()
+        in_iteration(run, OPTIMIZER, "optimizer")
+        begin, end = run.one("load.begin", rank=VICTIM), run.one("load.end", rank=VICTIM)
+        run.drop("load.begin", rank=VICTIM)
+        run.drop("load.end", rank=VICTIM)
+        for count, file in enumerate(files):
+            ends = [] if file.endswith(OPTIMIZER) and f"_{SAVED:08d}" in file else [end]
+            for one in (begin, *ends):
+                run.add(f"resume-rank_{VICTIM}", {**one, "path": file, "mono": one["mono"] + count * 10})
+        return [
+            str(one.data["path"])
+            for one in loads_made(read_history(run.write(tmp_path / str(len(files))) / "history"), VICTIM)
+        ]
+
+    new, old = (f"checkpoints/iteration_{step:08d}" for step in (SAVED, SAVED - 1))
+    whole = [f"{old}/{MODEL}", f"{old}/{OPTIMIZER}"]
+    assert tried(f"{new}/{MODEL}", f"{new}/{OPTIMIZER}", *whole) == whole
+    assert tried(f"{new}/{MODEL}", f"{new}/{OPTIMIZER}") == [f"{new}/{MODEL}"]
+    assert tried(f"{new}/{MODEL}", f"{new}/{OPTIMIZER}", whole[1]) == [f"{new}/{MODEL}", whole[1]]
 
 
 @pytest.mark.parametrize("kind", ["remove-checkpoint", "damage-record"])

@@ -92,6 +92,14 @@ def test_a_reset_is_planned_as_the_loss_of_the_rank(tmp_path: Path) -> None:
     assert plan.checkpoint is not None and plan.checkpoint.step == 5
 
 
+@pytest.mark.parametrize("phase", ["step.end", "checkpoint.write"])
+def test_a_reset_comes_before_the_rank_uses_its_device_in_the_step(tmp_path: Path, phase: str) -> None:
+    """A rank that is let go later may finish the step, or a save, before it dies."""
+    text = ALLOWED.replace("npu-link-down", "device-reset").replace("step: 6", f"step: 6, phase: {phase}")
+    said = refusal(tmp_path, text.replace("steps: 12", "steps: 12, checkpoint_interval: 3"))
+    assert f"device-reset cannot be made at {phase} of a step" in said
+
+
 def test_a_machine_is_not_rebooted_under_the_harness(tmp_path: Path) -> None:
     assert "the harness runs on the same one" in refusal(tmp_path, ALLOWED.replace("npu-link-down", "node-reboot"))
 

@@ -119,6 +119,8 @@ def test_an_unknown_state_is_quoted(text: str) -> None:
     [
         (recorded("npu_smi_reset", "ok"), "OK"),
         ("Are you sure?(Y/N)" + recorded("npu_smi_reset", "ok"), "OK"),
+        ("Are you sure?(Y/N)        Status   : OK\n        Message  : Reset card successfully.\n", "OK"),
+        ("Are you sure to reset? [Y/N]: Status : Fail\n", "Fail"),
         ("Status : Fail\nMessage : The device is in use.\n", "Fail"),
         ("\tStatus                         : FAIL\r\n", "Fail"),
         ("Status : OK\nMessage : Failed to reset chip 1.\n", None),
