@@ -103,6 +103,16 @@ _RAISED = re.compile(r"\w{1,60}(?:Error|Exception): ")
 _SAID = re.compile(r"""\s{0,32}[^\s"'][^"']*(?:\[FUNC:|runtime result )""")
 _OF_RUNTIME = ("device.acl_error", "device.runtime_error")
 _IN_FRAMEWORK = _TABLE
+# In CANN's own logs these words, too, call a number a code of the runtime.
+_IN_ITS_OWN = (
+    *_TABLE,
+    known(
+        "device.acl_error",
+        "07",
+        r"\b(?i:return(?: value)? |result ?[=:] ?|rt_?ret ?[=\[] ?|stream_?status ?[=:] ?|acl_?error ?[=:] ?)"
+        r"(?P<code>[125]07\d{3})(?!\.?\d)",
+    ),
+)
 
 
 class DeviceLogReader(PrefixedReader):
@@ -125,7 +135,7 @@ class DeviceLogReader(PrefixedReader):
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
-        event = _event(_TABLE, message, wall_ns, pid, module)
+        event = _event(_IN_ITS_OWN, message, wall_ns, pid, module)
         # Below that level CANN counts its errors and names their kinds where there are none.
         counted = prefix["level"] in ("DEBUG", "INFO") and event is not None and event.kind == "device.cqe_error"
         return None if counted else event

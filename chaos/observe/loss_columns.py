@@ -15,9 +15,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chaos.observe.line_template import WIDEST, Bytes, Digits, Indices, Template, make_template, moments, shape_of
+from chaos.observe.line_template import (
+    OPENING,
+    WIDEST,
+    Bytes,
+    Digits,
+    Indices,
+    Template,
+    make_template,
+    moments,
+    opening_in,
+    shape_of,
+)
 from chaos.observe.lines import LINE_LIMIT
-from chaos.observe.records import TORN, split_records
+from chaos.observe.records import TORN, is_repeated, split_records
 from chaos.observe.training_line import BAR, MARK, TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.wall_time import WallTime
 from chaos.plain_files import open_plain
@@ -33,7 +44,6 @@ FAR = 9_200_000_000_000_000_000
 
 _MOST_TEMPLATES = 256
 _LINE_FEED = 10
-_BRACE = 0x7B
 _MARKS = (MARK.encode(), BAR.encode())
 
 
@@ -98,7 +108,7 @@ class LossScanner:
 
     def _read(self, found: _Found, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
         """Read whole lines: first those of the shapes of the piece before, then what is left one by one."""
-        lines = _Lines(buffer, starts, _braces(buffer, feeds))
+        lines = _Lines(buffer, starts, _marks(buffer, feeds))
         left = np.arange(len(starts))
         active, self._active = self._active, []
         for template in active:
@@ -117,9 +127,9 @@ class LossScanner:
     def _take(self, found: _Found, template: Template, lines: _Lines, left: Indices) -> Indices:
         """Note all lines of one shape; returns the others.
 
-        The line of a step has one brace that opens and a progress bar none. In one with more another record begins.
+        One in which another record begins has more braces or parentheses (those of a step, and of MindSpore's prefix).
         """
-        fit = lines.braces[left] == (template.parts.step is not None)
+        fit = lines.marks[left] == template.marks
         good, digits = template.match(lines.buffer, lines.starts[left[fit]])
         if not len(digits):
             return left
@@ -131,6 +141,8 @@ class LossScanner:
         """Note one line. Returns the template that it has, so that others of its shape need not be read so."""
         if any(mark in line for mark in _MARKS):
             text = line.decode("utf-8", "replace")
+            if is_repeated(text):
+                return None
             if len(split_records(text)) > 1:
                 self._read_parts(found, index, line)
                 return None
@@ -149,7 +161,7 @@ class LossScanner:
                 found.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
-        shape = shape_of(text[: parts.end].encode())
+        shape = shape_of(text[: parts.end].encode()) + b"%d" % opening_in(line)
         if shape not in self._templates:
             template = make_template(line, text, parts)
             if template is None:
@@ -161,15 +173,16 @@ class LossScanner:
 
 
 class _Lines(NamedTuple):
-    """Lines of one piece: the bytes, where each begins, and how many braces open in it."""
+    """Lines of one piece: the bytes, where each begins, and how many braces and parentheses open in it."""
 
     buffer: Bytes
     starts: Indices
-    braces: Indices
+    marks: Indices
 
 
-def _braces(buffer: Bytes, feeds: Indices) -> Indices:
-    line = np.searchsorted(feeds, np.flatnonzero(buffer[: feeds[-1]] == _BRACE))
+def _marks(buffer: Bytes, feeds: Indices) -> Indices:
+    content = buffer[: feeds[-1]]
+    line = np.searchsorted(feeds, np.flatnonzero((content == OPENING[0]) | (content == OPENING[1])))
     return np.bincount(line, minlength=len(feeds))
 
 

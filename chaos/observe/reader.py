@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Protocol
 from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_log import STEP, MindFormersLogReader
+from chaos.observe.mindformers_log import PROGRESS, STEP, MindFormersLogReader
 from chaos.observe.mindspore_log import MindSporeLogReader
 from chaos.observe.msrun_log import NODE_RANK, MsrunLogReader
 from chaos.observe.quoted_log import QuotedLogReader
@@ -120,6 +120,7 @@ def read_log(
     suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
     pid = int(suffix[1]) if suffix else None
     rank = _rank_of(path)
+    told: dict[int, int] = {}
     file = str(path) if name is None else name
     splitter = LineSplitter(line_limit)
     with open_plain(path) as stream:
@@ -131,15 +132,10 @@ def read_log(
             begin = splitter.lines + 1
             for number, line in enumerate(splitter.feed(chunk), begin):
                 for event, is_own in _read_line(ordered, line, number, scan):
-                    if event.kind == NODE_RANK and event.rank is not None:
-                        rank = event.rank
-                    yield replace(
-                        event,
-                        file=file,
-                        line=number,
-                        pid=pid if event.pid is None else event.pid,
-                        rank=rank if is_own and event.rank is None else event.rank,
-                    )
+                    if event.kind == NODE_RANK and event.rank is not None and event.pid is not None:
+                        told[event.pid] = event.rank
+                    own = _own_rank(rank, told, event.pid) if is_own and event.rank is None else event.rank
+                    yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=own)
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read(CHUNK)
 
@@ -151,18 +147,36 @@ def _rank_of(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
+def _own_rank(named: int | None, told: Mapping[int, int], pid: int | None) -> int | None:
+    """The rank that writes a line: what the cluster has told its process, else what the name of the file tells.
+
+    ``told`` is by process. A log whose name tells no rank may be of several.
+    """
+    if named is None:
+        return None
+    if pid is not None and pid in told:
+        return told[pid]
+    ranks = set(told.values())
+    return ranks.pop() if pid is None and len(ranks) == 1 else named
+
+
 def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
     """What a line says, and whether the reader reads what a rank says of itself.
 
-    That is one event at most, unless a record begins inside the line (:mod:`chaos.observe.records`): of what is cut off
-    before it only the loss of a step is read, which is whole where it is followed by more.
+    That is one event at most, unless a record begins inside the line (:mod:`chaos.observe.records`): then each part is
+    read, the numbers at the end of a step only where they are whole. A record that merely quotes another is one.
     """
     if is_repeated(line):
         return []
-    *torn, last = split_records(line)
-    found = [one for part in torn if (one := _read(readers, part + TORN)) is not None and one[0].kind == STEP]
-    whole = _read(readers, last)
-    return found if whole is None else [*found, whole]
+    *before, last = split_records(line)
+    found = [_read(readers, part) for part in (*before, last)]
+    for index, part in enumerate(before):
+        if (one := found[index]) is not None and one[0].kind == STEP:
+            found[index] = _read(readers, part + TORN)
+    known = [one for one in found if one is not None]
+    if before and not known and (one := _read(readers, line)) is not None and one[0].kind not in (STEP, PROGRESS):
+        return [one]
+    return known
 
 
 def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:

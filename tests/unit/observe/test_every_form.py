@@ -249,6 +249,13 @@ def test_an_error_of_the_runtime_is_told_by_its_code(code: int) -> None:
         "rtX fail. return[507059].",
         "rtX failed, return: 507059",
         "runtime errorCode = 507059, channel",
+        "rtX failed, return value 507059",
+        "rtX failed, return 507059",
+        "rtX: rtRet[507059]",
+        "rtX: rt_ret=507059",
+        "rtX: result=507059",
+        "rtX: streamStatus=507059",
+        "rtX: aclError:507059",
     ],
 )
 def test_a_code_without_a_documented_meaning_is_an_event_in_every_wording(text: str) -> None:

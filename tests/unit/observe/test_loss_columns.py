@@ -20,6 +20,7 @@ from chaos.observe.mindformers_log import STEP, MindFormersLogReader
 from chaos.observe.reader import LogScan, read_log
 
 SIGN = "TREError"
+RESUMED = b"[WARNING] ME(5903:1,M):2026-11-21-06:03:20.673.000 [m.py:1] Resume training after TREError from step 4"
 
 _PREFIXES = (
     "{at} - [mindformers/core/callback/callback.py:529] - INFO - ",
@@ -81,8 +82,8 @@ def _alike(draw: st.DrawFn) -> list[bytes]:
 @st.composite
 def _torn(draw: st.DrawFn) -> bytes:
     """What a writer that was killed leaves, and behind it what the next one writes."""
-    line = draw(_training_lines())
-    return line[: draw(st.integers(0, len(line)))] + draw(_training_lines())
+    line, others = draw(_training_lines()), st.one_of(_training_lines(), st.just(RESUMED))
+    return line[: draw(st.integers(0, len(line)))] + draw(others)
 
 
 _OTHERS = st.one_of(

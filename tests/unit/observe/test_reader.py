@@ -92,6 +92,12 @@ def test_the_rank_that_the_cluster_gives_counts_for_more_than_the_name_of_the_fi
     told = "[INFO] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] This node 9 rank id: 8"
     path.write_text(f"{told}\nepoch: 1 step: 1, loss is 0.5\n")
     assert [event.rank for event in read_log(path, READERS)] == [8, 8]
+    other = told.replace("5918", "5919").replace("node 9 rank id: 8", "node 3 rank id: 2")
+    caught = "[ERROR] ME({pid}:1,M):2026-11-21-06:03:20.673.000 [m.py:1] uce wrapper report UCEError"
+    lines = (told, other, caught.format(pid=5918), caught.format(pid=5919), "epoch: 1 step: 1, loss is 0.5")
+    for name, ranks in (("worker_0.log", [8, 2, 8, 2, 0]), ("job.log", [8, 2, None, None, None])):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        assert [event.rank for event in read_log(tmp_path / name, READERS)] == ranks
 
 
 def events_of(path: Path, text: str) -> list[tuple[str, int | None, int | None, object]]:
@@ -129,15 +135,29 @@ def test_what_stands_before_a_record_is_none_of_it(tmp_path: Path, before: str) 
     assert (event.kind, event.rank, hour_of(event.wall_ns)) == ("ttp.renamed", 1, 1)
 
 
-def test_half_a_line_is_no_fact_though_a_record_ends_it(tmp_path: Path) -> None:
+def test_records_in_one_line_are_each_read(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(
         RENAMED[:-1] + RENAMED[:-1].replace(b"rank:1", b"rank:12") + b"\nepoch: 1 step: 7, loss is " + RENAMED
     )
     assert [(event.line, event.kind, event.rank) for event in read_log(path, READERS)] == [
+        (1, "ttp.renamed", 1),
         (1, "ttp.renamed", 12),
         (2, "ttp.renamed", 1),
     ]
+    resumed = "[WARNING] ME(5903:1,M):2026-11-21-06:03:20.673.000 [m.py:1] Resume training after TREError from step 4"
+    lost = "[ERROR] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] The node: 1 is timed out."
+    path.write_text(f"{resumed}{lost}\n{lost}{resumed}\n")
+    found = [(event.kind, event.step) for event in read_log(path, READERS)]
+    assert found == [("tft.resumed", 4), ("cluster.node_lost", None), ("cluster.node_lost", None), ("tft.resumed", 4)]
+
+
+def test_a_record_that_quotes_another_is_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    quoted = "[ERROR] HCCL(11262,python3):2023-01-31-03:00:14.192.200 [a.cc:1] fail"
+    path.write_text(f"HcclWatchdogThread catch an error: {quoted}, rank id: 3, group name: g\n")
+    (event,) = read_log(path, READERS)
+    assert (event.kind, event.rank) == ("watchdog.error", 3)
 
 
 def test_lines_that_msrun_repeats_are_counted_and_are_no_events(tmp_path: Path) -> None:
