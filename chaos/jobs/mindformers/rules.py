@@ -17,7 +17,8 @@ from chaos.jobs.mindformers.rules_resume import (
     loads_what_is_named,
     saves_the_optimizer,
 )
-from chaos.jobs.mindformers.saving import MONITOR, saved_format, saving_of
+from chaos.jobs.mindformers.saving import saved_format, saving_of
+from chaos.jobs.mindformers.version import MONITOR
 from chaos.plan.mechanism import DOCUMENT, NEEDS
 from chaos.scenario.errors import Problem, quote
 

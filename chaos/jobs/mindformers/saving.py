@@ -10,15 +10,9 @@ from dataclasses import dataclass, replace
 
 from chaos.jobs.mindformers.configuration import Configuration, callbacks
 from chaos.jobs.mindformers.typed import Typed
-from chaos.jobs.mindformers.version import Release
+from chaos.jobs.mindformers.version import MONITOR, Release
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.completion import Origin
-
-MONITOR = "CheckpointMonitor"
-"""The callback that saves periodic checkpoints."""
-
-_OLD_MONITOR = "CheckpointMointor"
-"""Its name in MindFormers 1.0 and 1.1."""
 
 _NEW = {
     "save_checkpoint_steps": "save_interleaved_steps",
@@ -88,10 +82,10 @@ def saving_of(typed: Typed) -> Saving | None:
 
 def monitor_of(configuration: Configuration, release: Release) -> Value | None:
     """The callback that saves periodic checkpoints."""
-    name, found = _OLD_MONITOR if release.before(1, 2) else MONITOR, None
+    found = None
     for one in callbacks(configuration):
         kind = one.data.get("type")
-        if kind is not None and kind.data == name:
+        if kind is not None and isinstance(kind.data, str) and kind.data in release.monitors:
             found = one
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +10,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from chaos.jobs.mindformers.template import checked_keys
+from chaos.jobs.mindformers.template import LARGEST, checked_keys
+from chaos.plain_files import UnreadableFile, read_plain
 
-_ASSIGNED = re.compile(r"""^__version__\s*=\s*["'][rv]?(\d+)\.(\d+)""", re.MULTILINE)
-_MOST = 1 << 18
+_ASSIGNED = re.compile(r"^__version__[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*(.*)$", re.MULTILINE)
+_QUOTED = re.compile(r"""["'][rv]?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])""")
+_INSTALLED = re.compile(r"([0-9]{1,4})[^0-9]+([0-9]{1,4})(?![0-9])")
+_MOST = 1 << 20
+"""Largest source that is read: core/callback/callback.py has 190 KiB in 2.1."""
+
+MONITOR = "CheckpointMonitor"
+"""The callback that saves periodic checkpoints."""
+
+_OLD_MONITOR = "CheckpointMointor"
+"""Its name in MindFormers 1.0 and 1.1."""
+
+_MONITORS = re.compile(rf"^class ({MONITOR}|{_OLD_MONITOR})\b", re.MULTILINE)
 
 Version: TypeAlias = tuple[int, int]
 
@@ -21,10 +34,10 @@ Chosen: TypeAlias = Literal["section", "top", "callback", "never"]
 latter alone (1.8), that key of the callback (1.7); before there is none."""
 
 _UNNUMBERED = (1, 0)
-"""MindFormers 1.0 and older have no ``__version__``."""
+"""The package of MindFormers 1.0 and older says nothing of a version."""
 
-_AT_THE_TOP = re.compile(r"^\s+use_legacy_format\s*=", re.MULTILINE)
-_BY_CALLBACK = re.compile(r"^\s+ckpt_use_legacy_format\s*=", re.MULTILINE)
+_AT_THE_TOP = re.compile(r"^[ \t]+use_legacy_format[ \t]*=", re.MULTILINE)
+_BY_CALLBACK = re.compile(r"^[ \t]+ckpt_use_legacy_format[ \t]*=", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -32,12 +45,13 @@ class Release:
     """A MindFormers: the first two numbers of its version, None where it cannot be told, and how it reads layouts.
 
     Where nothing is known the newest is assumed. ``checked`` maps each section whose keys it checks to those that it
-    has; empty where its sources are not here.
+    has; empty where its sources are not here. ``monitors`` are the names under which it has the callback that saves.
     """
 
     version: Version | None = None
     layout: Chosen = "section"
     checked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    monitors: frozenset[str] = frozenset({MONITOR})
 
     def before(self, *version: int) -> bool:
         """Whether it is known to be older."""
@@ -55,20 +69,19 @@ NEWEST = Release()
 def release_of(checkout: Path | None) -> Release:
     """The MindFormers that a job runs: that of the checkout, or the installed one.
 
-    Sources between two releases have the number of the one before, so a checkout is asked for the names of its keys
+    Sources between two releases have the number of the one before, and so has the release 1.2: they are asked for the
+    callback that saves (``core/callback/callback.py``), a checkout also for the names of its keys
     (``tools/register/template.py``).
     """
-    version, package = _version_of(checkout), _package(checkout)
-    template = None if package is None else _text(package / "tools" / "register" / "template.py")
-    if package is None or template is None:
-        return Release(version, _layout_of(version))
-    checked = checked_keys(template)
-    if checkout is None:
-        return Release(version, _layout_of(version), checked)
-    if "def convert_checkpoint_config" in (_text(package / "trainer" / "utils.py") or ""):
-        return Release(version, "section", checked)
-    at_the_top, by_callback = _AT_THE_TOP.search(template), _BY_CALLBACK.search(template)
-    return Release(version, "top" if at_the_top else "callback" if by_callback else "never", checked)
+    package = _package(checkout)
+    if package is None:
+        return NEWEST
+    found = frozenset(_MONITORS.findall(_text(package / "core" / "callback" / "callback.py") or ""))
+    version = _version_of(checkout, renamed=found == {MONITOR})
+    template = _text(package / "tools" / "register" / "template.py", LARGEST)
+    layout = _layout_of(version) if checkout is None else _layout_in(package, template, version)
+    checked = {} if template is None else checked_keys(template)
+    return Release(version, layout, checked, found or _monitors_of(version))
 
 
 def _layout_of(version: Version | None) -> Chosen:
@@ -77,6 +90,25 @@ def _layout_of(version: Version | None) -> Chosen:
     if version >= (1, 8):
         return "top"
     return "callback" if version == (1, 7) else "never"
+
+
+def _layout_in(package: Path, template: str | None, version: Version | None) -> Chosen:
+    trainer = _text(package / "trainer" / "utils.py")
+    if trainer is not None and "def convert_checkpoint_config" in trainer:
+        return "section"
+    if template is None:
+        older = (
+            version is None and trainer is not None and not (package / "tools" / "register" / "template.py").exists()
+        )
+        return "never" if older else _layout_of(version)
+    at_the_top, by_callback = _AT_THE_TOP.search(template), _BY_CALLBACK.search(template)
+    return "top" if at_the_top else "callback" if by_callback else "never"
+
+
+def _monitors_of(version: Version | None) -> frozenset[str]:
+    if version is None or version > (1, 1):
+        return frozenset({MONITOR})
+    return frozenset({_OLD_MONITOR, MONITOR}) if version == (1, 1) else frozenset({_OLD_MONITOR})
 
 
 def _package(checkout: Path | None) -> Path | None:
@@ -88,23 +120,33 @@ def _package(checkout: Path | None) -> Path | None:
         return None
 
 
-def _version_of(checkout: Path | None) -> Version | None:
-    if checkout is not None:
-        text = _text(checkout / "mindformers" / "__init__.py")
-        if text is None:
+def _version_of(checkout: Path | None, *, renamed: bool) -> Version | None:
+    """The version; ``renamed`` says that the callback that saves has the name of 1.2 and later."""
+    if checkout is None:
+        try:
+            numbers = _INSTALLED.search(metadata.version("mindformers"))
+        except metadata.PackageNotFoundError:
             return None
-        found = _ASSIGNED.search(text)
-        return _UNNUMBERED if found is None else (int(found[1]), int(found[2]))
-    try:
-        numbers = re.findall(r"\d+", metadata.version("mindformers"))
-    except metadata.PackageNotFoundError:
+        return None if numbers is None else (int(numbers[1]), int(numbers[2]))
+    text = _text(checkout / "mindformers" / "__init__.py")
+    if text is None:
         return None
-    return (int(numbers[0]), int(numbers[1])) if len(numbers) > 1 else None
+    assigned = _ASSIGNED.findall(text)
+    if not assigned:
+        return None if renamed or _tells_a_version(text) else _UNNUMBERED
+    found = _QUOTED.match(assigned[-1])
+    version = None if found is None else (int(found[1]), int(found[2]))
+    return (1, 2) if renamed and version == (1, 1) else version
 
 
-def _text(path: Path) -> str | None:
+def _tells_a_version(text: str) -> bool:
+    """Whether anything but a comment, such as that of the license, mentions one."""
+    return any("version" in line.lower() for line in text.splitlines() if not line.lstrip().startswith("#"))
+
+
+def _text(path: Path, most: int = _MOST) -> str | None:
+    """The text of a plain file, or of the one that a link leads to; None where there is none, or it is too large."""
     try:
-        with path.open("rb") as stream:
-            return stream.read(_MOST).decode("utf-8", "replace")
-    except (OSError, ValueError):
+        return read_plain(Path(os.path.realpath(path)), most).decode("utf-8-sig", "replace")
+    except (UnreadableFile, ValueError):
         return None

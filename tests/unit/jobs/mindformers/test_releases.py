@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chaos.jobs.mindformers.template import checked_keys
-from chaos.jobs.mindformers.version import release_of
+from chaos.jobs.mindformers.version import Release, release_of
 
 if TYPE_CHECKING:
     from tests.unit.jobs.mindformers.conftest import Room
@@ -56,7 +59,16 @@ class ContextConfig(Config):
         ('__version__ = "1.8.0"\n', (1, 8), "top"),
         ("__version__ = '1.4.0.beta1'\n", (1, 4), "never"),
         ('__version__ = "r1.3.0"\n', (1, 3), "never"),
-        ("import nothing\n", (1, 0), "never"),  # 1.0 and older say no version
+        ("# Apache License, Version 2.0\nimport nothing\n", (1, 0), "never"),  # 1.0 and older say no version
+        ('\ufeff__version__: str = "1.8.0"\n', (1, 8), "top"),
+        ('__version__: "str" = "1.8.0"\n__version__ = "1.7.0"\n', (1, 7), "callback"),
+        ('__version__ = "dev"\n', None, "section"),  # 1.4.0-beta1
+        ("from .version import __version__\n", None, "section"),
+        ("from .version import *\n", None, "section"),
+        ('__version__ = ".".join(NUMBERS)\n', None, "section"),
+        (f'__version__ = "{"9" * 5000}.1"\n', None, "section"),
+        (f'__version__ = "1.{"9" * 5000}"\n', None, "section"),
+        (f'__version__ = "1.8.0"\n{"#" * 2**20}', None, "section"),
         (None, None, "section"),  # no MindFormers at all: the newest is assumed
     ],
 )
@@ -94,7 +106,8 @@ def test_a_version_without_a_number_has_no_mechanism(room: Room) -> None:
     ("version", "name", "saves"),
     [
         ("1.1", "CheckpointMointor", True),
-        ("1.1", "CheckpointMonitor", False),
+        ("1.1", "CheckpointMonitor", True),  # that of the tag v1.2.0, and nothing here says that it is not
+        ("", "CheckpointMonitor", False),
         ("1.2.0", "CheckpointMonitor", True),
         ("1.2.0", "CheckpointMointor", False),
     ],
@@ -102,6 +115,69 @@ def test_a_version_without_a_number_has_no_mechanism(room: Room) -> None:
 def test_the_callback_that_saves_has_the_name_of_its_version(room: Room, version: str, name: str, saves: bool) -> None:
     room.change("type: CheckpointMonitor", f"type: {name}").change_scenario("[TTP]", "[]").checkout(version)
     assert ("checkpoint prefix" in room.plan().configured) == saves
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "taken"),
+    [
+        ("1.1", "CheckpointMonitor", (1, 2)),  # as the tag v1.2.0
+        ("1.1", "CheckpointMointor", (1, 1)),
+        ("dev", "CheckpointMonitor", None),  # as the tag v1.4.0-beta1
+        ("dev", "CheckpointMointor", None),
+        ("", "CheckpointMonitor", None),
+        ("", "CheckpointMointor", (1, 0)),
+    ],
+)
+@pytest.mark.parametrize("other", ["CheckpointMonitor", "CheckpointMointor"])
+def test_the_callback_that_saves_is_looked_for_in_the_sources(
+    room: Room, version: str, name: str, taken: tuple[int, int] | None, other: str
+) -> None:
+    room.change("type: CheckpointMonitor", f"type: {other}").change_scenario("[TTP]", "[]").checkout(version)
+    callbacks = room.path / "checkout/mindformers/core/callback/callback.py"
+    callbacks.parent.mkdir(parents=True)
+    callbacks.write_text(f"class Other:\n    pass\n\n\nclass {name}(ModelCheckpoint):\n    pass\n")
+    assert release_of(room.path / "checkout").version == taken
+    assert ("checkpoint prefix" in room.plan().configured) == (other == name)
+
+
+def test_sources_without_a_number_and_a_template_know_one_layout(tmp_path: Path) -> None:
+    (tmp_path / "mindformers/trainer").mkdir(parents=True)
+    (tmp_path / "mindformers/__init__.py").write_text('__version__ = "dev"\n')
+    (tmp_path / "mindformers/trainer/utils.py").write_text("pass\n")  # as in the tag v1.4.0-beta1
+    assert release_of(tmp_path) == Release(None, "never")
+    (tmp_path / "mindformers/trainer/utils.py").write_text("def convert_checkpoint_config(config):\n    pass\n")
+    assert release_of(tmp_path).layout == "section"
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "tools/register/template.py", "core/callback/callback.py"])
+def test_what_is_no_plain_file_tells_nothing(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mindformers" / name
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            path.write_text(f'__version__ = "1.8.0"\nclass CheckpointMointor:\n    pass\n{TEMPLATE}')
+
+    Thread(target=write, daemon=True).start()  # so that whoever reads it does not wait
+    assert release_of(tmp_path) == Release()
+
+
+def test_sources_may_be_links(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text('__version__ = "1.7.0"\n')
+    (tmp_path / "mindformers").mkdir()
+    (tmp_path / "mindformers/__init__.py").symlink_to(tmp_path / "elsewhere.py")
+    assert release_of(tmp_path).version == (1, 7)
+
+
+@pytest.mark.parametrize("more", ["\n" * 60_000, "f'{x}' " * 60_000, 'f"""' + "{'a'}" * 100_000 + '"""'])
+def test_a_template_that_is_longer_than_any_is_not_parsed(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "mindformers/tools/register/template.py"
+    path.parent.mkdir(parents=True)
+    text = f"\ufeff{TEMPLATE}a = {more}1\n" if more[0] != "\n" else f"\ufeff{TEMPLATE}{more}"
+    path.write_text(text, "utf-8")
+    assert bool(release_of(tmp_path).checked) == (len(text) < 2**16)
+    assert bool(checked_keys(text[1:])) == (len(text) < 2**16)
 
 
 def test_keys_are_checked_where_the_template_says_so() -> None:
