@@ -165,6 +165,11 @@ def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Valu
     return Value(data, source, line, column, text, key)
 
 
+def is_off(value: Value | None) -> bool:
+    """Whether a switch that is on by default is off: null is false to MindFormers, not left out, and so is 0."""
+    return value is not None and not value.data
+
+
 def callbacks(configuration: Configuration) -> Iterator[Value]:
     """The mappings under ``callbacks``, in their order."""
     value = configuration.get("callbacks")

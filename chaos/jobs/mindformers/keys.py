@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from chaos.jobs.mindformers.configuration import is_off
 from chaos.jobs.mindformers.saving import Saving, layout_origin, saving_of
 from chaos.jobs.mindformers.switches import SWITCHES, mechanisms
 from chaos.jobs.mindformers.typed import Typed
@@ -17,6 +18,8 @@ from chaos.scenario.rules_base import mapped, text, whole
 
 SECTIONS = ("runner_config", "parallel_config", "parallel", "monitor_config", "context", "checkpoint")
 """Mappings that keys are read from."""
+
+SINKING = "runner_config.sink_mode"
 
 ALONE = frozenset({"STAND_ALONE", "MANUAL_PARALLEL"})
 HYBRID = frozenset({3, "HYBRID_PARALLEL"})
@@ -38,7 +41,11 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     yield Filled(("job", "device"), device or "Ascend", typed.origin("context.device_target", "Ascend"))
     sink = typed.whole("runner_config.sink_size", least=-1)
     if not sinks(typed):
-        yield Filled(("job", "sink_size"), 1, _named(typed.origin("runner_config.sink_mode"), "one step at a time"))
+        yield Filled(
+            ("job", "sink_size"),
+            1,
+            _named(typed.configuration.origin(SINKING, typed.configuration.get(SINKING)), "one step at a time"),
+        )
     elif sink is None or sink > 0:
         yield Filled(("job", "sink_size"), 1 if sink is None else sink, typed.origin("runner_config.sink_size", 1))
     seed = typed.whole("seed", most=2**32 - 1)
@@ -59,7 +66,7 @@ def sinks(typed: Typed) -> bool:
 
     The default that MindFormers itself writes is the number 1.
     """
-    return typed.flag("runner_config.sink_mode", numbers=True) is not False
+    return typed.flag(SINKING, numbers=True) or not is_off(typed.configuration.get(SINKING))
 
 
 def _interval(typed: Typed, saving: Saving, sink: int | None) -> tuple[int, Origin]:

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from types import MappingProxyType
 
-from chaos.jobs.mindformers.configuration import Configuration
+from chaos.jobs.mindformers.configuration import Configuration, is_off
 from chaos.jobs.mindformers.version import Release
 from chaos.scenario.errors import Problem, printable, quote
 
@@ -82,8 +82,7 @@ def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem
 
 def _of_the_new_kind(configuration: Configuration) -> bool:
     """Whether the model is of the new kind, of which MindFormers does not read ``moe_config``."""
-    legacy = configuration.get("use_legacy")
-    return legacy is not None and legacy.data is False
+    return is_off(configuration.get("use_legacy"))
 
 
 _ELSEWHERE = MappingProxyType(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.jobs.mindformers.case import Case
-from chaos.jobs.mindformers.keys import ALONE, DATA_ONLY, HYBRID, SLICED, sinks, watch_of
+from chaos.jobs.mindformers.keys import ALONE, DATA_ONLY, HYBRID, SINKING, SLICED, sinks, watch_of
 from chaos.jobs.mindformers.rules_resume import (
     begins_at_the_first_step,
     goes_back_to_what_is_healthy,
@@ -81,8 +81,15 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
     """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
 
     Without sinking the size has no part in the training, but MindFormers looks at it all the same where one of these
-    mechanisms is on.
+    mechanisms is on. A mode of null is no bool, which MindSpore wants.
     """
+    mode = case.typed.configuration.get(SINKING)
+    if mode is not None and mode.data is None:
+        yield mode.problem(
+            f"{SINKING} is null, not left out: MindSpore ends with 'The input value must be a bool, but got NoneType.' "
+            "(2.10, train/model.py)",
+            "set sink_mode: True",
+        )
     size = case.value("runner_config.sink_size")
     if size is None or not isinstance(size.data, int):
         return
@@ -129,13 +136,16 @@ def watched(case: Case) -> Iterator[Problem]:
 
 def parallel_modes(case: Case) -> Iterator[Problem]:
     """A mode that there is, and optimizer parallelism in it."""
-    mode, sharded = case.value("parallel.parallel_mode"), case.value("parallel.enable_parallel_optimizer")
+    mode, sharded = (
+        case.typed.configuration.get("parallel.parallel_mode"),
+        case.value("parallel.enable_parallel_optimizer"),
+    )
     if mode is None or not case.typed.flag("use_parallel"):
         return
     known = isinstance(mode.data, (int, str)) and mode.data in ALONE | DATA_ONLY | SLICED
     if not known:
         yield mode.problem(
-            f"there is no parallel_mode {quote(mode.shown)}: MindFormers ends with 'Invalid parallel mode.' "
+            f"there is no parallel_mode {quote(mode.shown or 'null')}: MindFormers ends with 'Invalid parallel mode.' "
             "(core/context/validators.py, 1.5 to 2.1)",
             "use 0 (data), 1 (semi-auto), 2 (auto) or 3 (hybrid)",
         )

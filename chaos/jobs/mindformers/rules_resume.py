@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
+from chaos.jobs.mindformers.configuration import is_off
 from chaos.jobs.mindformers.saving import Saving, is_new_layout, saved_format, saving_of
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.plan.mechanism import IN_STEP
@@ -68,7 +69,7 @@ def saves_the_optimizer(case: Case) -> Iterator[Problem]:
         return
     left_out = None if saving.section is None else case.value("checkpoint.no_save_optim")
     own = saving.callback.data.get("save_optimizer")
-    if left_out is None and own is not None and own.data is False:
+    if left_out is None and is_off(own):
         left_out = own
     elif left_out is not None and not left_out.data:
         return
@@ -96,9 +97,9 @@ def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
 
 def _format_at(case: Case, saving: Saving) -> Value:
     """What says the format, where two differ of which one may be left out."""
-    model = case.value("use_legacy")
+    model = case.typed.configuration.get("use_legacy")
     written = case.value("load_ckpt_format") or saving.callback.data.get("checkpoint_format")
-    return written or (model if model is not None and model.data is False else saving.callback)
+    return written or (model if model is not None and is_off(model) else saving.callback)
 
 
 def unplanned_resumes(case: Case) -> Iterator[Problem]:

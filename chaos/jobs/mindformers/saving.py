@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chaos.jobs.mindformers.configuration import Configuration, callbacks
+from chaos.jobs.mindformers.configuration import Configuration, callbacks, is_off
 from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.version import MONITOR, Release
 from chaos.jobs.mindformers.yaml_file import Value
@@ -96,13 +96,13 @@ def is_new_layout(configuration: Configuration, release: Release) -> bool:
     The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, which then
     displaces the callback's, and by the section ``checkpoint`` too in 2.1.
     """
-    return _section(configuration, release) is not None or _is_false(_choosing(configuration, release))
+    return _section(configuration, release) is not None or is_off(_choosing(configuration, release))
 
 
 def saved_format(configuration: Configuration, release: Release) -> str:
-    """``ckpt`` or ``safetensors``: models of the new kind (``use_legacy: False``) are saved as the latter in any case
-    (MindFormers 2.1, base_trainer.py)."""
-    if _is_false(configuration.get("use_legacy")):
+    """``ckpt`` or ``safetensors``: models of the new kind (``use_legacy`` false or null) are saved as the latter in any
+    case (MindFormers 1.6 to 2.1, base_trainer.py)."""
+    if is_off(configuration.get("use_legacy")):
         return "safetensors"
     monitor = monitor_of(configuration, release)
     form = None if monitor is None else monitor.data.get("checkpoint_format")
@@ -115,7 +115,7 @@ def layout_origin(typed: Typed, saving: Saving) -> Origin:
     if saving.section is not None:
         return typed.configuration.origin("checkpoint", replace(saving.section, data=words, text=words))
     value = _choosing(typed.configuration, typed.release)
-    if value is not None and value.data is not None:
+    if value is not None:
         return _named(typed.configuration.origin(_LEGACY, value), words)
     passed_over = _passed_over(typed, saving)
     if passed_over is not None:
@@ -143,11 +143,7 @@ def _passed_over(typed: Typed, saving: Saving) -> Value | None:
     section = typed.configuration.get("checkpoint")
     if section is not None and section.data:
         return section
-    return next(filter(_is_false, (saving.callback.data.get(_LEGACY), typed.configuration.get(_LEGACY))), None)
-
-
-def _is_false(value: Value | None) -> bool:
-    return value is not None and value.data is False
+    return next(filter(is_off, (saving.callback.data.get(_LEGACY), typed.configuration.get(_LEGACY))), None)
 
 
 def _named(origin: Origin, words: str) -> Origin:
