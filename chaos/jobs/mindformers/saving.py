@@ -71,8 +71,12 @@ class Saving:
 
 
 def saving_of(typed: Typed) -> Saving | None:
-    """How periodic checkpoints are saved, None where no callback saves them. Of two callbacks the last one counts."""
-    found = monitor_of(typed.configuration, typed.release)
+    """How periodic checkpoints are saved, None where no callback saves them.
+
+    Of two callbacks the last one counts; in the new layout of 2.1 the values of the first are those of all of them.
+    """
+    first = typed.release.layout == "section" and is_new_layout(typed.configuration, typed.release)
+    found = monitor_of(typed.configuration, typed.release, first=first)
     if found is None:
         return None
     configuration, release = typed.configuration, typed.release
@@ -80,13 +84,15 @@ def saving_of(typed: Typed) -> Saving | None:
     return Saving(configuration, found, not is_new_layout(configuration, release), _section(configuration, release))
 
 
-def monitor_of(configuration: Configuration, release: Release) -> Value | None:
+def monitor_of(configuration: Configuration, release: Release, *, first: bool = False) -> Value | None:
     """The callback that saves periodic checkpoints."""
     found = None
     for one in callbacks(configuration):
         kind = one.data.get("type")
         if kind is not None and isinstance(kind.data, str) and kind.data in release.monitors:
             found = one
+            if first:
+                break
     return found
 
 

@@ -275,3 +275,10 @@ def test_the_ranks_whose_loss_is_valid_are_those_of_the_last_stage(
     room.change(SIZES, "  data_parallel: 2\n  model_parallel: 1\n  pipeline_stage: 2\n")
     room.configuration += f"parallel: {{pipeline_config: {{pipeline_scheduler: {scheduler}}}}}\n"
     assert room.plan().loss_ranks == ranks
+
+
+@pytest.mark.parametrize(("version", "steps"), [("2.1.0", 2), ("1.8.0", 3)])
+def test_of_two_callbacks_the_first_counts_in_the_new_layout_of_2_1(room: Room, version: str, steps: int) -> None:
+    room.checkout(version).change("run_mode", "use_legacy_format: False\nrun_mode").change("steps: 4", "steps: 2")
+    room.change("context:", "  - type: CheckpointMonitor\n    save_checkpoint_steps: 3\ncontext:")
+    assert room.plan().checkpoint_interval == steps
