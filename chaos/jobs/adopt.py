@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from chaos.jobs.kind import JobError
-from chaos.platforms.directories import key_of
+from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.procfs import PROC
 from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
 
@@ -27,8 +27,7 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     key = key_of(here / name)
     if key is None:
         raise JobError(f"--job {name}: there is no such directory{_advice(found)}")
-    matching = [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
-    matching = [job for job in matching if not job.doubtful] or matching
+    matching = without_leftovers(jobs_in(key, found))
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -38,6 +37,20 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     if left := [process for process in found.left if key in process.directories.keys]:
         raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}")
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
+
+
+def jobs_in(key: FileKey, found: Survey) -> list[RunningJob]:
+    """Those that log or work in a directory, or in one that is between the two."""
+    return [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
+
+
+def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
+    """Those of which ranks run, or may: one that was just started counts, what ranks have left does not.
+
+    All of them where no rank runs: a scheduler alone is not what was meant rather than the others.
+    """
+    clear = [job for job in jobs if not job.left_over]
+    return clear if any(job.ranks for job in clear) else list(jobs)
 
 
 def chosen_ranks(
@@ -54,13 +67,15 @@ def chosen_ranks(
             "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
         )
     clear = [process for process in job.ranks if not process.doubt]
-    numbers = Counter(process.rank for process in clear if process.rank is not None)
+    # One that was just started shows nothing yet; which of the two is meant is not clear all the same.
+    living = [process for process in job.ranks if not process.doubt or process.early]
+    numbers = Counter(process.rank for process in living if process.rank is not None)
     twice = [rank for rank, number in numbers.items() if number > 1]
     itself = [process for process in job.ranks if str(process.pid) == name]
     if [process.rank for process in itself] == list(ranks):
         return itself
     if twice:
-        doubles = [process for process in clear if process.rank in twice]
+        doubles = [process for process in living if process.rank in twice]
         launched = any(process.role == "launcher" for process in job.processes)
         why = (
             "the launcher has started the same rank twice. Give"

@@ -9,6 +9,7 @@ is hit only by its own PID.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from chaos.platforms.launches import Claimed, launcher_of
@@ -16,6 +17,14 @@ from chaos.platforms.procfs import Stat, command_line, kernel_lines, read_text
 
 _WITH_VALUE = ("-X", "-W")
 """Options of Python's that take the next argument."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a process may be none of the ranks. ``early``: only that nothing shows yet that it is one."""
+
+    why: str
+    early: bool = False
 
 
 def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
@@ -44,7 +53,7 @@ def is_python(cmdline: tuple[str, ...]) -> bool:
 
 def doubts(
     ranks: Mapping[int, int | None], claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path
-) -> dict[int, str]:
+) -> dict[int, Doubt]:
     """Why a process may be none of the ranks that it claims to be, by PID: ``ranks`` of one launch, by PID.
 
     One runs another program than the ranks that agree: a tool that the start script has called beside them, or one that
@@ -63,14 +72,20 @@ def doubts(
     for pid, program in programs.items():
         others = sorted(other for other in numbers if other != program)
         if others and len(numbers[program]) == 1:
-            found[pid] = f"it runs {program}, while other processes of that job with a rank run {', '.join(others)}"
+            found[pid] = Doubt(
+                f"it runs {program}, while other processes of that job with a rank run {', '.join(others)}"
+            )
     for pid in ranks.keys() - found.keys():
         stat = stats[pid]
         of_session = {ranks[one] for one in ranks if stats[one].session == stat.session}
         if len(of_session) == 1 and _outlived_its_session(stat, stats):
-            found[pid] = "who has started it has died, and so has the leader of its session, maybe the rank itself"
+            found[pid] = Doubt(
+                "who has started it has died, and so has the leader of its session, maybe the rank itself"
+            )
         elif not (_led_by_its_like(pid, claimed) or launcher_of(pid, stats, proc_root) or _trains(pid, proc_root)):
-            found[pid] = "no msrun has started it, it leads no session, and has not loaded MindSpore (yet)"
+            found[pid] = Doubt(
+                "no msrun has started it, it leads no session, and has not loaded MindSpore (yet)", early=True
+            )
     return found
 
 

@@ -29,7 +29,8 @@ class JobProcess:
     """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started.
 
     ``rank`` of a rank is None where nothing says yet which it is. ``doubt`` is why it may be another process than the
-    rank that its environment names; empty where nothing speaks against it.
+    rank that its environment names; empty where nothing speaks against it. ``early``: the doubt is only that nothing
+    shows yet that it is a rank, as of one that was just started.
     """
 
     identity: ProcessIdentity
@@ -42,6 +43,7 @@ class JobProcess:
     container: Container | None = None
     run: str | None = None
     doubt: str = ""
+    early: bool = False
 
     @property
     def pid(self) -> int:
@@ -76,6 +78,11 @@ class RunningJob:
     def doubtful(self) -> bool:
         """Whether it has ranks, and none of them is beyond doubt."""
         return bool(self.ranks) and all(process.doubt for process in self.ranks)
+
+    @property
+    def left_over(self) -> bool:
+        """Whether it has ranks, and each of them is, as far as anybody can tell, what ranks have left."""
+        return self.doubtful and not any(process.early for process in self.ranks)
 
     @property
     def ranks(self) -> tuple[JobProcess, ...]:
@@ -148,7 +155,9 @@ def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_ro
     for pid in owners:
         role = claimed[pid].claim[0]
         process = _describe(claimed[pid].stat, role, ranks.get(pid), claimed[pid].variables, boot, proc_root)
-        processes.append(replace(process, doubt=doubt.get(pid, "")))
+        if pid in doubt:
+            process = replace(process, doubt=doubt[pid].why, early=doubt[pid].early)
+        processes.append(process)
     launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
     for pid in sorted(one for one in launchers if one is not None):
         variables = environment(pid, proc_root) or {}

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.jobs.adopt import chosen_ranks, named_job, watchable_job
 from chaos.jobs.kind import JobError
-from tests.unit.platforms.fake_jobs import add_msrun, found, look, variables
+from tests.unit.platforms.fake_jobs import SCHEDULER, add_msrun, found, look, variables
 from tests.unit.platforms.fake_proc import FakeProc
 
 
@@ -119,3 +119,43 @@ def test_a_program_of_a_shell_is_a_rank_once_it_has_loaded_mindspore(proc: FakeP
     shutil.rmtree(proc.root / "110")
     proc.add(110, 100, "python", "t.py", session=100, variables=variables(0), cwd=work, trains=True)
     assert chosen(proc, work, 0) == 110
+
+
+def add_shell(proc: FakeProc, base: int, work: Path, port: int, trains: bool) -> None:
+    """Two ranks of a shell."""
+    proc.add(base, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank in range(2):
+        log = work / "logs" / f"{base}_{rank}.log"
+        own = variables(rank, port=port)
+        pid = base + 10 + rank
+        proc.add(pid, base, "python", "t.py", session=base, variables=own, cwd=work, log=log, trains=trains)
+
+
+def test_a_job_that_was_just_started_counts_beside_one_that_trains(proc: FakeProc, work: Path) -> None:
+    add_shell(proc, 100, work, 8118, trains=True)
+    add_shell(proc, 200, work, 9000, trains=False)
+    with pytest.raises(JobError, match=r"(?s)2 jobs run there.*--job 110 names.*--job 210 names"):
+        chosen(proc, work, 0)
+    assert chosen(proc, "110", 0) == 110
+
+
+def test_a_rank_that_was_just_started_again_counts_beside_the_old_one(proc: FakeProc, work: Path) -> None:
+    add_shell(proc, 100, work, 8118, trains=True)
+    proc.add(120, 100, "python", "t.py", session=100, variables=variables(0), cwd=work)
+    with pytest.raises(JobError, match=r"(?s)the same rank runs twice.*PID 110.*PID 120"):
+        chosen(proc, work, 0)
+    assert (chosen(proc, "110", 0), chosen(proc, "120", 0)) == (110, 120)
+
+
+@pytest.mark.parametrize("left", [False, True], ids=["just started", "left"])
+def test_a_scheduler_that_was_left_is_not_taken_instead_of_doubtful_ranks(
+    proc: FakeProc, work: Path, left: bool
+) -> None:
+    proc.add(90, 1, "python", "t.py", variables=SCHEDULER, cwd=work, log=work / "logs" / "s.log")
+    add_shell(proc, 100, work, 9000, trains=False)
+    if left:
+        shutil.rmtree(proc.root / "100")
+        shutil.rmtree(proc.root / "110")
+    with pytest.raises(JobError, match=r"(?s)2 jobs run there; name one by its log directory or a PID.*--job 90 names"):
+        chosen(proc, work, 1)
+    assert chosen(proc, "111", 1) == 111
