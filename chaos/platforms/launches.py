@@ -40,6 +40,31 @@ def size_of(variables: Mapping[str, str]) -> str:
     return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
 
 
+def without_starters(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
+) -> dict[int, Claimed]:
+    """These processes without those that only start others: they have a role because all of their pod has it.
+
+    The Ascend Operator gives each of its pods an MS_ROLE, and no number. So a launcher is none, nor is what has no
+    number and from which a launcher descends, or a process with a number. Below a launcher a process is what it claims:
+    a rank may start another job.
+    """
+    launchers = {pid for pid in claimed if _launches(pid, proc_root)}
+    starters = set(launchers)
+    for pid, seen in claimed.items():
+        above = _ancestors(pid, stats)
+        if seen.claim[1] is not None:
+            starters.update(above)
+        if pid in launchers or launcher_of(pid, stats, proc_root) is not None:
+            starters.update(above)
+    return {
+        pid: seen
+        for pid, seen in claimed.items()
+        if pid not in launchers
+        and (pid not in starters or seen.claim[1] is not None or launcher_of(pid, stats, proc_root) is not None)
+    }
+
+
 def launches_of(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
 ) -> list[dict[int, Claimed]]:
@@ -83,12 +108,19 @@ def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat],
 
 def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
     """The nearest ancestor that is a program that starts ranks."""
-    seen = {pid}
-    while (pid := stats[pid].ppid) in stats and pid not in seen:
-        if any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3]):
-            return pid
-        seen.add(pid)
-    return None
+    return next((one for one in _ancestors(pid, stats) if _launches(one, proc_root)), None)
+
+
+def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
+    """The processes that this one descends from, its parent first."""
+    found: list[int] = []
+    while (pid := stats[pid].ppid) in stats and pid not in found:
+        found.append(pid)
+    return found
+
+
+def _launches(pid: int, proc_root: Path) -> bool:
+    return any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3])
 
 
 def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:

@@ -17,7 +17,7 @@ from chaos.history.clock import boot_id
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, running_claim
-from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of
+from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of, without_starters
 from chaos.platforms.owners import doubts, is_python, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
@@ -133,6 +133,7 @@ def survey(proc_root: Path = PROC) -> Survey:
         elif (claim := running_claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
             claimed[stat.pid] = Claimed(stat, variables, claim)
     boot = boot_id()
+    claimed = without_starters(claimed, stats, proc_root)
     found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
     jobs = sorted((job for job in found if job is not None), key=lambda job: [process.pid for process in job.processes])
     held = {pid for job in jobs for pid in job.members}

@@ -104,3 +104,53 @@ def test_a_launcher_whose_processes_contradict_each_other_names_no_job(proc: Fak
     with pytest.raises(JobError, match=r"(?s)contradict each other.*--job 110 names.*--job 111 names"):
         named_job(found_now, "100", here=Path("/"), proc_root=proc.root)
     assert [one.pid for one in named_job(found_now, "111", here=Path("/"), proc_root=proc.root).ranks] == [111]
+
+
+POD = {name: value for name, value in variables(0).items() if name not in ("MS_NODE_ID", "RANK_ID")}
+"""What the Ascend Operator gives everything in a pod of a worker, as far as it is of interest here."""
+
+
+def chosen(proc: FakeProc, name: object, rank: int) -> int:
+    job = named_job(look(proc), str(name), here=Path("/"), proc_root=proc.root)
+    (process,) = chosen_ranks(job, [rank], str(name), here=Path("/"))
+    return process.pid
+
+
+@pytest.mark.parametrize("role", ["MS_WORKER", "MS_SCHED"])
+def test_shell_and_msrun_with_the_role_of_their_pod_are_no_ranks(proc: FakeProc, work: Path, role: str) -> None:
+    pod = {**POD, "MS_ROLE": role}
+    proc.add(50, 1, "bash", "-c", "msrun …", comm="bash", variables=pod, cwd=work)
+    proc.add(60, 50, "python", "/venv/bin/msrun", "t.py", session=50, variables=pod, cwd=work)
+    for rank in range(2):
+        log = work / "logs" / f"worker_{rank}.log"
+        proc.add(70 + rank, 60, "python", "t.py", variables=variables(rank), cwd=work, log=log)
+    (job,) = look(proc).jobs
+    assert found(job) == [("launcher", None, 60), ("rank", 0, 70), ("rank", 1, 71)]
+    assert [chosen(proc, name, 1) for name in (work, work / "logs", 60, 70, 71)] == [71] * 5
+
+
+@pytest.mark.parametrize("starter", ["bash", "python"])
+def test_a_script_with_the_role_of_its_pod_that_starts_the_ranks_is_none(
+    proc: FakeProc, work: Path, starter: str
+) -> None:
+    proc.add(50, 1, starter, "start", comm=starter, variables=POD, cwd=work)
+    scheduler = {**POD, "MS_ROLE": "MS_SCHED"}
+    proc.add(51, 50, "python", "t.py", session=50, variables=scheduler, cwd=work, log=work / "logs" / "s.log")
+    for rank in range(2):
+        own, log = variables(rank), work / "logs" / "all.log"
+        proc.add(70 + rank, 50, "python", "t.py", session=50, variables=own, cwd=work, log=log, trains=True)
+    assert [process.rank for job in look(proc).jobs for process in job.ranks] == [0, 1]
+    if starter == "bash":
+        assert [chosen(proc, name, 1) for name in (work, 70)] == [71, 71]
+
+
+def test_a_worker_without_a_number_that_starts_a_job_is_a_rank_all_the_same(proc: FakeProc, work: Path) -> None:
+    proc.add(50, 1, "bash", "-c", "msrun …", comm="bash", variables=POD, cwd=work)
+    proc.add(60, 50, "python", "/venv/bin/msrun", "t.py", session=50, variables=POD, cwd=work)
+    proc.add(70, 60, "python", "t.py", variables=POD, cwd=work)
+    proc.add(80, 70, "python", "/venv/bin/msrun", "eval.py", session=70, variables=POD, cwd=work)
+    proc.add(90, 80, "python", "eval.py", variables=variables(0), cwd=work)
+    assert [found(job) for job in look(proc).jobs] == [
+        [("launcher", None, 60), ("rank", None, 70)],
+        [("launcher", None, 80), ("rank", 0, 90)],
+    ]
