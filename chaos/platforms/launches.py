@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -33,6 +33,11 @@ class Launch:
     said: tuple[str, ...]
     table: FileKey | str | None
     starter: tuple[object, ...]
+
+
+def is_python(cmdline: tuple[str, ...]) -> bool:
+    """Whether this is the command line of a Python."""
+    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def size_of(variables: Mapping[str, str]) -> str:
@@ -69,15 +74,41 @@ def launches_of(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
 ) -> list[dict[int, Claimed]]:
     """These processes, those of each launch apart."""
+    starters = {
+        one for pid, seen in claimed.items() for one in _claimed_above(pid, claimed) if claimed[one].claim != seen.claim
+    }
     launches: dict[Launch, dict[int, Claimed]] = {}
     for pid, seen in claimed.items():
-        launches.setdefault(_launch(pid, claimed, stats, proc_root), {})[pid] = seen
+        of = _of(pid, claimed, starters, proc_root)
+        launches.setdefault(_launch(of, claimed, stats, proc_root), {})[pid] = seen
     # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
     for launch in [one for one in launches if one.table is None]:
         same = [one for one in launches if one != launch and replace(one, table=None) == launch]
         if len(same) == 1 and all(seen.claim[0] == "scheduler" for seen in launches[launch].values()):
             launches[same[0]] |= launches.pop(launch)
     return list(launches.values())
+
+
+def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc_root: Path) -> int:
+    """The program that a process is a part of: the topmost Python above it with its role, else itself.
+
+    Whatever the environment of what a rank has started says of a job, it is none of another one. A shell may start any
+    number of jobs, and so may a launcher, which has no role, and what starts processes with other numbers.
+    """
+    of, own = pid, claimed[pid]
+    for one in _claimed_above(pid, claimed):
+        same = claimed[one].claim == own.claim and claimed[one].variables.get("MS_ROLE") == own.variables.get("MS_ROLE")
+        if same and one not in starters and is_python(command_line(one, proc_root)):
+            of = one
+    return of
+
+
+def _claimed_above(pid: int, claimed: Mapping[int, Claimed]) -> list[int]:
+    """The processes with a role that this one descends from, its parent first, up to the first without one."""
+    found: list[int] = []
+    while (pid := claimed[pid].stat.ppid) in claimed and pid not in found:
+        found.append(pid)
+    return found
 
 
 def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> Launch:

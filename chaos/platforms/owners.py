@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from chaos.platforms.launches import Claimed, launcher_of
+from chaos.platforms.launches import Claimed, is_python, launcher_of
 from chaos.platforms.procfs import Stat, command_line, kernel_lines, read_text
 
 _WITH_VALUE = ("-X", "-W")
@@ -44,11 +44,6 @@ def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
         itself = not seen.stat.forked and (seen.claim[0] != "rank" or _leads(seen.stat))
         owners += programs or ([pid] if itself else [])
     return owners
-
-
-def is_python(cmdline: tuple[str, ...]) -> bool:
-    """Whether this is the command line of a Python."""
-    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def doubts(

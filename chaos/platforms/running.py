@@ -17,8 +17,8 @@ from chaos.history.clock import boot_id
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, running_claim
-from chaos.platforms.launches import Claimed, launcher_of, launches_of, size_of, without_starters
-from chaos.platforms.owners import doubts, is_python, owners_of
+from chaos.platforms.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
+from chaos.platforms.owners import doubts, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 from chaos.platforms.told_rank import told_rank

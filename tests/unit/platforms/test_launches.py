@@ -154,3 +154,51 @@ def test_a_worker_without_a_number_that_starts_a_job_is_a_rank_all_the_same(proc
         [("launcher", None, 60), ("rank", None, 70)],
         [("launcher", None, 80), ("rank", 0, 90)],
     ]
+
+
+@pytest.mark.parametrize("launcher", [True, False], ids=["msrun", "shell"])
+@pytest.mark.parametrize("through", [True, False], ids=["through a shell", "itself"])
+@pytest.mark.parametrize("said", [{"MS_WORKER_NUM": "1"}, {"RANK_TABLE_FILE": "/other.json"}, {"MS_SCHED_PORT": "1"}])
+def test_what_a_rank_has_started_makes_no_job_of_its_own(
+    proc: FakeProc, work: Path, said: dict[str, str], through: bool, launcher: bool
+) -> None:
+    if launcher:
+        proc.add(100, 1, "python", "/venv/bin/msrun", "t.py", variables={}, cwd=work)
+    else:
+        proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank in range(2):
+        log = work / "logs" / f"{rank}.log"
+        proc.add(110 + rank, 100, "python", "t.py", variables=variables(rank), cwd=work, log=log)
+    if through:
+        proc.add(150, 110, "sh", "-c", "…", comm="sh", session=110, variables=variables(0), cwd=work)
+    own = {**variables(0), **said}
+    proc.add(151, 150 if through else 110, "python", "eval.py", session=110, variables=own, cwd=work, trains=True)
+    (job,) = look(proc).jobs
+    assert [process.pid for process in job.ranks] == [110, 111]
+    assert (chosen(proc, work, 0), chosen(proc, work, 1)) == (110, 111)
+    if launcher:
+        assert chosen(proc, 100, 1) == 111
+
+
+def test_a_job_that_a_rank_starts_with_a_launcher_is_one_of_its_own(proc: FakeProc, work: Path) -> None:
+    own = variables(0)
+    proc.add(70, 1, "python", "t.py", variables=own, cwd=work, log=work / "a" / "0.log")
+    proc.add(80, 70, "python", "/venv/bin/msrun", "eval.py", session=70, variables=own, cwd=work)
+    proc.add(90, 80, "python", "eval.py", variables=own, cwd=work, log=work / "b" / "0.log")
+    assert [[process.pid for process in job.ranks] for job in look(proc).jobs] == [[70], [90]]
+    assert (chosen(proc, work / "a", 0), chosen(proc, work / "b", 0)) == (70, 90)
+
+
+@pytest.mark.parametrize("own", [variables(0), {"RANK_ID": "0", "RANK_SIZE": "2", "RANK_TABLE_FILE": "/a.json"}])
+def test_a_program_with_the_rank_id_of_a_scheduler_that_starts_ranks_is_none_of_their_job(
+    proc: FakeProc, work: Path, own: dict[str, str]
+) -> None:
+    said = {"RANK_ID": "0", "RANK_SIZE": "2"}
+    proc.add(100, 1, "python", "start.py", variables=said, cwd=work, log=work / "a" / "log")
+    for rank in range(2):
+        of_rank = {**own, "RANK_ID": str(rank)}
+        if "MS_NODE_ID" in own:
+            of_rank["MS_NODE_ID"] = str(rank)
+        log = work / "b" / "all.log"
+        proc.add(110 + rank, 100, "python", "t.py", session=100, variables=of_rank, cwd=work, log=log, trains=True)
+    assert (chosen(proc, 110, 0), chosen(proc, 111, 1)) == (110, 111)
