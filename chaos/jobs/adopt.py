@@ -35,7 +35,9 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
             f"--job {name}: {len(matching)} jobs run there; name one by its log directory or a PID:{_list(matching)}"
         )
     if left := [process for process in found.left if key in process.directories.keys]:
-        raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}")
+        forks = [job.ranks[0] for job in found.forks if key in job.ranks[0].directories.keys]
+        unless = f"\nIf one is a rank all the same, give its own PID as --job:{_list(forks)}" if forks else ""
+        raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}{unless}")
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
 
 
@@ -128,6 +130,8 @@ def _is_pid(name: str) -> bool:
 
 
 def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
+    if fork := [job for job in found.forks if job.ranks[0].pid == pid]:
+        return fork[0]
     # A job that was started from inside another one is meant by its own processes, so the nearest one tells.
     for one in (pid, *_ancestors(pid, found)):
         matching = [job for job in found.jobs if any(process.pid == one for process in job.processes)]

@@ -8,7 +8,8 @@ is hit only by its own PID.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -84,6 +85,36 @@ def doubts(
     return found
 
 
+def background_ranks(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], others: Iterable[int], proc_root: Path
+) -> dict[int, Doubt]:
+    """Which forks may be ranks that have put themselves into the background: ``others`` are those that are none.
+
+    Such a rank forks twice, without executing anything, and leads a session of its own or is in one whose leader has
+    ended. So, often, is a data worker of a rank that has died. One is proved where the session is another's that lives,
+    where a process above it has its role, and where the session has several: a rank has forked all of them.
+    """
+    found = [pid for pid in others if _may_be_in_background(pid, claimed, stats, proc_root)]
+    families = Counter((claimed[pid].stat.session, claimed[pid].claim) for pid in found)
+    why = (
+        "it was forked and has executed no program since: a rank that has put itself into the background, or what one "
+        "that has died has left"
+    )
+    return {pid: Doubt(why) for pid in found if families[claimed[pid].stat.session, claimed[pid].claim] == 1}
+
+
+def _may_be_in_background(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> bool:
+    stat, cmdline = claimed[pid].stat, command_line(pid, proc_root)
+    if not stat.forked or not is_python(cmdline) or _is_helper(cmdline) or _inherits(pid, claimed):
+        return False
+    return _leads(stat) or _outlived_its_session(stat, stats)
+
+
+def _is_helper(cmdline: tuple[str, ...]) -> bool:
+    """Whether it is one of Python's multiprocessing."""
+    return any(text.startswith("from multiprocessing.") for text in cmdline[:5])
+
+
 def _leads(stat: Stat) -> bool:
     return stat.session == stat.pid
 
@@ -110,8 +141,7 @@ def _programs(pid: int, claimed: Mapping[int, Claimed], proc_root: Path) -> list
         one = waiting.pop()
         cmdline = command_line(one, proc_root)
         if is_python(cmdline):
-            helps = claimed[one].stat.forked or any(text.startswith("from multiprocessing.") for text in cmdline[:5])
-            found += [] if helps else [one]
+            found += [] if claimed[one].stat.forked or _is_helper(cmdline) else [one]
             continue
         below = [child for child, what in claimed.items() if what.stat.ppid == one and child not in seen]
         below = [child for child in below if claimed[child].claim == claimed[pid].claim]

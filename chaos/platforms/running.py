@@ -18,7 +18,7 @@ from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, running_claim
 from chaos.platforms.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
-from chaos.platforms.owners import doubts, owners_of
+from chaos.platforms.owners import Doubt, background_ranks, doubts, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 from chaos.platforms.told_rank import told_rank
@@ -113,12 +113,14 @@ class Survey:
     """What runs on this host now. ``parents`` gives every process's parent.
 
     ``left`` is what ranks that are gone have started and left behind: it has their variables and is none of them.
+    ``forks`` are those of it of which that is not proved, each as a job: only its own PID can mean it.
     """
 
     jobs: tuple[RunningJob, ...]
     hidden: tuple[Hidden, ...]
     parents: Mapping[int, int]
     left: tuple[JobProcess, ...] = ()
+    forks: tuple[RunningJob, ...] = ()
 
 
 def survey(proc_root: Path = PROC) -> Survey:
@@ -137,12 +139,24 @@ def survey(proc_root: Path = PROC) -> Survey:
     found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
     jobs = sorted((job for job in found if job is not None), key=lambda job: [process.pid for process in job.processes])
     held = {pid for job in jobs for pid in job.members}
+    others = [pid for pid, seen in sorted(claimed.items()) if pid not in held and seen.claim[0] == "rank"]
     left = tuple(
-        _describe(seen.stat, "other", seen.claim[1], seen.variables, boot, proc_root)
-        for pid, seen in sorted(claimed.items())
-        if pid not in held and seen.claim[0] == "rank"
+        _describe(claimed[pid].stat, "other", claimed[pid].claim[1], claimed[pid].variables, boot, proc_root)
+        for pid in others
     )
-    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()}, left)
+    forks = (
+        _made([pid], {pid: doubt}, claimed, stats, boot, proc_root)
+        for pid, doubt in background_ranks(claimed, stats, others, proc_root).items()
+    )
+    forks = (fork for fork in forks if not any(_replaces(job, fork) for job in jobs))
+    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()}, left, tuple(forks))
+
+
+def _replaces(job: RunningJob, fork: RunningJob) -> bool:
+    """Whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
+    (own,) = fork.ranks
+    same = [one for one in job.ranks if one.rank == own.rank and not one.doubt]
+    return any(not own.directories.keys.isdisjoint(one.directories.keys) for one in same)
 
 
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
@@ -150,8 +164,20 @@ def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_ro
     owners = owners_of(claimed, proc_root)
     if not owners:
         return None
+    return _made(owners, None, claimed, stats, boot, proc_root)
+
+
+def _made(
+    owners: list[int],
+    doubt: Mapping[int, Doubt] | None,
+    claimed: Mapping[int, Claimed],
+    stats: Mapping[int, Stat],
+    boot: str,
+    proc_root: Path,
+) -> RunningJob:
+    """The job of these, which have roles of their own. What speaks against them is looked for, unless it is known."""
     ranks = {pid: _rank(pid, claimed[pid], proc_root) for pid in owners if claimed[pid].claim[0] == "rank"}
-    doubt = doubts(ranks, claimed, stats, proc_root)
+    doubt = doubts(ranks, claimed, stats, proc_root) if doubt is None else doubt
     processes = []
     for pid in owners:
         role = claimed[pid].claim[0]

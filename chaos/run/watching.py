@@ -95,7 +95,7 @@ class Watch:
 
     def _job_of(self, found: Survey) -> RunningJob | None:
         """The same launch, or the next one in the directory that was named."""
-        for job in found.jobs:
+        for job in (*found.jobs, *found.forks):
             if any(process.identity in self._known for process in job.processes):
                 return job
         if self._key is not None:

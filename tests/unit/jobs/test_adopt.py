@@ -28,10 +28,14 @@ time.sleep(1000)
 
 FORKS = """
 import os, sys, time
-child = os.fork()
-if child:
-    with open(sys.argv[1], "w") as told:
-        told.write(str(child))
+children = []
+for _ in range(2):
+    child = os.fork()
+    if not child:
+        time.sleep(1000)
+    children.append(child)
+with open(sys.argv[1], "w") as told:
+    told.write(f"{children[0]} {children[1]}\\n")
 time.sleep(1000)
 """
 
@@ -144,12 +148,12 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
 
 
 def test_what_dead_ranks_have_forked_is_none_of_them_whatever_its_command_line_says(tmp_path: Path) -> None:
-    """A data worker has the rank's command line, environment and log."""
+    """A data worker has the rank's command line, environment and log, and is not the only one."""
     with own_job(tmp_path, ranks=0) as job:
         told = [tmp_path / "0", tmp_path / "1"]
         for rank, path in enumerate(told):
             job.start(rank, sys.executable, "-c", FORKS, str(path))
-        left = [int(wait_for("its fork", partial(said, path), seconds=120)) for path in told]
+        left = [int(pid) for path in told for pid in wait_for("its forks", partial(said, path), seconds=120).split()]
         try:
             (process,) = meant(job.logs, 0)
             assert process.pid == job.ranks[0].pid
@@ -165,4 +169,5 @@ def test_what_dead_ranks_have_forked_is_none_of_them_whatever_its_command_line_s
 
 
 def said(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
+    text = path.read_text() if path.exists() else ""
+    return text if text.endswith("\n") else ""

@@ -159,3 +159,36 @@ def test_a_scheduler_that_was_left_is_not_taken_instead_of_doubtful_ranks(
     with pytest.raises(JobError, match=r"(?s)2 jobs run there; name one by its log directory or a PID.*--job 90 names"):
         chosen(proc, work, 1)
     assert chosen(proc, "111", 1) == 111
+
+
+def test_a_rank_that_has_put_itself_into_the_background_is_hit_by_its_own_pid_alone(proc: FakeProc, work: Path) -> None:
+    """It has forked twice, and executed nothing: only its PID tells it from a data worker of a rank that has died."""
+    proc.add(110, 1, "python", "t.py", session=109, variables=variables(0), cwd=work, forked=True, trains=True)
+    proc.add(111, 110, "python", "t.py", session=109, variables=variables(0), cwd=work, forked=True, trains=True)
+    with pytest.raises(
+        JobError, match=r"(?s)no rank runs there any more.*PID 111.*its own PID as --job:\n  rank 0: PID 110"
+    ):
+        chosen(proc, work, 0)
+    with pytest.raises(JobError, match=r"--rank 1: not among"):
+        chosen(proc, "110", 1)
+    (process,) = watchable_job(look(proc), "110", here=Path("/")).ranks
+    assert (process.pid, process.doubt.partition(":")[0]) == (110, "it was forked and has executed no program since")
+    assert chosen(proc, "110", 0) == 110
+    with pytest.raises(JobError, match="no rank runs there any more"):
+        chosen(proc, "111", 0)  # its data worker
+
+
+@pytest.mark.parametrize("proof", ["a session that lives", "several", "its rank runs", "a helper"])
+def test_a_fork_that_is_proved_to_be_left_is_not_even_hit_by_its_own_pid(
+    proc: FakeProc, work: Path, proof: str
+) -> None:
+    program = ("-c", "from multiprocessing.spawn import spawn_main") if proof == "a helper" else ("t.py",)
+    proc.add(110, 1, "python", *program, session=109, variables=variables(0), cwd=work, forked=True, trains=True)
+    if proof == "a session that lives":
+        proc.add(109, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    if proof == "several":
+        proc.add(111, 1, "python", "t.py", session=109, variables=variables(0), cwd=work, forked=True, trains=True)
+    if proof == "its rank runs":
+        proc.add(120, 1, "python", "t.py", variables=variables(0), cwd=work, trains=True)
+    with pytest.raises(JobError, match="no rank runs there any more"):
+        chosen(proc, "110", 0)
