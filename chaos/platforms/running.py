@@ -209,7 +209,8 @@ def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
     if seen.claim[1] is not None:
         return seen.claim[1]
     container = container_of(pid, proc_root)
-    return told_rank(pid, {pid} if container is None else {container.pid}, proc_root)
+    own_pids = {pid} if container is None else {container.pid}
+    return told_rank(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
 
 
 def _number(process: JobProcess) -> str:

@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -108,8 +109,9 @@ def test_a_suspension_is_undone_after_its_time(chaos: Call, job: OwnJob, other: 
 def test_a_rank_that_only_its_log_tells_is_continued_too(chaos: Call, tmp_path: Path, reports: Path) -> None:
     """msrun on several nodes without ``--node_rank`` gives it the RANK_ID of the scheduler."""
     with own_job(tmp_path / "one", ranks=0) as job:
-        rank = job.start(0, MS_NODE_ID="")
-        where = f"[WARNING] DISTRIBUTED({rank.pid},7fb1,python):2026-11-21-06:03:17.689.115 [a.cc:428] PostProcess]"
+        rank = job.start(0, MS_NODE_ID="", TZ="UTC0")
+        now = f"{datetime.now(timezone.utc):%Y-%m-%d-%H:%M:%S}"
+        where = f"[WARNING] DISTRIBUTED({rank.pid},7fb1,python):{now}.689.115 [a.cc:428] PostProcess]"
         with (job.logs / "worker_0.log").open("a") as log:
             log.write(f"{where} This node 1f-2e rank id: 3\n")
         ended = chaos("inject", "suspend", "--rank", "3", "--job", str(job.logs), "--for", "100ms", "--json")

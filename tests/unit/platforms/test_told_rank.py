@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import struct
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -17,12 +20,13 @@ def unnumbered(of_scheduler: bool = True) -> dict[str, str]:
     own = {name: value for name, value in variables(0).items() if name != "MS_NODE_ID"}
     if not of_scheduler:
         del own["RANK_ID"]
-    return own
+    return {**own, "TZ": "UTC0"}
 
 
-def line(pid: int, rank: int) -> str:
+def line(pid: int, rank: int, written: datetime | None = None) -> str:
+    time = f"{written or datetime.now(timezone.utc):%Y-%m-%d-%H:%M:%S}"
     return (
-        f"[WARNING] DISTRIBUTED({pid},7fb198a71100,python):2026-11-21-06:03:17.689.115 "
+        f"[WARNING] DISTRIBUTED({pid},7fb198a71100,python):{time}.689.115 "
         f"[mindspore/ccsrc/cluster/topology/cluster_context.cc:428] PostProcess] This node {rank + 7} rank id: {rank}\n"
     )
 
@@ -79,3 +83,52 @@ def test_one_number_for_several_workers_of_a_launcher_is_refused_without_blame(p
     add_workers(proc, work, variables(0))
     with pytest.raises(JobError, match=r"(?s)the launcher has started the same rank twice\. Give.*PID 110.*PID 111"):
         chosen(proc, str(work), 0)
+
+
+def add_worker(proc: FakeProc, work: Path, zone: str | None = "UTC0") -> tuple[Path, datetime]:
+    """A worker that was started just now, its log, and when that was."""
+    uptime = float(Path("/proc/uptime").read_text("ascii").split()[0])
+    proc.started = int(uptime * os.sysconf("SC_CLK_TCK")) - 110
+    own = unnumbered()
+    del own["TZ"]
+    return add_workers(proc, work, own if zone is None else {**own, "TZ": zone})[0], datetime.now(timezone.utc)
+
+
+def test_what_an_earlier_launch_with_the_same_pid_has_said_is_not_believed(proc: FakeProc, work: Path) -> None:
+    """A container that is started again gives its processes the PIDs of those before, and appends to their logs."""
+    log, started = add_worker(proc, work)
+    earlier, timeless = line(110, 3, started - timedelta(minutes=1)), line(110, 4).replace(":20", ":no time, 20")
+    log.write_text(earlier + timeless)
+    with pytest.raises(JobError, match=r"(?s)not known.*PID 110"):
+        chosen(proc, str(work), 3)
+    log.write_text(earlier + timeless + line(110, 1, started + timedelta(seconds=4)))
+    assert chosen(proc, str(work), 1) == 110
+
+
+@pytest.mark.parametrize("by", ["TZ", "TZ with a path", "TZ without a file", "localtime", "no localtime"])
+def test_the_time_of_a_line_is_that_of_the_zone_of_the_process(proc: FakeProc, work: Path, by: str) -> None:
+    names = {
+        "TZ": "Asia/Shanghai",
+        "TZ with a path": ":/usr/share/zoneinfo/Asia/Shanghai",
+        "TZ without a file": "CST-8",
+    }
+    log, started = add_worker(proc, work, names.get(by))
+    root = work / "root"
+    place = root / "usr/share/zoneinfo/Asia"
+    place.mkdir(parents=True)
+    (root / "etc").mkdir()
+    (place / "Shanghai").write_bytes(SHANGHAI)
+    if by == "localtime":
+        (root / "etc/localtime").symlink_to("/usr/share/zoneinfo/Asia/Shanghai")
+    (proc.root / "110" / "root").unlink()
+    (proc.root / "110" / "root").symlink_to(root)
+    there = started if by == "no localtime" else started + timedelta(hours=8)
+    log.write_text(line(110, 3, there - timedelta(minutes=1)))
+    with pytest.raises(JobError, match=r"(?s)not known.*PID 110"):
+        chosen(proc, str(work), 3)
+    log.write_text(line(110, 3, there + timedelta(seconds=4)))
+    assert chosen(proc, str(work), 3) == 110
+
+
+SHANGHAI = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lBB", 8 * 3600, 0, 0) + b"CST\0"
+"""The file of a zone that is always eight hours before UTC (RFC 8536)."""

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,13 @@ def log(job: OwnJob, rank: int, text: str) -> None:
 
 def test_a_worker_without_a_number_is_shown_once_its_log_says_its_rank(tmp_path: Path, clock: Clock) -> None:
     with own_job(tmp_path / "job", ranks=0) as job:
-        started = job.start(0, MS_NODE_ID="")
+        started = job.start(0, MS_NODE_ID="", TZ="UTC0")
         watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
         try:
             clock.sleep(GRACE_SECONDS + 1)
             assert (watch.look(), watch.look(), watch.ended) == ([], [], False)
-            prefix = (
-                f"[WARNING] DISTRIBUTED({started.pid},7fb1,python):2026-11-21-06:03:17.689.115 [a.cc:428] PostProcess]"
-            )
+            now = f"{datetime.now(timezone.utc):%Y-%m-%d-%H:%M:%S}"
+            prefix = f"[WARNING] DISTRIBUTED({started.pid},7fb1,python):{now}.689.115 [a.cc:428] PostProcess]"
             log(job, 0, f"{prefix} This node worker-a rank id: 5\n")
             assert told(watch.look(), "rank.found") == [(5, started.pid)]
         finally:
