@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK, Clock
-from chaos.jobs.adopt import watchable_job
+from chaos.jobs.adopt import jobs_in, watchable_job, without_leftovers
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.platforms.adopted import AdoptedJob
@@ -98,11 +98,10 @@ class Watch:
         for job in (*found.jobs, *found.forks):
             if any(process.identity in self._known for process in job.processes):
                 return job
-        if self._key is not None:
-            for job in found.jobs:
-                if any(self._key in process.directories.keys for process in job.processes):
-                    return job
-        return None
+        if self._key is None:
+            return None
+        # What the last launch has left is none.
+        return min(without_leftovers(jobs_in(self._key, found)), key=_least_clear, default=None)
 
     def _takes(self, process: JobProcess) -> bool:
         """Whether it is certain what this process is; one that was named by its PID is what it says."""
@@ -221,3 +220,8 @@ def _unnumbered(process: JobProcess) -> bool:
 
 def _in_epoch(event: LogEvent) -> str:
     return f"{event.fields.get('epoch', '')}:{event.fields.get('step_in_epoch', '')}"
+
+
+def _least_clear(job: RunningJob) -> tuple[bool, bool]:
+    """Of two jobs in a directory that with a rank beyond doubt has come further."""
+    return not job.ranks, job.doubtful

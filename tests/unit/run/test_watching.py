@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -288,6 +289,36 @@ def test_a_job_whose_ranks_are_all_started_again_within_the_grace_time_goes_on(
     assert told(watching_job.look(), "ranks.gone") and not watching_job.ended
     clock.sleep(GRACE_SECONDS)
     assert told(watching_job.look(), "job.end") and watching_job.ended
+
+
+HELPED = """
+import subprocess, sys, time
+helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+with open(sys.argv[1], "w") as told:
+    told.write(f"{helper.pid}\\n")
+time.sleep(1000)
+"""
+
+
+def test_the_next_launch_is_told_although_the_last_one_has_left_a_process(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "helper"
+    with own_job(tmp_path / "job", ranks=0) as job:
+        job.start(0, sys.executable, "-c", HELPED, str(path))
+        wait_for("its helper", lambda: path.exists() and path.read_text().endswith("\n"), seconds=120)
+        helper = int(path.read_text())
+        watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
+        try:
+            assert told(watch.look(), "rank.found") == [(0, job.ranks[0].pid)]
+            end(job)
+            assert told(watch.look(), "ranks.gone") == [(None, None)]
+            (left,) = [one for one in survey().jobs if one.ranks and one.ranks[0].directories.logs == str(job.logs)]
+            assert left.left_over and left.ranks[0].pid == helper
+            job.port = 9001
+            job.start(0)
+            assert told(watch.look(), "rank.restarted") == [(0, job.ranks[0].pid)]
+        finally:
+            watch.close()
+            os.kill(helper, signal.SIGKILL)
 
 
 def test_a_job_does_not_end_while_its_launcher_lives(tmp_path: Path, clock: Clock) -> None:
