@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -11,6 +14,8 @@ from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role
 from chaos.platforms.procfs import PROC, Stat, command_line
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+_TABLE = 16 * 2**20
+"""Bytes that a rank table may have to be compared with others: one of 10,000 devices has 2 MB."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +82,13 @@ def launches_of(
     starters = {
         one for pid, seen in claimed.items() for one in _claimed_above(pid, claimed) if claimed[one].claim != seen.claim
     }
+    copies = _copies(claimed, proc_root)
     launches: dict[Launch, dict[int, Claimed]] = {}
     for pid, seen in claimed.items():
         of = _of(pid, claimed, starters, proc_root)
-        launches.setdefault(_launch(of, claimed, stats, proc_root), {})[pid] = seen
+        launch = _launch(of, claimed, stats, proc_root)
+        launch = replace(launch, table=copies.get(launch.table, launch.table))
+        launches.setdefault(launch, {})[pid] = seen
     # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
     for launch in [one for one in launches if one.table is None]:
         same = [one for one in launches if one != launch and replace(one, table=None) == launch]
@@ -154,6 +162,33 @@ def _launches(pid: int, proc_root: Path) -> bool:
     return any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3])
 
 
+def _copies(claimed: Mapping[int, Claimed], proc_root: Path) -> dict[FileKey | str | None, FileKey | str | None]:
+    """Rank tables that are copies of another one, each with that. Only by a relative name has each rank its own.
+
+    Two jobs at a time have no table in common: it names the devices.
+    """
+    firsts: dict[bytes, FileKey | str | None] = {}
+    copies = {}
+    for pid, seen in claimed.items():
+        name = PurePath(seen.variables.get("RANK_TABLE_FILE") or "/")
+        if seen.claim[0] == "rank" and not name.is_absolute() and (content := _content(pid, name, proc_root)):
+            key = _table(pid, seen.variables, proc_root)
+            copies[key] = firsts.setdefault(hashlib.sha256(content).digest(), key)
+    return copies
+
+
+def _content(pid: int, name: PurePath, proc_root: Path) -> bytes:
+    """What is in a file below the working directory of a process; nothing where it is no table that can be read."""
+    try:
+        descriptor = os.open(proc_root / str(pid) / "cwd" / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            content = file.read(_TABLE + 1) if plain else b""
+    except OSError:
+        return b""
+    return content.strip() if len(content) <= _TABLE else b""
+
+
 def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:
     """The rank table that a process is told, as the file that it is; by its name where there is no such file.
 
@@ -165,10 +200,10 @@ def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey |
     place, path = proc_root / str(pid), PurePath(name)
     found = place / "root" / path.relative_to(path.anchor) if path.is_absolute() else place / "cwd" / path
     try:
-        stat = found.stat()
+        seen = found.stat()
     except OSError:
         return name if path.is_absolute() else str(PurePath(_link(place / "cwd")) / path)
-    return stat.st_dev, stat.st_ino
+    return seen.st_dev, seen.st_ino
 
 
 def _link(path: Path) -> str:

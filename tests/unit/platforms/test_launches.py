@@ -202,3 +202,34 @@ def test_a_program_with_the_rank_id_of_a_scheduler_that_starts_ranks_is_none_of_
         log = work / "b" / "all.log"
         proc.add(110 + rank, 100, "python", "t.py", session=100, variables=of_rank, cwd=work, log=log, trains=True)
     assert (chosen(proc, 110, 0), chosen(proc, 111, 1)) == (110, 111)
+
+
+@pytest.mark.parametrize("tables", [("{}", "{}\n"), ("{}", "[]"), ("", ""), ("{}", None)])
+def test_copies_of_a_rank_table_are_one_table_where_they_are_equal(
+    proc: FakeProc, work: Path, tables: tuple[str, str | None]
+) -> None:
+    """Each rank has its own, by a relative name; a third has the first one's by an absolute name."""
+    proc.add(100, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+    for rank, table in enumerate((*tables, str(work / "device0" / "t.json"))):
+        directory = work / f"device{rank}"
+        directory.mkdir()
+        if rank < 2 and table is not None:
+            (directory / "t.json").write_text(table)
+        own = {"RANK_ID": str(rank), "RANK_SIZE": "3", "RANK_TABLE_FILE": "t.json" if rank < 2 else str(table)}
+        proc.add(110 + rank, 100, "python", "t.py", session=100, variables=own, cwd=directory, trains=True)
+    equal = tables == ("{}", "{}\n")
+    expected = [[0, 1, 2]] if equal else [[0, 2], [1]]
+    assert [[process.rank for process in job.ranks] for job in look(proc).jobs] == expected
+    if equal:
+        assert chosen(proc, 110, 1) == 111
+
+
+def test_copies_of_a_rank_table_that_two_shells_have_are_of_two_jobs(proc: FakeProc, work: Path) -> None:
+    for rank in range(2):
+        shell, directory = 100 + 100 * rank, work / f"device{rank}"
+        directory.mkdir()
+        (directory / "t.json").write_text("{}")
+        proc.add(shell, 1, "bash", "start.sh", comm="bash", variables={}, cwd=work)
+        own = {"RANK_ID": str(rank), "RANK_SIZE": "2", "RANK_TABLE_FILE": "t.json"}
+        proc.add(shell + 10, shell, "python", "t.py", session=shell, variables=own, cwd=directory, trains=True)
+    assert [[process.rank for process in job.ranks] for job in look(proc).jobs] == [[0], [1]]
