@@ -19,7 +19,7 @@ Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
 OPENING = b"{("
-"""Bytes that a template's lines have equally many of."""
+"""Bytes that a template's lines have equally many of, all before ``TrainingLine.end``."""
 
 WIDEST = 512
 """Bytes up to which a line can be a template."""
@@ -61,12 +61,9 @@ class Values:
 class Template:
     """The shape of one line, and the places of its numbers."""
 
-    def __init__(self, prefix: bytes, parts: TrainingLine, loss: str, marks: int) -> None:
-        """``prefix`` is the line up to its ``end``, ``parts`` in bytes, ``loss`` as printed (empty: there is none).
-
-        ``marks`` are the bytes of ``OPENING`` in the whole line.
-        """
-        self.parts, self.marks = parts, marks
+    def __init__(self, prefix: bytes, parts: TrainingLine, loss: str) -> None:
+        """``prefix`` is the line up to its ``end``, ``parts`` in bytes, ``loss`` as printed (empty: there is none)."""
+        self.parts, self.marks = parts, opening_in(prefix)
         self.width = -(-len(prefix) // _WORD) * _WORD
         shape, exact, over = (np.zeros(self.width, np.uint8) for _ in range(3))
         for at, byte in enumerate(prefix):
@@ -149,7 +146,8 @@ def make_template(line: bytes, text: str, parts: TrainingLine) -> Template | Non
         return None
     time = None if parts.time is None else len(text[: parts.time].encode())
     own = TrainingLine(end, time, *(moved(spot) for spot in (parts.step, parts.epoch, parts.steps, parts.loss)))
-    return Template(line[:end], own, loss, opening_in(line))
+    # Behind the end none of these stands, unless another record does.
+    return Template(line[:end], own, loss) if opening_in(line) == opening_in(line[:end]) else None
 
 
 def opening_in(line: bytes) -> int:

@@ -24,7 +24,6 @@ from chaos.observe.line_template import (
     Template,
     make_template,
     moments,
-    opening_in,
     shape_of,
 )
 from chaos.observe.lines import LINE_LIMIT
@@ -161,7 +160,7 @@ class LossScanner:
                 found.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
-        shape = shape_of(text[: parts.end].encode()) + b"%d" % opening_in(line)
+        shape = shape_of(text[: parts.end].encode())
         if shape not in self._templates:
             template = make_template(line, text, parts)
             if template is None:
