@@ -11,6 +11,8 @@ file of its own because releases of filelock empty the one that they lock.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import functools
 import os
 import socket
@@ -193,11 +195,23 @@ class Leases:
             raise LeaseError(f"{self._directory}: {_NO_FLOCK}") from error
         except OSError as error:
             raise LeaseError(f"{path}: cannot be locked: {error.strerror}") from error
-        # Newer versions of filelock turn into a lock that outlives its holder where flock is missing.
-        if type(lock) is not UnixFileLock:
+        # Where flock is missing, newer versions of filelock use a lock that outlives its holder.
+        if not _is_flocked(path):
             lock.release()
             raise LeaseError(f"{self._directory}: {_NO_FLOCK}")
         return lock
+
+
+def _is_flocked(path: Path) -> bool:
+    """Whether the kernel refuses the lock of this file to another descriptor."""
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.EAGAIN)
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _make_private(directory: Path) -> None:

@@ -138,7 +138,7 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
 
 def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
     between.impair("fault", 1, Impairment(loss=10))
-    some = between.echo(1, [0], count=300, interval=0.001, wait=1)
+    some = between.echo(1, [0], count=300, interval=0.001, wait=10)
     assert 0.02 < 1 - some.answered / some.sent < 0.25
     shown = between.impaired("fault", 1)
     assert shown is not None
