@@ -52,7 +52,8 @@ def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
     All of them where no rank runs: a scheduler alone is not what was meant rather than the others.
     """
     clear = [job for job in jobs if not job.left_over]
-    return clear if any(job.ranks for job in clear) else list(jobs)
+    alone = all(process.role == "scheduler" for job in clear for process in job.processes)
+    return list(jobs) if alone else clear
 
 
 def chosen_ranks(

@@ -168,11 +168,13 @@ def _copies(claimed: Mapping[int, Claimed], proc_root: Path) -> dict[FileKey | s
     Two jobs at a time have no table in common: it names the devices.
     """
     firsts: dict[bytes, FileKey | str | None] = {}
-    copies = {}
+    copies: dict[FileKey | str | None, FileKey | str | None] = {}
     for pid, seen in claimed.items():
         name = PurePath(seen.variables.get("RANK_TABLE_FILE") or "/")
-        if seen.claim[0] == "rank" and not name.is_absolute() and (content := _content(pid, name, proc_root)):
-            key = _table(pid, seen.variables, proc_root)
+        if seen.claim[0] != "rank" or name.is_absolute():
+            continue
+        key = _table(pid, seen.variables, proc_root)
+        if key not in copies and (content := _content(pid, name, proc_root)):
             copies[key] = firsts.setdefault(hashlib.sha256(content).digest(), key)
     return copies
 

@@ -192,3 +192,14 @@ def test_a_fork_that_is_proved_to_be_left_is_not_even_hit_by_its_own_pid(
         proc.add(120, 1, "python", "t.py", variables=variables(0), cwd=work, trains=True)
     with pytest.raises(JobError, match="no rank runs there any more"):
         chosen(proc, "110", 0)
+
+
+def test_a_launcher_that_may_start_its_ranks_again_is_meant_rather_than_what_they_have_left(
+    proc: FakeProc, work: Path
+) -> None:
+    add_msrun(proc, 100, work)
+    for rank in (110, 120):
+        shutil.rmtree(proc.root / str(rank))
+    proc.add(115, 1, "python", "helper.py", session=110, variables=variables(0), cwd=work)
+    job = watchable_job(look(proc), str(work), here=Path("/"))
+    assert found(job) == [("launcher", None, 100), ("scheduler", None, 101)]
