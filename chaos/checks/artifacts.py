@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timezone
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,7 +18,9 @@ from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, fi
 from chaos.observe.log_event import LogEvent
 from chaos.observe.loss_columns import LossColumns, LossScanner
 from chaos.observe.mindspore_log import MindSporeLogReader
-from chaos.observe.reader import read_log
+from chaos.observe.other_losses import read_losses
+from chaos.observe.reader import LogReader, read_log
+from chaos.observe.registered import other_readers
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.plain_files import open_plain
@@ -164,28 +167,42 @@ class Artifacts:
         return self._worker_logs(self.run_dir / "logs" / attempt).get(rank, [])
 
     def losses(self, attempt: str, rank: int) -> list[tuple[str, LossColumns]]:
-        """The losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory."""
-        signs: list[LogEvent] = []
-        found = []
-        for path in self.worker_logs(attempt, rank):
-            columns, name = self._scanner.scan(path), self.relative(path)
-            found.append((name, columns))
-            for line, text in columns.others:
-                event = self._sign_reader.read(text)
-                if event is not None:
-                    signs.append(replace(event, file=name, line=line))
-        self._signs[attempt, rank] = signs
-        return found
+        """The losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory.
+
+        Raises OSError for a log that cannot be read, and what a reader of another package raises.
+        """
+        return [self._losses_of(path, rank, columns) for path, columns in self._scan(attempt, rank)]
 
     def baseline_losses(self, rank: int) -> list[tuple[str, LossColumns]]:
         """The losses in the logs of the fault-free run that were kept beside its history."""
         paths = self._worker_logs(self.run_dir / "baseline" / "logs" / "train").get(rank, [])
-        return [(self.relative(path), self._scanner.scan(path)) for path in paths]
+        return [self._losses_of(path, rank, self._scanner.scan(path)) for path in paths]
+
+    def _losses_of(self, path: Path, rank: int, columns: LossColumns) -> tuple[str, LossColumns]:
+        """By the forms of this package; where a log has none of them, by the readers of other packages."""
+        if not len(columns.step) and self._other_readers:
+            columns = read_losses(path, rank, self._other_readers)
+        return self.relative(path), columns
+
+    @cached_property
+    def _other_readers(self) -> list[LogReader]:
+        return other_readers(timezone.utc)
+
+    def _scan(self, attempt: str, rank: int) -> list[tuple[Path, LossColumns]]:
+        """What this package's own forms give of a rank's logs; its signs of a rollback are kept."""
+        scanned = [(path, self._scanner.scan(path)) for path in self.worker_logs(attempt, rank)]
+        self._signs[attempt, rank] = [
+            replace(event, file=self.relative(path), line=line)
+            for path, columns in scanned
+            for line, text in columns.others
+            if (event := self._sign_reader.read(text)) is not None
+        ]
+        return scanned
 
     def signs(self, attempt: str, rank: int) -> list[LogEvent]:
         """The lines of a rank's own logs by which a rollback of an abnormal result is told."""
         if (attempt, rank) not in self._signs:
-            self.losses(attempt, rank)
+            self._scan(attempt, rank)
         return self._signs[attempt, rank]
 
     def _worker_logs(self, directory: Path) -> dict[int, list[Path]]:

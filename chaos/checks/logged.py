@@ -70,9 +70,13 @@ class RankLog:
 
 @dataclass
 class Logged:
-    """The logs of all ranks that are judged by them. ``apart`` are ranks of one replica group that disagree."""
+    """The logs of all ranks that are judged by them. ``apart`` are ranks of one replica group that disagree.
+
+    ``unseen`` are ranks of whose steps nothing tells, no record and no log, here or in the baseline.
+    """
 
     ranks: dict[int, RankLog] = field(default_factory=dict)
+    unseen: frozenset[int] = frozenset()
     agreeing: int = 0
     apart: list[tuple[int, int, Difference]] = field(default_factory=list)
 
@@ -92,8 +96,9 @@ def logged(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
 
 
 def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
-    result = Logged()
-    silent = _silent(plan, history, artifacts)
+    unrecorded = _unrecorded(plan, history, artifacts)
+    silent = {rank for rank in unrecorded if artifacts.worker_logs(TRAIN, rank)}
+    result = Logged(unseen=frozenset(unrecorded))
     if not silent:
         return result
     if plan.last_step > _MOST_STEPS:
@@ -111,13 +116,15 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
                 reference = both
             elif plan.has_loss(rank):
                 _compare(plan, result, reference, both, saved)
+    result.unseen = frozenset(unrecorded - result.ranks.keys())
     return result
 
 
-def _silent(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
+def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
+    """Ranks of which no record has a step."""
     records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
     told = {one.rank for record in records for name in _STEP_EVENTS for one in record.select(name)}
-    return {rank for rank in range(plan.ranks) if rank not in told and artifacts.worker_logs(TRAIN, rank)}
+    return {rank for rank in range(plan.ranks) if rank not in told}
 
 
 @dataclass(frozen=True)

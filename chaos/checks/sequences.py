@@ -88,7 +88,9 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, found
             by_log.judge_reach(plan, logs.ranks[rank], attempt, found)
             continue
         ended, begun = ends.get(rank, []), begins.get(rank, [])
-        if not ended and attempt == RESUME:
+        if rank in logs.unseen:
+            found.unknown(expected, f"neither a record nor a log tells of a step of rank {rank}, in any launch")
+        elif not ended and attempt == RESUME:
             found.fail(expected, f"rank {rank} ended no step")
         elif not ended:
             found.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")

@@ -94,7 +94,7 @@ def headline(one: Happened) -> str | None:
                 return f"no rank is left; the launcher, PID {data['launcher']}, lives and may start them again"
             return f"no rank is left; the job has ended if none is started within {data.get('grace'):g} s"
         case "job.end":
-            return "the job has ended: no rank of it is left"
+            return f"the job has ended: no rank of it is left{_unknown(data.get('unknown_lines') or {})}"
         case "log" if data.get("kind") not in _QUIET and not one.before:
             about = [f"step {data['step']}"] if data.get("step") is not None else []
             about += [f"{name}={value}" for name, value in data.get("fields", {}).items()]
@@ -197,6 +197,15 @@ class TableView:
         if len(rows) > _ROWS:
             table.add_row("…", "", f"{len(rows) - _ROWS} more ranks")
         return table
+
+
+def _unknown(lines: dict[str, int]) -> str:
+    """What the readers did not know of the job's logs."""
+    if not lines:
+        return ""
+    most = max(lines, key=lambda name: lines[name])
+    whose = most if len(lines) == 1 else f"{len(lines)} logs, most in {most}"
+    return f"; no reader knows {sum(lines.values())} lines of {whose}: chaos logs FILE --unknown shows them"
 
 
 def _how(data: dict[str, Any]) -> str:

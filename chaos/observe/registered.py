@@ -11,10 +11,15 @@ from chaos.registry import registry
 def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """Every reader, for :func:`chaos.observe.reader.read_log`.
 
-    One of another package is called with ``tz``, as those of this package are. Those of this package come first, so
-    that no other can take over their logs. Raises chaos.registry.RegistryError when one cannot be loaded.
+    Those of this package come first, so that no other can take over their logs. Raises as :func:`other_readers` does.
     """
-    readers = built_in_readers(tz)
-    known = {reader.name for reader in readers}
-    readers += [registry("readers").load(name)(tz) for name in registry("readers").names() if name not in known]
-    return readers
+    return [*built_in_readers(tz), *other_readers(tz)]
+
+
+def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
+    """Those of other packages, which are called with ``tz`` as those of this package are.
+
+    Raises chaos.registry.RegistryError when one cannot be loaded.
+    """
+    known = {reader.name for reader in built_in_readers(tz)}
+    return [registry("readers").load(name)(tz) for name in registry("readers").names() if name not in known]

@@ -22,14 +22,16 @@ class LogTail:
     """One log, held open: it is followed to its end whatever becomes of its name.
 
     A log that is emptied and begun again, as that of a rank that is started again, is read from its beginning.
+    ``name`` is what the events give as their file, ``unknown`` counts the lines read so far that no reader knows, blank
+    ones not included.
     """
 
-    def __init__(self, stream: BinaryIO, readers: Sequence[LogReader], *, file: str, back: int = BACK) -> None:
-        """``file`` is what the events give as their file."""
+    def __init__(self, stream: BinaryIO, readers: Sequence[LogReader], *, name: str, back: int = BACK) -> None:
+        self.name = name
+        self.unknown = 0
         self._stream = stream
         self._all = readers
         self._readers = in_order(None, readers)
-        self._file = file
         self._chosen = False
         size = stream.seek(0, 2)
         self._offset = max(0, size - back)
@@ -51,8 +53,10 @@ class LogTail:
                 if self._inside:
                     self._inside = False
                     continue
-                for event, _ in read_line(self._readers, line):
-                    yield replace(event, file=self._file)
+                known = read_line(self._readers, line)
+                self.unknown += not known and bool(line.strip())
+                for event, _ in known:
+                    yield replace(event, file=self.name)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -85,7 +85,7 @@ class WatchedLogs:
                 followed = self._followed.get(output.key)
                 if followed is None:
                     try:
-                        followed = _Followed(LogTail(output.open(), self._readers, file=output.path))
+                        followed = _Followed(LogTail(output.open(), self._readers, name=output.path))
                     except OSError:
                         continue
                     self._followed[output.key] = followed
@@ -100,6 +100,10 @@ class WatchedLogs:
                 process = followed.writer(event)
                 if process is None or process.role != "rank" or self._of_rank(process.rank).new(event, key):
                     yield OfLog(event, process)
+
+    def unknown(self) -> dict[str, int]:
+        """Of each log with lines that no reader knows: how many there are among those that were read."""
+        return {one.tail.name: one.tail.unknown for one in self._followed.values() if one.tail.unknown}
 
     def _of_rank(self, rank: int | None) -> _Once:
         return self._once.setdefault(rank, _Once())

@@ -201,7 +201,7 @@ class Watch:
         if for_good:
             yield from self._read()  # what was written last
             self.ended = True
-            yield self._now("job.end")
+            yield self._now("job.end", unknown_lines=self._logs.unknown())
         elif not self._told_gone:
             self._told_gone = True
             yield self._now("ranks.gone", launcher=None if launcher is None else launcher.pid, grace=GRACE_SECONDS)

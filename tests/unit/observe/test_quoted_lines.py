@@ -142,6 +142,6 @@ def test_a_log_that_is_followed_is_read_in_the_same_way(tmp_path: Path) -> None:
     path = tmp_path / "log"
     for begin, kinds in (("", ["ttp.state"]), (OF_WORKER, ["train.loss"])):
         path.write_text(f"{begin}nextState: STATE_OP_DUMP\n")
-        tail = LogTail(path.open("rb"), READERS, file="log")
+        tail = LogTail(path.open("rb"), READERS, name="log")
         assert [event.kind for event in tail.new_events()] == kinds
         tail.close()

@@ -9,7 +9,7 @@ from chaos.observe.tail import LogTail
 
 
 def tail_of(path: Path, back: int = 1 << 20) -> LogTail:
-    return LogTail(path.open("rb"), built_in_readers(), file="worker_0.log", back=back)
+    return LogTail(path.open("rb"), built_in_readers(), name="worker_0.log", back=back)
 
 
 def line(step: int) -> str:

@@ -259,11 +259,17 @@ def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(
 
     def last_line() -> list[Happened]:
         """In the same look, but after the logs were read."""
-        log(job, 0, "epoch: 1 step: 9, loss is 0.125\n")
+        log(job, 0, "epoch: 1 step: 9, loss is 0.125\nwhat is this?\n\nand this?\n")
         return []
 
     monkeypatch.setattr(watching_job._checkpoints, "look", last_line)
-    assert [one.event for one in watching_job.look()] == ["log", "job.end"]
+    line, ended = watching_job.look()
+    assert (line.event, ended.event) == ("log", "job.end")
+    assert list(ended.data["unknown_lines"].values()) == [2], "counted, and not lost"
+    text = headline(ended)
+    assert text is not None and text.startswith(
+        "the job has ended: no rank of it is left; no reader knows 2 lines of /"
+    )
     assert watching_job.ended and watching_job.ranks[0].step == "1:9"
 
 
