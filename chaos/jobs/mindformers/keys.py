@@ -64,9 +64,9 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 def sinks(typed: Typed) -> bool:
     """Whether steps are sunk to the device. Without that MindFormers does not train by the sink size.
 
-    The default that MindFormers itself writes is the number 1.
+    A number, too, turns it on or off; that MindSpore takes none is a rule of its own.
     """
-    return typed.flag(SINKING, numbers=True) or not is_off(typed.configuration.get(SINKING))
+    return not is_off(typed.configuration.get(SINKING))
 
 
 def _interval(typed: Typed, saving: Saving, sink: int | None) -> tuple[int, Origin]:

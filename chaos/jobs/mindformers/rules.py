@@ -81,14 +81,15 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
     """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
 
     Without sinking the size has no part in the training, but MindFormers looks at it all the same where one of these
-    mechanisms is on. A mode of null is no bool, which MindSpore wants.
+    mechanisms is on. MindSpore wants the mode to be a bool.
     """
     mode = case.typed.configuration.get(SINKING)
-    if mode is not None and mode.data is None:
+    if mode is not None and not isinstance(mode.data, bool):
+        shown = "null, not left out" if mode.data is None else mode.shown
         yield mode.problem(
-            f"{SINKING} is null, not left out: MindSpore ends with 'The input value must be a bool, but got NoneType.' "
-            "(2.10, train/model.py)",
-            "set sink_mode: True",
+            f"{SINKING} is {shown}: MindSpore ends with 'The input value must be a bool, but got "
+            f"{type(mode.data).__name__}.' (2.10, train/model.py)",
+            f"set sink_mode: {bool(mode.data) or mode.data is None}",
         )
     size = case.value("runner_config.sink_size")
     if size is None or not isinstance(size.data, int):

@@ -55,11 +55,9 @@ class Typed:
             self._wrong(key, value, "a number of at most 308 digits")
             return None
 
-    def flag(self, key: str, *, numbers: bool = False) -> bool | None:
-        """True or false, None where the configuration has neither; with ``numbers`` also written as 1 or 0."""
+    def flag(self, key: str) -> bool | None:
+        """True or false, None where the configuration has neither."""
         value = self._written(key)
-        if numbers and value is not None and isinstance(value.data, int) and value.data in (0, 1):
-            return bool(value.data)
         if value is None or isinstance(value.data, bool):
             return None if value is None else bool(value.data)
         self._wrong(key, value, "true or false")

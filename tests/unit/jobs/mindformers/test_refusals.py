@@ -489,8 +489,14 @@ def test_damage_that_needs_an_older_save_is_refused_where_one_is_kept(room: Room
     assert room.plan().resume_step == 5
 
 
-@pytest.mark.parametrize(("written", "size"), [("1", 3), ("0", 1), ("True", 3), ("False", 1)])
-def test_sinking_is_written_as_a_number_too(room: Room, written: str, size: int) -> None:
-    room.change("sink_mode: True\n  sink_size: 1", f"sink_mode: {written}\n  sink_size: 3")
-    room.change("save_checkpoint_steps: 4", "save_checkpoint_steps: 3").change_scenario(PROTECTION, "protection: []")
-    assert room.plan().sink_size == size
+@pytest.mark.parametrize(
+    ("written", "told", "fix"),
+    [("1", "int", "True"), ("0", "int", "False"), ("null", "NoneType", "True"), ("'yes'", "str", "True")],
+)
+def test_sinking_that_is_no_bool_is_refused_as_mindspore_refuses_it(
+    room: Room, written: str, told: str, fix: str
+) -> None:
+    room.change("sink_mode: True\n", f"sink_mode: {written}\n")
+    refused = room.refused()
+    assert f"The input value must be a bool, but got {told}." in refused
+    assert f"set sink_mode: {fix}" in refused
