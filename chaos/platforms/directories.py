@@ -43,8 +43,8 @@ def directories_of(pid: int, proc_root: Path = PROC) -> Directories:
     """
     place = proc_root / str(pid)
     cwd, logs, writer = _text(place / "cwd"), _log_directory(place, _OUTPUTS), place
-    for tee in [] if logs is not None else _tees(place, proc_root):
-        if (logs := _log_directory(tee, _opened(tee))) is not None:
+    for tee in [] if logs is not None else tees_of(place, proc_root):
+        if (logs := _log_directory(tee, opened(tee))) is not None:
             writer = tee
             break
     ordered = [*(_key(_inside(writer, path)) for path in _between(logs, cwd)), _key(place / "cwd")]
@@ -84,8 +84,11 @@ def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:
     return None
 
 
-def _tees(place: Path, proc_root: Path) -> list[Path]:
-    """The ``tee`` that reads what a process writes: a pipe's name says which one it is (pipe(7))."""
+def tees_of(place: Path, proc_root: Path) -> list[Path]:
+    """The ``tee`` that reads what the process of this directory of /proc writes, by such directories.
+
+    A pipe's name says which one it is (pipe(7)).
+    """
     pipes = {text for number in _OUTPUTS if (text := _text(place / "fd" / number) or "").startswith("pipe:")}
     if not pipes:
         return []
@@ -94,8 +97,8 @@ def _tees(place: Path, proc_root: Path) -> list[Path]:
     return [found for pid in sorted(tees) if _text((found := proc_root / str(pid)) / "fd" / "0") in pipes]
 
 
-def _opened(place: Path) -> list[str]:
-    """The numbers of what a process has opened itself."""
+def opened(place: Path) -> list[str]:
+    """The numbers of what the process of this directory of /proc has opened itself."""
     try:
         numbers = os.listdir(place / "fd")  # noqa: PTH208 - names are wanted
     except OSError:

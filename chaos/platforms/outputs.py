@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from chaos.platforms.directories import FileKey
+from chaos.platforms.directories import FileKey, opened, tees_of
 from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 _LOG = re.compile(r"\.log(\.\d{1,10})?$")
@@ -51,7 +51,13 @@ def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
     return _outputs(pid, _OUTPUTS, proc_root)
 
 
-def _outputs(pid: int, numbers: Iterable[str], proc_root: Path) -> list[Output]:
+def teed_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """The files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
+    tees = tees_of(proc_root / str(pid), proc_root)
+    return [one for tee in tees for one in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
+
+
+def _outputs(pid: int, numbers: Iterable[str], proc_root: Path, *, whatever: bool = False) -> list[Output]:
     place = proc_root / str(pid) / "fd"
     found: dict[FileKey, Output] = {}
     for number in numbers:
@@ -60,7 +66,7 @@ def _outputs(pid: int, numbers: Iterable[str], proc_root: Path) -> list[Output]:
             path, seen = str(link.readlink()), link.stat()
         except OSError:
             continue
-        named = number in _OUTPUTS or _LOG.search(PurePath(path).name) is not None
+        named = whatever or number in _OUTPUTS or _LOG.search(PurePath(path).name) is not None
         if named and stat.S_ISREG(seen.st_mode) and _writes(pid, number, proc_root):
             key = (seen.st_dev, seen.st_ino)
             found.setdefault(key, Output(key, path, link))

@@ -14,7 +14,8 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.observe.tail import LogTail
 from chaos.platforms.directories import FileKey
-from chaos.platforms.outputs import outputs_of
+from chaos.platforms.outputs import Output, outputs_of, teed_outputs_of
+from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.running import JobProcess
 
 _OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
@@ -77,11 +78,12 @@ class WatchedLogs:
         self._readers = readers
         self._followed: dict[FileKey, _Followed] = {}
         self._once: dict[int | None, _Once] = {}
+        self._found_teed: dict[ProcessIdentity, list[Output]] = {}
 
     def follow(self, processes: Sequence[JobProcess]) -> None:
         """Open the logs that are not followed yet, and note who writes which."""
         for process in processes:
-            for output in outputs_of(process.pid):
+            for output in (*outputs_of(process.pid), *self._teed(process)):
                 followed = self._followed.get(output.key)
                 if followed is None:
                     try:
@@ -104,6 +106,15 @@ class WatchedLogs:
     def unknown(self) -> dict[str, int]:
         """Of each log with lines that no reader knows: how many there are among those that were read."""
         return {one.tail.name: one.tail.unknown for one in self._followed.values() if one.tail.unknown}
+
+    def _teed(self, process: JobProcess) -> list[Output]:
+        """What a ``tee`` writes of a process: looked for until it is found, as the shell starts both at once."""
+        if process.identity not in self._found_teed:
+            found = teed_outputs_of(process.pid)
+            if not found:
+                return []
+            self._found_teed[process.identity] = found
+        return self._found_teed[process.identity]
 
     def _of_rank(self, rank: int | None) -> _Once:
         return self._once.setdefault(rank, _Once())

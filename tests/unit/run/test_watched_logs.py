@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timezone
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chaos.observe.reader import built_in_readers
-from chaos.platforms.outputs import outputs_of
+from chaos.platforms.outputs import outputs_of, teed_outputs_of
 from chaos.platforms.running import JobProcess, survey
 from chaos.run.wait import wait_for
 from chaos.run.watched_logs import WatchedLogs
@@ -105,6 +107,20 @@ def test_a_line_in_a_file_that_ranks_share_is_of_none_unless_it_names_its_proces
     named = "[WARNING] ME(%d:140535643880320,MainProcess):2026-11-21-01:28:56.320.000 [mindspore/train/model.py:192] "
     add(shared, named % ranks[1].pid + "uce wrapper report UCEError\n")
     assert told(logs) == [(1, "error.reported", None)]
+
+
+def test_what_a_rank_prints_is_read_where_its_tee_writes_it(job: OwnJob, start: Start, logs: WatchedLogs) -> None:
+    written = job.work / "train.txt"
+    with subprocess.Popen(["tee", written], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
+        assert tee.stdin is not None
+        rank = start(0, f">/proc/{os.getpid()}/fd/{tee.stdin.fileno()} 2>&1", 0)
+        wait_for("its tee", lambda: teed_outputs_of(rank.pid), seconds=120)
+        logs.follow([rank])
+        tee.stdin.write((PRINTED % (1, 7)).encode())
+        tee.stdin.flush()
+        wait_for("what was printed", lambda: written.stat().st_size, seconds=120)
+        assert told(logs) == [(0, "train.step", 7)]
+        tee.kill()
 
 
 def test_what_ranks_write_into_the_launchers_output_is_taken(job: OwnJob, start: Start, logs: WatchedLogs) -> None:
