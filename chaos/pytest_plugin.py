@@ -205,7 +205,7 @@ class ScenarioItem(pytest.Item):
             raise NoVerdict(self._describe("unknown"), pytrace=False)
         # Only now, since a finding may hold with one SDK only, and which one the run has is told by its result.
         if (known := self._known()) is not None:
-            where = ", ".join(self.cell.scenario.failing) + (f" with the SDK {known.sdk}" if known.sdk else "")
+            where = ", ".join(self._failing()) + (f" with the SDK {known.sdk}" if known.sdk else "")
             reason = f"{known.id}: known defect, fails in {where}; see docs/findings.md"
             self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=known.always))
 
@@ -215,12 +215,18 @@ class ScenarioItem(pytest.Item):
             return
         from chaos.run.known_failure import failing_checks, unexpected
 
-        text, failing = self._describe("fail"), self.cell.scenario.failing
+        text, failing = self._describe("fail"), self._failing()
         others = unexpected(failing_checks(self.results, self.comparisons), failing)
         if others and (known := self._known()) is not None:
             told = f"{known.id} fails in {', '.join(failing)}; this failed in {', '.join(others)} too"
             raise FailedElsewhere(f"{text}\n{told}", pytrace=False)
         raise ScenarioFailed(text, pytrace=False)
+
+    def _failing(self) -> tuple[str, ...]:
+        """The checks in which it may fail by its finding."""
+        from chaos.run.known_failure import failing_by, sdk_of
+
+        return failing_by(self.cell.scenario, map(sdk_of, self.results))
 
     def _known(self) -> Finding | None:
         """The scenario's finding where it holds with the SDK that the run was made with."""

@@ -189,6 +189,7 @@ def build_plan(
         finding=None if scenario.known is None else scenario.known.id,
         failing=scenario.failing,
         finding_sdk=None if scenario.known is None else scenario.known.sdk,
+        failing_with_vendor=() if scenario.known is None else scenario.known.with_vendor,
         finding_always=scenario.known is None or scenario.known.always,
         recoveries=outcome.recoveries,
         strategies=scenario.job.strategies if scenario.job.agent else (),

@@ -214,7 +214,7 @@ class Plan:
     ``comparable`` is None where the whole run can be compared with the fault-free one,
     ``watch`` where nobody watches the global norm. ``sink_size`` is how many steps may be recorded as one.
     ``failing`` are the checks in which the run may fail by ``finding``. It holds with ``finding_sdk`` only, if given,
-    and in every run unless ``finding_always`` is false.
+    and in every run unless ``finding_always`` is false; with the vendor's SDK ``failing_with_vendor`` may fail, too.
     ``configured`` tells for each value that the job's own files decide, by its key in a scenario or by its name, what
     it is and where it stands.
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
@@ -251,6 +251,7 @@ class Plan:
     failing: tuple[str, ...] = ()
     finding_sdk: str | None = None
     finding_always: bool = True
+    failing_with_vendor: tuple[str, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     strategies: tuple[str, ...] = ()
     aids: Aids = Aids()

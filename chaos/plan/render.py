@@ -20,7 +20,8 @@ def render(plan: Plan) -> str:
 def _known(plan: Plan) -> str:
     with_sdk = {None: "", "vendor": "with the vendor's SDK ", "standin": "with the stand-in for the SDK "}
     may = "is to" if plan.finding_always else "may, now and then,"
-    return f"{with_sdk.get(plan.finding_sdk, '')}the run {may} fail in {', '.join(plan.failing)}"
+    more = f", with the vendor's SDK in {', '.join(plan.failing_with_vendor)} too" if plan.failing_with_vendor else ""
+    return f"{with_sdk.get(plan.finding_sdk, '')}the run {may} fail in {', '.join(plan.failing)}{more}"
 
 
 def _lines(plan: Plan) -> Iterator[str]:

@@ -30,6 +30,13 @@ def holding(scenario: Scenario, sdks: Iterable[str]) -> Finding | None:
     return None if known is None or (known.sdk is not None and {*sdks} != {known.sdk}) else known
 
 
+def failing_by(scenario: Scenario, sdks: Iterable[str]) -> tuple[str, ...]:
+    """The checks in which runs with these SDKs may fail by the scenario's finding."""
+    known = scenario.known
+    more = known.with_vendor if known is not None and {*sdks} == {"vendor"} else ()
+    return (*scenario.failing, *more)
+
+
 def failing_checks(
     results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
@@ -53,8 +60,11 @@ def unknown_checks(cell: Cell, source: str) -> Iterator[Problem]:
     if not scenario.failing:
         return
     known = [*all_checks(), *([] if scenario.compare is None else [COMPARISON])]
-    for number, name in enumerate(scenario.failing):
+    named = [(f"failing.{number}", name) for number, name in enumerate(scenario.failing)]
+    if scenario.known is not None:
+        named += [(f"finding.with_vendor.{number}", name) for number, name in enumerate(scenario.known.with_vendor)]
+    for path, name in named:
         if name not in known:
-            line, column = cell.lines.nearest(f"failing.{number}")
-            message = f"failing names no check {quote(name)}"
+            line, column = cell.lines.nearest(path)
+            message = f"{path.rpartition('.')[0].rpartition('.')[2]} names no check {quote(name)}"
             yield Problem(printable(source), line, column, message, name, suggest(name, known, "checks"))

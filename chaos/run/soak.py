@@ -16,7 +16,7 @@ from chaos.jobs.kind import JobError
 from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
-from chaos.run.known_failure import holding, unexpected
+from chaos.run.known_failure import failing_by, holding, unexpected
 from chaos.run.prepare import chosen_sdk
 from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
@@ -216,7 +216,8 @@ def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *
 
 def tally_with_finding(scenario: Scenario, cell: Cell, runs: Sequence[SoakRun]) -> Tally:
     """Add up the runs of a scenario's cell, by its finding where that holds with the SDK that they were made with."""
-    known = holding(scenario, {run.sdk for run in runs if run.of == cell and run.sdk})
+    sdks = {run.sdk for run in runs if run.of == cell and run.sdk}
+    known = holding(scenario, sdks)
     if known is None:
         return tally(cell, runs)
-    return tally(cell, runs, scenario.failing, now_and_then=not known.always)
+    return tally(cell, runs, failing_by(scenario, sdks), now_and_then=not known.always)

@@ -113,7 +113,7 @@ FindingId = Annotated[str, Field(pattern=r"^F-[0-9]{2,}$")]
 
 
 class Finding(Model):
-    """A known defect that does not show in every run: with one SDK only, or only now and then."""
+    """A known defect that runs show differently: with one SDK only, now and then, or in more checks."""
 
     id: FindingId = Field(description="Its id in docs/findings.md.")
     sdk: Literal["standin", "vendor"] | None = Field(
@@ -121,6 +121,9 @@ class Finding(Model):
     )
     always: bool = Field(
         True, description="Whether every run shows it. Then one that passes is told: the finding holds no more."
+    )
+    with_vendor: tuple[str, ...] = Field(
+        (), strict=False, description="Checks in which the run may fail too with the vendor's SDK, besides failing."
     )
 
 

@@ -60,6 +60,10 @@ def test_a_plan_reads_from_the_cluster_to_the_reasons(plan: Planner, sharded: di
             {"id": "F-11", "always": False},
             "under test, the run may, now and then, fail in loss",
         ),
+        (
+            {"id": "F-06", "with_vendor": ["mechanism"]},
+            "the run is to fail in loss, with the vendor's SDK in mechanism too",
+        ),
     ],
 )
 def test_a_finding_that_not_every_run_shows_says_which(plan: Planner, finding: dict[str, Any], told: str) -> None:

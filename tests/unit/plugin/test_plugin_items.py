@@ -155,6 +155,15 @@ def test_a_run_that_passes_is_no_failure_of_a_finding_that_shows_now_and_then(
     project.run().assert_outcomes(**{outcome: 1})
 
 
+@pytest.mark.parametrize(("sdk", "outcome"), [("vendor", "xfailed"), ("standin", "failed")])
+def test_a_check_that_fails_with_the_vendors_sdk_alone_is_no_excuse_with_the_stand_in(
+    project: Project, sdk: str, outcome: str
+) -> None:
+    project.scenario(head="finding: {id: F-06, with_vendor: [checkpoint]}\nfailing: [loss]")
+    project.answer("fail", 1, sdk=sdk)
+    project.run().assert_outcomes(**{outcome: 1})
+
+
 def test_a_fail_in_another_check_than_the_findings_is_a_plain_failure(project: Project) -> None:
     project.scenario(head="finding: F-01\nfailing: [loss]")
     project.answer("fail", 1)

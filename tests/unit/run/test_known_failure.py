@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.known_failure import failing_checks, holding, sdk_of, unexpected, unknown_checks
+from chaos.run.known_failure import failing_by, failing_checks, holding, sdk_of, unexpected, unknown_checks
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import SCENARIO
 
@@ -65,6 +65,32 @@ def test_a_finding_holds_with_the_sdk_that_it_names(
     scenario = load_scenario(path).cells[0].scenario
     found = [holding(scenario, [sdk, sdk]) for sdk in ("vendor", "standin")]
     assert [one is not None and one.id == "F-10" for one in found] == [with_vendor, with_standin]
+
+
+@pytest.mark.parametrize(
+    ("sdks", "failing"),
+    [
+        (["vendor"], ("loss", "mechanism")),
+        (["standin"], ("loss",)),
+        (["vendor", "standin"], ("loss",)),
+        ([], ("loss",)),
+    ],
+)
+def test_with_the_vendors_sdk_a_finding_may_fail_in_more_checks(
+    tmp_path: Path, sdks: list[str], failing: tuple[str, ...]
+) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(f"{SCENARIO}finding: {{id: F-06, with_vendor: [mechanism]}}\nfailing: [loss]\n")
+    assert failing_by(load_scenario(path).cells[0].scenario, sdks) == failing
+
+
+def test_these_checks_have_to_be_there_too(tmp_path: Path) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(f"{SCENARIO}finding: {{id: F-06, with_vendor: [mechanisms]}}\nfailing: [loss]\n")
+    (cell,) = load_scenario(path).cells
+    (problem,) = unknown_checks(cell, str(path))
+    assert (problem.message, problem.hint) == ("with_vendor names no check 'mechanisms'", "did you mean 'mechanism'?")
+    assert problem.column == 35
 
 
 def test_a_scenario_without_a_finding_has_none_with_any_sdk(tmp_path: Path) -> None:

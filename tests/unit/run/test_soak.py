@@ -107,6 +107,14 @@ def test_a_finding_of_one_sdk_counts_in_runs_with_it_alone(tmp_path: Path, sdk: 
     assert tally_with_finding(load_scenario(path).cells[0].scenario, A, [run, run]).good == good
 
 
+@pytest.mark.parametrize(("sdk", "good"), [("vendor", True), ("standin", False)])
+def test_what_fails_with_the_vendors_sdk_alone_is_bad_with_the_stand_in(tmp_path: Path, sdk: str, good: bool) -> None:
+    path = tmp_path / "kill-rank.yaml"
+    path.write_text(f"{SCENARIO}finding: {{id: F-06, with_vendor: [mechanism]}}\nfailing: [loss]\n")
+    run = replace(RUN, verdict="fail", failing="mechanism loss", sdk=sdk)
+    assert tally_with_finding(load_scenario(path).cells[0].scenario, A, [run, run]).good == good
+
+
 @pytest.mark.parametrize("name", ["room/config.yaml", "data", "room/a.py"])
 def test_every_file_of_the_harness_counts_but_compiled_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / "room" / "__pycache__").mkdir(parents=True)

@@ -73,6 +73,18 @@ PHASES = ", ".join(get_args(Phase))
         ("finding: F-07", "", "failing has no effect without finding", ""),
         ("finding: F-07", "finding: F7", "'finding' must look like F-01, not 'F7'", ""),
         ("finding: F-07", "finding: {id: F7}", "'id' must look like F-01, not 'F7'", ""),
+        (
+            "finding: F-07",
+            "finding: {id: F-07, sdk: vendor, with_vendor: [run]}",
+            "the finding is of the SDK vendor alone",
+            "name all checks in failing",
+        ),
+        (
+            "finding: F-07",
+            "finding: {id: F-07, sdk: standin, with_vendor: [run]}",
+            "the finding is of the SDK standin alone",
+            "take it out",
+        ),
         ("finding: F-07", "finding: {sdk: vendor}", "'finding' needs the key 'id'", ""),
         ("finding: F-07", "finding: {id: F-07, sdk: vendr}", "'sdk' must be one of standin, vendor", "'vendor'?"),
         # Cluster
