@@ -16,7 +16,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
 from chaos.registry import Registry
 from tests.unit.checks.judging import Judge, said
-from tests.unit.checks.test_by_log import LOSSES, SILENT, Lines, line, logs_of_a_good_run, seen, silenced
+from tests.unit.checks.test_by_log import LOSSES, Lines, line, logs_of_a_good_run, seen, silenced
 from tests.unit.good_run import GoodRun
 
 TABLE = (
@@ -148,7 +148,3 @@ def test_the_baseline_keeps_the_logs_in_which_it_finds_any(tmp_path: Path, run: 
     (tmp_path / "run").mkdir()
     copy_into(tmp_path / "made", tmp_path / "run")
     assert (tmp_path / "run" / "baseline" / "logs" / "train" / "worker_0.log").exists() == kept
-
-
-def test_a_rank_is_silent_in_the_runs_of_these_tests() -> None:
-    assert all(("resume", rank) in logs() for rank in SILENT)
