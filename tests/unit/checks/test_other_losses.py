@@ -16,7 +16,7 @@ from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
 from chaos.registry import Registry
 from tests.unit.checks.judging import Judge, said
-from tests.unit.checks.test_by_log import LOSSES, Lines, line, logs_of_a_good_run, seen, silenced
+from tests.unit.checks.test_by_log import LOSSES, SILENT, STEPS, Lines, line, logs_of_a_good_run, seen, silenced
 from tests.unit.good_run import GoodRun
 
 TABLE = (
@@ -80,6 +80,18 @@ def test_without_the_reader_nothing_of_them_is_known(run: GoodRun, judged: Judge
     judgement = judged(silenced(run, logs()))
     assert said(judgement, "loss", "pass", "fault-free") == []
     assert [one for one in judgement.findings if one.verdict == "fail"] == []
+    for rank in SILENT:
+        assert said(judgement, "resume", "unknown", f"neither a record nor a log tells of a step of rank {rank},")
+
+
+def test_a_rank_that_trained_before_and_ends_no_step_after_the_resume_fails(run: GoodRun, judged: Judge) -> None:
+    for name, records in run.files.items():
+        run.files[name] = [
+            one
+            for one in records
+            if one["event"] not in STEPS or (one.get("attempt"), one.get("rank")) != ("resume", 1)
+        ]
+    assert said(judged(run), "resume", "fail", "rank 1 ended no step")
 
 
 def replaced(attempt: str, rank: int, step: int, *to: str) -> Callable[[Lines], None]:
