@@ -31,13 +31,14 @@ def command() -> None:
     \b
     Examples:
       chaos kubernetes check job.yaml
+      kubectl get acjob NAME -o yaml | chaos kubernetes check -
       chaos kubernetes manifest scenario.yaml
       chaos kubernetes rbac scenario.yaml | kubectl apply -f -
     """
 
 
 @command.command("check", short_help="Say what in a manifest would hinder a recovery.")
-@click.argument("manifest", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("manifest", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option(
     "--scenario",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -48,7 +49,7 @@ def command() -> None:
 def check(manifest: Path, scenario: Path | None, as_json: bool) -> int:
     """Print what in a manifest would keep MindCluster from recovering the job.
 
-    Ends with 64 when there is a problem.
+    MANIFEST is a file, a pipe, or - for standard input. Ends with 64 when there is a problem.
     """
     wanted = _wanted(_load(scenario)) if scenario is not None else Wanted()
     try:

@@ -26,7 +26,9 @@ _LONGEST = 1000
 
 
 @click.command("logs", short_help="Typed events of any log, and the lines nobody knows.")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, path_type=Path))
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, allow_dash=True, path_type=Path)
+)
 @click.option("--unknown", is_flag=True, help="Print the lines that no reader knows in place of the events.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only these events: ttp.state, or all of ttp.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event, and one for each file.")
@@ -34,8 +36,8 @@ _LONGEST = 1000
 def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_json: bool) -> int:
     """Print the events that a log tells of: losses, checkpoints, errors, recoveries, what the cluster did.
 
-    The content of a file chooses its reader, never its name. FILE may be a directory: all files below it are read. The
-    last line of a file's events tells the reader, the events by kind and how many lines no reader knows. Ends with 64
+    The content of a file chooses its reader, never its name. FILE may be a link, a pipe, or - for standard input. It
+    may be a directory: all files below it are read, links there excepted. The last line of a file's events tells the reader, the events by kind and how many lines no reader knows. Ends with 64
     when a file or a directory cannot be read.
 
     \b
@@ -44,15 +46,19 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
       chaos logs ttp_log.log.30677 --kind ttp.state --kind ttp.renamed
       chaos logs output/msrun_log --unknown
       chaos logs worker_0.log --json
+      kubectl logs POD | chaos logs -
     """
     from chaos.checks.text import readable
+    from chaos.named_files import open_named
     from chaos.observe.reader import LogScan, read_log
     from chaos.observe.registered import registered_readers
+    from chaos.plain_files import open_plain
 
     readers = registered_readers()
     code = codes.PASS
     unseen: list[OSError] = []
     files = list(_files(paths, unseen.append))
+    named = set(paths)
     for error in unseen:
         click.echo(f"chaos: {readable(str(error))}", err=True)
         code = codes.USAGE
@@ -62,7 +68,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
         scan = LogScan(keep=_KEEP if unknown else 0, width=_LONGEST)
         counts: Counter[str] = Counter()
         try:
-            for event in read_log(path, readers, scan=scan):
+            for event in read_log(path, readers, scan=scan, open_file=open_named if path in named else open_plain):
                 counts[event.kind] += 1
                 if not unknown and _is_wanted(event.kind, kinds):
                     click.echo(_as_json(event) if as_json else _as_text(event))

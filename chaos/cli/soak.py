@@ -22,6 +22,7 @@ from chaos.cli.options import cell_option, echo_json, json_option, reports_optio
 from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
+from chaos.named_files import is_pipe
 from chaos.run.heal import heal_all
 from chaos.run.known_failure import failing_checks, sdk_of
 from chaos.run.recoveries import MECHANISMS
@@ -113,7 +114,7 @@ def command(
     drawn: list[Drawn] = []
     drawn_by = 1 if seed is None else seed
     if number is None:
-        pairs = pick_cells([load(text, settings) for text in scenarios], cells)
+        pairs = pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
     else:
         if settings or cells:
             raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
@@ -142,6 +143,13 @@ def command(
     else:
         _print(tallies, times, reports)
     return codes.INTERRUPTED if interrupted else _exit_code(tallies, times)
+
+
+def _not_piped(text: str) -> str:
+    """A scenario that can be read again by every run, and by this command when it goes on after an interruption."""
+    if is_pipe(Path(text)):
+        raise click.UsageError(f"{text} is a pipe, which gives its content once, and every run reads it: give a file")
+    return text
 
 
 class _Soak:

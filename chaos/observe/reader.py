@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -106,6 +107,7 @@ def read_log(
     scan: LogScan | None = None,
     name: str | None = None,
     line_limit: int = LINE_LIMIT,
+    open_file: Callable[[Path], io.BufferedReader] = open_plain,
 ) -> Iterator[LogEvent]:
     """The events of one file, in its order, read in chunks.
 
@@ -114,7 +116,8 @@ def read_log(
     events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
     not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
     files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the cluster has told the log another: msrun
-    may count on each node anew. Raises OSError when the file cannot be read.
+    may count on each node anew. ``open_file`` decides what may be read; by default plain files only. Raises OSError when
+    the file cannot be read.
     """
     scan = LogScan() if scan is None else scan
     suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
@@ -123,8 +126,8 @@ def read_log(
     told: dict[int, int] = {}
     file = str(path) if name is None else name
     splitter = LineSplitter(line_limit)
-    with open_plain(path) as stream:
-        chunk = stream.read(CHUNK)
+    with open_file(path) as stream:
+        chunk = _head(stream)
         first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
         scan.reader = first.name if first else None
         ordered = in_order(first, readers)
@@ -137,7 +140,15 @@ def read_log(
                     own = _own_rank(rank, told, event.pid) if is_own and event.rank is None else event.rank
                     yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=own)
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
-            chunk = stream.read(CHUNK)
+            chunk = stream.read1(CHUNK)
+
+
+def _head(stream: io.BufferedReader) -> bytes:
+    """The beginning of a log: as many lines as choose its reader, in however small pieces a pipe gives them."""
+    head = b""
+    while len(head) < CHUNK and head.count(b"\n") < _HEAD_LINES and (more := stream.read1(CHUNK - len(head))):
+        head += more
+    return head
 
 
 def _rank_of(path: Path) -> int | None:

@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from chaos.named_files import is_pipe, keep_piped
+from chaos.plain_files import UnreadableFile
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote, suggest
+from chaos.scenario.source import MAX_BYTES
 from chaos.walking import TooDeep, Unseen, walk
 
 SUFFIXES = (".yaml", ".yml")
@@ -61,8 +64,10 @@ def is_scenario_file(path: str | Path) -> bool:
 def find_scenario(name: str | Path, *, directories: Iterable[str | Path]) -> Path:
     """The scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in one of the directories.
 
-    Raises ScenarioError, with the name that was probably meant, if there is none.
+    ``-`` and pipes are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with the name that was probably meant, if there is none.
     """
+    if is_pipe(Path(name)):
+        return _piped(Path(name))
     searched = [Path(directory) for directory in directories]
     wanted = [Path(name), *(folder / f"{name}{suffix}" for folder in searched for suffix in ("", *SUFFIXES))]
     for path in wanted:
@@ -88,6 +93,8 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     for path in map(Path, paths):
         if _is_file(path):
             chosen = [path]
+        elif is_pipe(path):
+            chosen = [_piped(path)]
         elif _is_directory(path):
             chosen = _scenarios_below(path, unseen.append)
         else:
@@ -101,6 +108,13 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     if problems:
         raise ScenarioError(problems)
     return list(found.values())
+
+
+def _piped(path: Path) -> Path:
+    try:
+        return keep_piped(path, MAX_BYTES)
+    except UnreadableFile as error:
+        raise ScenarioError([Problem(printable(str(path)), 0, 0, str(error.strerror))]) from None
 
 
 def _scenarios_below(directory: Path, onerror: Unseen = None) -> list[Path]:

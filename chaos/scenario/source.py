@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from chaos.named_files import is_pipe, read_piped
+from chaos.plain_files import UnreadableFile
 from chaos.scenario.errors import Problem, ScenarioError, printable
 
 MAX_BYTES = 1024 * 1024
@@ -46,7 +48,7 @@ class Source:
 def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES, shown: str | None = None) -> Source:
     """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
 
-    ``shown`` is its name in messages, the path unless given.
+    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``shown`` is its name in messages, the path unless given.
 
     Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML
     does not allow.
@@ -57,10 +59,15 @@ def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES
         return ScenarioError([Problem(file, 0, 0, message, hint=hint)])
 
     try:
-        if not path.is_file():
+        if is_pipe(path):
+            raw = read_piped(path, most)
+        elif not path.is_file():
             raise unreadable("is not a file" if path.exists() else "there is no such file")
-        with path.open("rb") as stream:
-            raw = stream.read(most + 1)
+        else:
+            with path.open("rb") as stream:
+                raw = stream.read(most + 1)
+    except UnreadableFile as error:
+        raise unreadable(str(error.strerror)) from None
     except OSError as error:
         raise unreadable(f"cannot be read: {error.strerror or error}") from None
     except ValueError:
