@@ -32,7 +32,7 @@ def is_pipe(path: Path) -> bool:
     if path == STANDARD_INPUT or path in _pipes or _is_descriptor(path):
         return True
     try:
-        return stat.S_ISFIFO(os.stat(path).st_mode)
+        return stat.S_ISFIFO(path.stat().st_mode)
     except (OSError, ValueError):
         return False
 
@@ -40,13 +40,11 @@ def is_pipe(path: Path) -> bool:
 def open_named(path: Path, seconds: float = LOG_SECONDS) -> io.BufferedReader:
     """Open for reading what the user has named: links are followed, ``-`` is standard input.
 
-    Reading a pipe that says nothing for ``seconds`` raises UnreadableFile; so does opening what never ends, as a device.
+    Reading a pipe that says nothing for ``seconds`` raises UnreadableFile, and so does opening what never ends.
     """
     try:
-        if path == STANDARD_INPUT:
-            descriptor = os.dup(0)
-        else:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.dup(0) if path == STANDARD_INPUT else os.open(path, flags)
     except (OSError, ValueError) as error:
         raise UnreadableFile(path, _why(path, error)) from error
     try:

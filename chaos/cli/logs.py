@@ -37,8 +37,9 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     """Print the events that a log tells of: losses, checkpoints, errors, recoveries, what the cluster did.
 
     The content of a file chooses its reader, never its name. FILE may be a link, a pipe, or - for standard input. It
-    may be a directory: all files below it are read, links there excepted. The last line of a file's events tells the reader, the events by kind and how many lines no reader knows. Ends with 64
-    when a file or a directory cannot be read.
+    may be a directory: all files below it are read, links there excepted. The last line of a file's events tells the
+    reader, the events by kind and how many lines no reader knows. Ends with 64 when a file or a directory cannot be
+    read.
 
     \b
     Examples:

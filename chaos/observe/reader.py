@@ -116,8 +116,8 @@ def read_log(
     events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
     not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
     files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the cluster has told the log another: msrun
-    may count on each node anew. ``open_file`` decides what may be read; by default plain files only. Raises OSError when
-    the file cannot be read.
+    may count on each node anew. ``open_file`` decides what may be read; by default plain files only. Raises OSError
+    when the file cannot be read.
     """
     scan = LogScan() if scan is None else scan
     suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)

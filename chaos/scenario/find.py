@@ -64,7 +64,8 @@ def is_scenario_file(path: str | Path) -> bool:
 def find_scenario(name: str | Path, *, directories: Iterable[str | Path]) -> Path:
     """The scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in one of the directories.
 
-    ``-`` and pipes are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with the name that was probably meant, if there is none.
+    ``-`` and pipes are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with
+    the name that was probably meant, if there is none.
     """
     if is_pipe(Path(name)):
         return _piped(Path(name))

@@ -48,7 +48,8 @@ class Source:
 def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES, shown: str | None = None) -> Source:
     """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
 
-    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``shown`` is its name in messages, the path unless given.
+    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``shown`` is its
+    name in messages, the path unless given.
 
     Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML
     does not allow.
