@@ -17,6 +17,7 @@ from typing import Any
 
 from chaos.observe.acl_codes import ACL_ERRORS, acl_code
 from chaos.observe.framework_prefix import Prefixed, has_prefix
+from chaos.observe.hccl_cluster import MEMBERS, SUSPICIONS
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import Known, find_event, known
 from chaos.observe.prefixed import PrefixedReader
@@ -62,6 +63,7 @@ _RESULTS = (
 )
 
 _TABLE = (
+    *MEMBERS,
     known(
         "device.memory_error",
         "MULTI BIT ECC",
@@ -82,14 +84,15 @@ _TABLE = (
     known(
         "device.task_failed",
         "base information is",
-        r"base information is .{0,200}?type: ?(?P<type>[A-Z ]+), localRank: ?(?P<rank>\d+), "
-        r"remoteRank: ?(?P<remote_rank>\d+)",
+        r"base information is .{0,200}?type: ?(?P<type>[A-Z ]+), localRank: ?(?P<group_rank>\d+), "
+        r"remoteRank: ?(?P<remote_group_rank>\d+)",
     ),
     known(
         "device.socket_timeout",
         " timeout",
         r"(?:get so(?:ck|kc)et timeout, total\[(?P<total>\d+)\] remain\[(?P<remain>\d+)\]"
-        r"|wait socket establish timeout, role\[(?P<role>\d+)\] rank\[(?P<rank>\d+)\] timeout\[(?P<seconds>\d+)\])",
+        r"|wait socket establish timeout, role\[(?P<role>\d+)\] rank\[(?P<group_rank>\d+)\] "
+        r"timeout\[(?P<seconds>\d+)(?: s)?\])",
     ),
     known("device.p2p_timeout", "connected p2p timeout", r"connected p2p timeout, timeout: ?(?P<seconds>\d+)"),
     known("device.lost", "lost heartbeat", r"Device lost heartbeat"),
@@ -97,7 +100,8 @@ _TABLE = (
     *_RESULTS,
 )
 
-_MEMORY = _TABLE[:1]
+_MEMORY = tuple(entry for entry in _TABLE if entry.kind == "device.memory_error")
+_SUSPECTED = re.compile(r"\s{0,32}Cluster Exception Location\[")
 _RAISED = re.compile(r"\w{1,60}(?:Error|Exception): ")
 # CANN hands its words to its callers, which print them without its prefix: the place in its source stands behind them.
 _SAID = re.compile(r"""\s{0,32}[^\s"'][^"']*(?:\[FUNC:|runtime result )""")
@@ -122,8 +126,9 @@ class DeviceLogReader(PrefixedReader):
     kind in all their forms; every other code is ``device.error_code``. ``device.acl_error`` is a code that the runtime
     returned, ``device.runtime_error`` one of its own (``own_text``), with the ``code`` that it returns for it, if that
     is known. ``meaning`` is what the code means, if that is documented, ``reason_text`` what the runtime says of it,
-    also where it gives no number (``device.call_failed``). ``rank`` is the one that a line speaks of, or that of the
-    log. ``tz`` is the zone of the times in the log, None the local one.
+    also where it gives no number (``device.call_failed``). ``rank`` is that of the log: CANN counts in a communicator
+    (``group_rank``, ``remote_group_rank``), and members of one are named by host and device
+    (:mod:`chaos.observe.hccl_cluster`). ``tz`` is the zone of the times in the log, None the local one.
     """
 
     name = "device"
@@ -136,13 +141,16 @@ class DeviceLogReader(PrefixedReader):
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
         event = _event(_IN_ITS_OWN, message, wall_ns, pid, module)
-        # Below that level CANN counts its errors and names their kinds where there are none.
-        counted = prefix["level"] in ("DEBUG", "INFO") and event is not None and event.kind == "device.cqe_error"
-        return None if counted else event
+        if event is None or event.kind != "device.cqe_error" or prefix["level"] not in ("DEBUG", "INFO"):
+            return event
+        # Below that level CANN counts its errors and names their kinds where there are none; a member's is told.
+        return event if "by_text" in event.fields else None
 
     def bare(self, line: str) -> LogEvent | None:
         """A line without the prefix: in the log of a worker stand error codes, and what CANN says of a failed call."""
         match = _BARE.match(line)
+        if match is None and _SUSPECTED.match(line):
+            return _told(SUSPICIONS, line, None, None, {})
         if match is None:
             said = _SAID.match(line) is not None and _RAISED.match(line) is None
             event = _told(_MEMORY + _RESULTS if said else _MEMORY, line, None, None, {})

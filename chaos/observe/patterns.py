@@ -15,6 +15,8 @@ _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d{1,18}\.\d{1,18}")
 _LIST = re.compile(r"\[[\[\]\d, -]{0,65536}\]")
 _OWN = ("rank", "step")
+_NO_RANK = 2**31 - 1
+"""From here on a number says that there is no rank: programs write the largest one that they have."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Known:
     ``literal`` is a part of every such line: looking for it is much cheaper than the expression. The expression is
     searched in the message, after the prefix. Its groups become fields of the event, ``rank`` and ``step`` its own
     attributes. Numbers become int or float and lists of numbers lists, except in a group ``..._text``, which stays as
-    it is. A group ``x_list`` is a text with commas and becomes the list ``x``.
+    it is. A group ``x_list`` is a text with commas and becomes the list ``x``. What a program writes where it has no
+    rank (4294967295) becomes the text ``rank_text``, or ``x_rank_text`` of a group ``x_rank``.
     """
 
     kind: str
@@ -55,7 +58,11 @@ def _field(name: str, text: str) -> tuple[str, Any]:
         return name, text
     if name.endswith("_list"):
         return name.removesuffix("_list"), [_convert(item.strip()) for item in text.split(",") if item.strip()]
-    return name, _convert(text)
+    value = _convert(text)
+    if name == "rank" or name.endswith("_rank"):
+        no_rank = isinstance(value, int) and value >= _NO_RANK
+        return (f"{name}_text", text) if no_rank else (name, value)
+    return name, value
 
 
 def _convert(text: str) -> Any:

@@ -337,10 +337,10 @@ def test_a_number_that_the_runtime_does_not_call_a_code_is_none(level: str, text
     assert DeviceLogReader(timezone.utc).read(line) is None
 
 
-def test_a_device_log_tells_time_process_and_rank() -> None:
+def test_a_device_log_tells_time_and_process_and_a_rank_within_the_group() -> None:
     event = device("[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[10] timeout[130]")
-    assert (event.rank, event.pid, event.wall_ns) == (10, 11262, 1_769_828_414_192_200_000)
-    assert event.fields == {"role": 1, "seconds": 130, "module": "HCCL"}
+    assert (event.rank, event.pid, event.wall_ns) == (None, 11262, 1_769_828_414_192_200_000)
+    assert event.fields == {"group_rank": 10, "role": 1, "seconds": 130, "module": "HCCL"}
     memory = device("HBM MULTI BIT ECC, Uncorrectable ECC, device_id=3, event_id=0x80e01801, time us=67672363666.")
     assert (memory.fields["device"], memory.fields["event_text"]) == (3, "0x80e01801")
 
