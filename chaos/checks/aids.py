@@ -8,20 +8,16 @@ from __future__ import annotations
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, ranks_text
-from chaos.checks.severed import KIND as LINK
+from chaos.checks.found_link import judge_found_link
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
-CACHE_HIT = "Use the compilation cache and execute the backend actions only."
-CACHE_MISS = "Execute all the compilation actions."
-"""Parts of MindSpore's warnings (2.10); a miss without a cache is silent."""
+CACHE_HIT = "compile.cache_hit"
+CACHE_MISS = "compile.cache_miss"
+"""Lines of MindSpore (2.10); a miss without a cache is silent."""
 
 WARNINGS = "[WARNING] "
 """What a log has that shows warnings at all: without one, that it has no line about a cache says nothing."""
-
-WATCHDOG = "HcclWatchdogThread catch an error"
-TIMEOUT = "EI0002"
-"""What tells in a rank's log how a broken link was found: MindSpore's watchdog, or the collective's timeout."""
 
 
 def judge_aids(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -32,9 +28,7 @@ def judge_aids(plan: Plan, history: History, artifacts: Artifacts, found: Collec
             _judge_cache(plan, history, artifacts, found)
     if plan.checkpoint_interval is not None:
         _judge_saving(plan, history, found)
-    hit = sorted({rank for fault in plan.faults if fault.kind == LINK for rank in fault.ranks})
-    if hit:
-        _judge_watchdog(plan, artifacts, hit, found)
+    judge_found_link(plan, history, artifacts, found)
 
 
 def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
@@ -64,10 +58,10 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
         if rank not in compiled:
             found.unknown(expected, f"rank {rank} is not recorded to have made a graph")
             continue
-        hit = artifacts.log_contains(RESUME, CACHE_HIT, rank)
+        told = {one.kind for one in artifacts.worker_events(RESUME, rank)}
+        hit = CACHE_HIT in told
         if wanted and not hit:
-            missed = artifacts.log_contains(RESUME, CACHE_MISS, rank)
-            if missed:
+            if CACHE_MISS in told:
                 found.fail(expected, f"rank {rank} has compiled anew", log)
             else:
                 found.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
@@ -90,15 +84,3 @@ def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
         if bool(one.data.get("asynchronous")) is not wanted:
             found.fail(expected, f"rank {one.rank} wrote {one.data.get('path')} otherwise", one.source)
     found.settle(expected, f"{len(saves)} are", *places(saves[:1]))
-
-
-def _judge_watchdog(plan: Plan, artifacts: Artifacts, hit: list[int], found: Collector) -> None:
-    wanted = bool(plan.aids.watchdog)
-    expected = f"the broken link is found by the {'watchdog' if wanted else 'timeout of the collective'}"
-    for rank in hit:
-        seen = {text for text in (WATCHDOG, TIMEOUT) if artifacts.log_contains(TRAIN, text, rank)}
-        if not seen:
-            found.unknown(expected, f"the logs of rank {rank} do not say how it was found")
-        elif seen != {WATCHDOG if wanted else TIMEOUT}:
-            found.fail(expected, f"the logs of rank {rank} say {', '.join(sorted(seen))}")
-    found.settle(expected, f"it is, on {ranks_text(hit)}")

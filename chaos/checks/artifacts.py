@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chaos.history.reader import History
+from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
 from chaos.observe.log_event import LogEvent
 from chaos.observe.loss_columns import LossColumns, LossScanner
@@ -147,14 +148,14 @@ class Artifacts:
         return self._logs[attempt]
 
     def worker_events(self, attempt: str, rank: int) -> list[LogEvent]:
-        """What a rank's own logs say, in the order of its lines; nothing where it has none.
+        """What a rank's own logs say of the framework and the device, in the order of lines; nothing without a log.
 
         The log of a process that was replaced is beside that of the new one (``worker_2.before-1.log``) and comes
         first. Times are read as UTC, as those of the SDK.
         """
         key = f"{attempt}/worker_{rank}"
         if key not in self._logs:
-            readers = [MindSporeLogReader(timezone.utc)]
+            readers: list[LogReader] = [MindSporeLogReader(timezone.utc), DeviceLogReader(timezone.utc)]
             self._logs[key] = [
                 event
                 for path in self.worker_logs(attempt, rank)

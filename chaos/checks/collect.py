@@ -11,6 +11,9 @@ from chaos.checks.finding import Finding, Verdict
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""
 
+BY_LOG = ", by lines of a log alone"
+"""Ends what was seen where nothing else can tell of it."""
+
 
 class Collector:
     """Builds the list that a check returns. One instance lives for one call of one check."""
@@ -28,11 +31,14 @@ class Collector:
         """The evidence that would decide is missing or cannot be believed."""
         self._add("unknown", expected, seen, where)
 
-    def settle(self, expected: str, seen: str, *where: str) -> bool:
-        """End an aspect. Returns True and adds a pass if nothing was said against it since the last one ended."""
+    def settle(self, expected: str, seen: str, *where: str, by_log: bool = False) -> bool:
+        """End an aspect. Returns True and adds a pass if nothing was said against it since the last one ended.
+
+        ``by_log``: nothing but lines of a log tells of it, and the finding says so.
+        """
         good = not self._aspect
         if good:
-            self._add("pass", expected, seen, where)
+            self._add("pass", expected, f"{seen}{BY_LOG}" if by_log else seen, where, by_log=by_log)
         self.close()
         return good
 
@@ -52,6 +58,6 @@ class Collector:
         self.close()
         return self._done
 
-    def _add(self, verdict: Verdict, expected: str, seen: str, where: tuple[str, ...]) -> None:
+    def _add(self, verdict: Verdict, expected: str, seen: str, where: tuple[str, ...], *, by_log: bool = False) -> None:
         places = tuple(dict.fromkeys(place for place in where if place))
-        self._aspect.append(Finding(self._check, verdict, expected, seen, places))
+        self._aspect.append(Finding(self._check, verdict, expected, seen, places, by_log))

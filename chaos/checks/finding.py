@@ -14,6 +14,7 @@ _ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
 class Finding:
     """One statement of one check.
 
+    ``by_log``: it rests on lines of a log alone, since nothing else can tell (docs/log-evidence.md).
     ``where`` lists places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file.
     """
 
@@ -22,6 +23,7 @@ class Finding:
     expected: str
     seen: str
     where: tuple[str, ...] = ()
+    by_log: bool = False
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -19,12 +19,12 @@ _TABLE = (
     known(
         "checkpoint.written",
         "sync saved checkpoint",
-        r"successfully (?P<mode>a?sync) saved checkpoint from step '(?P<step>\d{1,18})' to",
+        r"^successfully (?P<mode>a?sync) saved checkpoint from step '(?P<step>\d{1,18})' to",
     ),
     known(
         "checkpoint.written",
         "Checkpoint saved at",
-        r"Checkpoint saved at step (?P<step>\d{1,18}) to (?P<path_text>.{1,4000}) \(",
+        r"^Checkpoint saved at step (?P<step>\d{1,18}) to (?P<path_text>.{1,4000}) \(",
     ),
     known("checkpoint.begin", "aving ckpt......", r"^\.{6}Saving ckpt\.{6}$"),
     known("checkpoint.begin", "Start to save checkpoint", r"^\.{6} Start to save checkpoint \.{6}$"),
@@ -36,28 +36,29 @@ _TABLE = (
     known(
         "checkpoint.directory",
         "At current iteration",
-        r"At current iteration '(?P<step>\d{1,18})', the weight will be saved in: '(?P<path_text>[^']{1,4000})'",
+        r"^At current iteration '(?P<step>\d{1,18})', the weight will be saved in: '(?P<path_text>[^']{1,4000})'",
     ),
     known(
         "checkpoint.file",
         "checkpoint successfully saved at",
-        r"\b(?P<what>\w{1,40}) checkpoint successfully saved at '(?P<path_text>[^']{1,4000})'",
+        r"^(?:Non-redundancy )?(?P<what>\w{1,40}) checkpoint successfully saved at '(?P<path_text>[^']{1,4000})'",
     ),
     known(
         "checkpoint.file",
         "successfully saved at:",
-        r"'(?P<what>common\.json)' successfully saved at: '(?P<path_text>[^']{1,4000})'",
+        r"^'(?P<what>common\.json)' successfully saved at: '(?P<path_text>[^']{1,4000})'",
     ),
     known(
         "checkpoint.file",
         "saved successfully at",
-        r"The '(?P<what>metadata\.json)' saved successfully at '(?P<path_text>[^']{1,4000})'",
+        r"^The '(?P<what>metadata\.json)'(?: of non-redundancy weight)? saved successfully at "
+        r"'(?P<path_text>[^']{1,4000})'",
     ),
-    known("checkpoint.tracker", "tracker file to", r"save checkpoint tracker file to (?P<path_text>\S.{0,4000})"),
+    known("checkpoint.tracker", "tracker file to", r"^save checkpoint tracker file to (?P<path_text>\S.{0,4000})"),
     known(
         "checkpoint.interval",
         "Checkpoints will be saved",
-        r"every (?P<interval>\d{1,18}) steps starting from step (?P<start>\d{1,18}), "
+        r"^Checkpoints will be saved every (?P<interval>\d{1,18}) steps starting from step (?P<start>\d{1,18}), "
         r"first save at step (?P<first>\d{1,18})",
     ),
     known("checkpoint.final", "Final checkpoint saved", r"^Training completed\. Final checkpoint saved"),
@@ -100,18 +101,18 @@ _TABLE = (
         r"^The root path of saved checkpoints is: '(?P<path_text>[^']{1,4000})'",
     ),
     known("checkpoint.load_end", "Checkpoint Finished", r"^\.+Loading (?:Hugging Face )?Checkpoint Finished\.+$"),
-    known("checkpoint.cost", "Save checkpoint cost time", r"Save checkpoint cost time: (?P<seconds>[\d.]{1,30})s"),
-    known("checkpoint.loaded", "Loading Time Cost", r"Loading Time Cost: (?P<seconds>[\d.]{1,30}) s"),
-    known("checkpoint.latest", "latest valid iteration", r"The latest valid iteration is '?(?P<step>\d{1,18})"),
-    known("resume.base", "Basic resume checkpoint", r"Basic resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
-    known("resume.chosen", "Get resume checkpoint", r"Get resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
+    known("checkpoint.cost", "Save checkpoint cost time", r"^Save checkpoint cost time: (?P<seconds>[\d.]{1,30})s"),
+    known("checkpoint.loaded", "Loading Time Cost", r"^\.*Loading Time Cost: (?P<seconds>[\d.]{1,30}) s"),
+    known("checkpoint.latest", "latest valid iteration", r"^The latest valid iteration is '?(?P<step>\d{1,18})"),
+    known("resume.base", "Basic resume checkpoint", r"^Basic resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
+    known("resume.chosen", "Get resume checkpoint", r"^Get resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
     known(
         "resume.chosen",
         "Get resume checkpoint from",
-        r"Get resume checkpoint from (?P<path_text>\S.{0,4000})",
+        r"^Get resume checkpoint from (?P<path_text>\S.{0,4000})",
     ),
-    known("resume.asked", "Specify resume checkpoint", r"Specify resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
-    known("resume.candidates", "resume-able checkpoints", r"Find resume-able checkpoints as follow"),
+    known("resume.asked", "Specify resume checkpoint", r"^Specify resume checkpoint: ?(?P<path_text>\S.{0,4000})"),
+    known("resume.candidates", "resume-able checkpoints", r"^Find resume-able checkpoints as follow"),
     known("resume.candidate", "/", r"^(?P<path_text>/\S{1,4000}-\d{1,9}_\d{1,9}\.(?:ckpt|safetensors))$"),
     known("resume.step", "Set global_step", r"^Set global_step from (?P<before>\d{1,18}) to: (?P<step>\d{1,18})"),
     known(
@@ -174,24 +175,24 @@ _TABLE = (
     known("resume.from", "initial epoch", r"^initial epoch: (?P<epoch>\d{1,18})$"),
     known("resume.from", "initial step", r"^initial step: (?P<step>\d{1,18})$"),
     known("resume.data_kept", "ignore dataset skip", r"^ignore dataset skip"),
-    known("resume.nothing", "No checkpoint could be resumed", r"No checkpoint could be resumed"),
-    known("resume.data_skipped", "dataset skip", r"dataset skip (?P<steps>\d{1,18}) steps"),
+    known("resume.nothing", "No checkpoint could be resumed", r"^No checkpoint could be resumed"),
+    known("resume.data_skipped", "dataset skip", r"^dataset skip (?P<steps>\d{1,18}) steps"),
     known(
-        "train.last_stage_only", "pipeline stages:", r"pipeline stages: (?P<stages>\d{1,9}) > 1, the loss on the last"
+        "train.last_stage_only", "pipeline stages:", r"^pipeline stages: (?P<stages>\d{1,9}) > 1, the loss on the last"
     ),
-    known("train.first_rank_only", "zero_bubble_v", r"When zero_bubble_v is enabled, loss is valid only on rank 0"),
+    known("train.first_rank_only", "zero_bubble_v", r"^When zero_bubble_v is enabled, loss is valid only on rank 0"),
     known("tre.barrier", "Call barrier before", r"^Call barrier before throw TREError"),
     known("tre.synchronised", "All stream execution", r"^All stream execution completed"),
     known(
         "skip.step",
         "is_skip:",
-        r"opt_global_step: (?P<step>\d{1,18}), skip_data_grad_norm_threshold: (?P<threshold>[-+.\deE]{1,40}), "
+        r"^opt_global_step: (?P<step>\d{1,18}), skip_data_grad_norm_threshold: (?P<threshold>[-+.\deE]{1,40}), "
         r"is_skip: \[? ?(?P<skipped>True|False)",
     ),
     known(
         "skip.repeated",
         "consecutive times greater than threshold",
-        r"Current global norm \[?(?P<norm>[-+.\deEinfa]{1,40})\]? (?:of step (?P<step>\d{1,18}) )?has been "
+        r"^Current global norm \[?(?P<norm>[-+.\deEinfa]{1,40})\]? (?:of step (?P<step>\d{1,18}) )?has been "
         r"(?P<times>\d{1,18}) consecutive times greater than threshold:? ?(?P<threshold>[-+.\deE]{1,40})"
         r"(?![-+.\deE]|, stop training)",
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from datetime import datetime
 from typing import Callable
 
 POLL_SECONDS = 2.0
@@ -39,4 +40,9 @@ def _watch(rank: int, poll_seconds: float, error: Callable[[], str | None], fail
 
 
 def _log(text: str) -> None:
-    print(f"[ERROR] DISTRIBUTED({os.getpid()},python): {text}", file=sys.stderr, flush=True)
+    """Write a line as MindSpore's C++ does, behind its prefix."""
+    now = datetime.now()
+    time = f"{now:%Y-%m-%d-%H:%M:%S}.{now.microsecond // 1000:03}.{now.microsecond % 1000:03}"
+    process = f"{os.getpid()},{threading.get_native_id():x},python"
+    place = "[mindspore/ccsrc/distributed/collective/collective_manager.cc:1] HcclWatchdog]"
+    print(f"[ERROR] DISTRIBUTED({process}):{time} {place} {text}", file=sys.stderr, flush=True)

@@ -44,7 +44,8 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         plan=_plan(plan),
         faults=tuple(_fault(judgement.history, fault) for fault in plan.faults),
         checks=tuple(
-            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where) for one in judgement.findings
+            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where, one.by_log)
+            for one in judgement.findings
         ),
         recovery=_recovery(judgement),
         baseline=_baseline(plan, run_dir),

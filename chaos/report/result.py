@@ -27,13 +27,14 @@ class ResultUnreadable(Exception):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One statement of one check."""
+    """One statement of one check. ``by_log``: it rests on lines of a log alone."""
 
     name: str
     verdict: Verdict
     expected: str
     seen: str
     where: tuple[str, ...]
+    by_log: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ class Result:
                     "expected": check.expected,
                     "seen": check.seen,
                     "where": list(check.where),
+                    "by_log": check.by_log,
                 }
                 for check in self.checks
             ],
@@ -171,7 +173,14 @@ def from_json(data: dict[str, Any]) -> Result:
             for one in data["faults"]
         ),
         checks=tuple(
-            CheckResult(one["name"], one["verdict"], one["expected"], one["seen"], tuple(one["where"]))
+            CheckResult(
+                one["name"],
+                one["verdict"],
+                one["expected"],
+                one["seen"],
+                tuple(one["where"]),
+                one.get("by_log", False),
+            )
             for one in data["checks"]
         ),
         recovery=RecoveryResult(

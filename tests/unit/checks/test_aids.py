@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.aids import CACHE_HIT, CACHE_MISS, TIMEOUT, WATCHDOG, judge_aids
+from chaos.checks.aids import judge_aids
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.history.reader import read_history
@@ -20,6 +20,13 @@ from tests.unit.good_run import RANKS, VICTIM, GoodRun
 READ = "the checkpoint to go on from is read from"
 GRAPH = "the graphs of the job that was started again come from"
 SAVE = "periodic checkpoints are written"
+LINK = "the broken link is found by the"
+CACHE_HIT = "Use the compilation cache and execute the backend actions only. Be aware of correctness risks."
+CACHE_MISS = "Check the consistency of dependency files hash failed. Execute all the compilation actions."
+WATCHDOG = "HcclWatchdogThread catch an error: link down, rank id: 2, group name: hccl_world_group"
+TIMEOUT = "RuntimeError: Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: waited 18 s"
+C = "(99,7f9a,python):2026-11-21-06:03:48.287.665 [mindspore/ccsrc/a.cc:1] Caller] "
+"""What stands between the level and the words of MindSpore's C++."""
 
 
 def with_reads(run: GoodRun, source: str) -> None:
@@ -38,7 +45,7 @@ def with_graphs(run: GoodRun, line: str) -> None:
     for rank in range(RANKS):
         end = next(run.events("step.begin", attempt="resume", rank=rank))
         run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})
-        run.others[log_of(rank)] = f"[WARNING] {line} Be aware.\n".encode()
+        run.others[log_of(rank)] = f"[WARNING] PIPELINE{C}{line}\n".encode()
 
 
 @pytest.mark.parametrize("memory", [True, False])
@@ -76,6 +83,8 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
 SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
     (True, CACHE_MISS, lambda run: None, "fail", "rank 0 has compiled anew"),
     (False, CACHE_HIT, lambda run: None, "fail", "rank 0 has used a cache"),
+    (False, f"help: '{CACHE_HIT}'", lambda run: None, "pass", "on 4 ranks"),
+    (True, f"help: '{CACHE_HIT}'", lambda run: None, "unknown", "does not say whether the cache was used"),
     (True, "nothing about caches", lambda run: None, "unknown", "does not say whether the cache was used"),
     (True, CACHE_HIT, lambda run: run.drop("graph.compiled", rank=2), "unknown", "rank 2 is not recorded to have made"),
     (False, "nothing", lambda run: run.others.pop(log_of(1)), "unknown", "no log of rank 1 shows warnings"),
@@ -91,7 +100,7 @@ SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("cache", "line", "spoil", "verdict", "text"), SPOILT)
-def test_graphs_from_elsewhere_do_not_pass(
+def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
     run: GoodRun, judged: Judge, cache: bool, line: str, spoil: Callable[[GoodRun], Any], verdict: str, text: str
 ) -> None:
     run.replan(aids=Aids(graph=True, compile_cache=cache))
@@ -122,25 +131,67 @@ def test_saving_in_the_background_that_nobody_saw_is_unknown(run: GoodRun, judge
 def with_link(run: GoodRun, line: str, *, watchdog: bool) -> None:
     """Only the fault's kind and the log are those of a broken link; the other checks have their own say."""
     (fault,) = run.plan.faults
-    run.replan(aids=Aids(watchdog=watchdog), faults=(replace(fault, kind="link"),))
-    run.others[f"logs/train/worker_{VICTIM}.before-1.log"] = f"[ERROR] {line}: more\n".encode()
+    run.replan(aids=Aids(watchdog=watchdog, exec_timeout=18.0), faults=(replace(fault, kind="link"),))
+    shown = line if line == TIMEOUT else f"[ERROR] DISTRIBUTED{C}{line}"
+    run.others[f"logs/train/worker_{VICTIM}.before-1.log"] = f"{shown}\n".encode()
+
+
+def with_break(run: GoodRun, seconds: float) -> None:
+    """The rank's own record of its broken link, so long before the end of its process."""
+    end = run.one("rank.exit", attempt="train", rank=VICTIM)
+    before = {"mono": end["mono"] - round(seconds * 1e9), "wall": end["wall"] - round(seconds * 1e9)}
+    place = {"attempt": "train", "rank": VICTIM, "pid": end["pid"]}
+    run.add(f"train-rank_{VICTIM}", {**before, **place, "event": "fault.device", "action": "link.down"})
+
+
+def about_link(run: GoodRun, directory: Path) -> list[tuple[str, str, bool]]:
+    """Verdict, what was seen, and whether it rests on lines alone."""
+    run.write(directory)
+    found = Collector("recovery")
+    judge_aids(run.plan, read_history(directory / "history"), Artifacts(directory, None), found)
+    return [(one.verdict, one.seen, one.by_log) for one in found.findings() if LINK in one.expected]
 
 
 @pytest.mark.parametrize(("watchdog", "line"), [(True, WATCHDOG), (False, TIMEOUT)])
-def test_a_link_that_is_found_as_planned_passes(run: GoodRun, judged: Judge, watchdog: bool, line: str) -> None:
+def test_a_link_that_is_found_as_planned_by_a_line_alone_passes_and_says_so(
+    run: GoodRun, tmp_path: Path, watchdog: bool, line: str
+) -> None:
     with_link(run, line, watchdog=watchdog)
-    assert said(judged(run), "recovery", "pass", "the broken link is found by the")
+    assert about_link(run, tmp_path) == [("pass", f"it is, on rank {VICTIM}, by lines of a log alone", True)]
+
+
+@pytest.mark.parametrize(
+    ("watchdog", "line", "seconds", "verdict", "words"),
+    [
+        (True, WATCHDOG, 0.4, "pass", "rank 2 ended 0.400 s after its link broke, with a timeout of 18 s"),
+        (False, TIMEOUT, 18.2, "pass", "rank 2 ended 18.200 s after its link broke, with a timeout of 18 s"),
+        (False, TIMEOUT, 0.4, "fail", "before the 18 s of the timeout were over"),
+        (True, WATCHDOG, 18.2, "unknown", "either may have ended the wait"),
+    ],
+)
+def test_a_line_is_held_against_the_time_that_passed(
+    run: GoodRun, tmp_path: Path, watchdog: bool, line: str, seconds: float, verdict: str, words: str
+) -> None:
+    with_link(run, line, watchdog=watchdog)
+    with_break(run, seconds)
+    ((told, seen, by_log),) = about_link(run, tmp_path)
+    assert (told, by_log) == (verdict, False)
+    assert words in seen
 
 
 @pytest.mark.parametrize(
     ("watchdog", "line", "verdict"),
-    [(True, TIMEOUT, "fail"), (False, WATCHDOG, "fail"), (True, "nothing", "unknown"), (False, "nothing", "unknown")],
+    [
+        (True, TIMEOUT, "fail"),
+        (False, WATCHDOG, "fail"),
+        (True, "nothing", "unknown"),
+        (False, "nothing", "unknown"),
+        (True, f"help: look for '{WATCHDOG}'", "unknown"),
+        (False, f"help: look for '{TIMEOUT}'", "unknown"),
+    ],
 )
 def test_a_link_that_is_found_otherwise_does_not_pass(
     run: GoodRun, tmp_path: Path, watchdog: bool, line: str, verdict: str
 ) -> None:
     with_link(run, line, watchdog=watchdog)
-    run.write(tmp_path)
-    found = Collector("recovery")
-    judge_aids(run.plan, read_history(tmp_path / "history"), Artifacts(tmp_path, None), found)
-    assert [one.verdict for one in found.findings() if "broken link" in one.expected] == [verdict]
+    assert [one for one, _, _ in about_link(run, tmp_path)] == [verdict]

@@ -1,0 +1,80 @@
+"""Part of check ``recovery``: by whom a broken link was found, the watchdog or the timeout of the collective.
+
+Which of them it was a line of the rank's log tells, in the form of its program. The other witness is the time from the
+rank's own record of the broken link to the end of its process: nothing waits for a timeout and ends before it is over.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, ranks_text
+from chaos.checks.severed import ACTION, KIND
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+WATCHDOG = "watchdog.error"
+TIMEOUT = "device.notify_timeout"
+
+_NAMES = {WATCHDOG: "HcclWatchdogThread catch an error", TIMEOUT: "EI0002"}
+"""What the lines of these kinds say."""
+
+_MOST_APART = 0.95
+"""Of the timeout so much must have passed before it can have run out: both sides measure with clocks of their own."""
+
+
+def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge every rank whose link a fault breaks."""
+    hit = sorted({rank for fault in plan.faults if fault.kind == KIND for rank in fault.ranks})
+    if not hit:
+        return
+    wanted = WATCHDOG if plan.aids.watchdog else TIMEOUT
+    finder = "watchdog" if plan.aids.watchdog else "timeout of the collective"
+    expected = f"the broken link is found by the {finder}"
+    times: list[str] = []
+    for rank in hit:
+        lines = {one.kind: one.source for one in artifacts.worker_events(TRAIN, rank) if one.kind in _NAMES}
+        if not lines:
+            found.unknown(expected, f"the logs of rank {rank} do not say how it was found")
+        elif set(lines) != {wanted}:
+            said = ", ".join(sorted(_NAMES[kind] for kind in lines))
+            found.fail(expected, f"the logs of rank {rank} say {said}", *lines.values())
+        elif (taken := _until_end(history, rank)) is not None and plan.aids.exec_timeout is not None:
+            times.append(f"rank {rank} ended {taken[0]:.3f} s after its link broke")
+            _judge_time(plan.aids.exec_timeout, taken, wanted, lines[wanted], expected, found)
+    by_log = len(times) < len(hit)
+    where = f" of {plan.aids.exec_timeout:g} s" if plan.aids.exec_timeout is not None else ""
+    seen = f"it is, on {ranks_text(hit)}" + (f": {times[0]}, with a timeout{where}" if times else "")
+    found.settle(expected, seen, by_log=by_log)
+
+
+def _judge_time(
+    timeout: float, taken: tuple[float, Event, Event], wanted: str, line: str, expected: str, found: Collector
+) -> None:
+    """The time from the break to the end of the process agrees with what the line says."""
+    seconds, broken, end = taken
+    where = (line, broken.source, end.source)
+    seen = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
+    if wanted == TIMEOUT and seconds < timeout * _MOST_APART:
+        found.fail(expected, f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over", *where)
+    elif wanted == WATCHDOG and seconds >= timeout:
+        late = f"its log says so, and {seen}, when the {timeout:g} s of the timeout were over"
+        found.unknown(expected, f"{late}: either may have ended the wait", *where)
+
+
+def _until_end(history: History, rank: int) -> tuple[float, Event, Event] | None:
+    """Seconds from the break of the rank's link to the end of that process, with both records; None without them."""
+    broken = [one for one in history.select("fault.device", attempt=TRAIN, rank=rank) if one.data["action"] == ACTION]
+    if not broken:
+        return None
+    ends = history.select("rank.exit", attempt=TRAIN, rank=rank, pid=broken[0].pid)
+    ends += [
+        one
+        for one in history.select("child.exit", attempt=TRAIN)
+        if (one.data.get("child_rank"), one.data.get("child_pid")) == (rank, broken[0].pid)
+    ]
+    if not ends:
+        return None
+    end = min(ends, key=lambda one: one.mono)
+    return (end.mono - broken[0].mono) / 1e9, broken[0], end
