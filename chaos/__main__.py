@@ -1,8 +1,23 @@
-"""``python -m chaos`` is the command ``chaos``."""
+"""``python -m chaos`` and the console script are the command ``chaos``."""
+
+from __future__ import annotations
 
 import sys
 
-from chaos.cli.main import entry
+
+def main() -> int:
+    """Run the command line. An installation that is broken ends with 3: Python's own 1 would read as a verdict."""
+    try:
+        from chaos.cli.main import entry
+
+        return entry()
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if sys.stderr is not None:
+            print(f"chaos: the command itself cannot work: {type(error).__name__}: {error}", file=sys.stderr)
+        return 3
+
 
 if __name__ == "__main__":
-    sys.exit(entry())
+    sys.exit(main())

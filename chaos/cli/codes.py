@@ -8,8 +8,6 @@ UNKNOWN = 2
 HARNESS = 3
 USAGE = 64
 INTERRUPTED = 130
-BROKEN_PIPE = 141
-"""What a shell reports for a process that SIGPIPE ended."""
 
 OF_VERDICT = {"pass": PASS, "fail": FAIL, "unknown": UNKNOWN}
 

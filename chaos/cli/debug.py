@@ -12,9 +12,10 @@ F = TypeVar("F")
 
 @dataclass
 class Settings:
-    """What holds for every command."""
+    """What holds for every command. ``kept`` says where its result is, for a reader who could not be shown it."""
 
     debug: bool = False
+    kept: str = ""
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:

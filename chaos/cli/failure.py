@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 
 from chaos import __version__
+from chaos.history.clock import BootUnknown
 from chaos.run.refusal import Refused
 
 _UNWRITABLE = {
@@ -26,6 +27,8 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
     """
     if isinstance(error, Refused):
         return f"chaos: the run was not started: {error}"
+    if isinstance(error, BootUnknown) and not debug:
+        return f"chaos: {error}"
     if (why := _unwritable(error)) is not None and not debug:
         return (
             f"chaos: broken off, so there is no verdict: {error}\n"

@@ -73,8 +73,6 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
                 counts[event.kind] += 1
                 if not unknown and _is_wanted(event.kind, kinds):
                     click.echo(_as_json(event) if as_json else _as_text(event))
-        except BrokenPipeError:  # nobody reads what is printed: no fault of the file
-            raise
         except OSError as error:
             click.echo(f"chaos: {readable(str(error))}", err=True)
             code = codes.USAGE

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from chaos import __version__
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
-from chaos.cli.terminal import discard, outliving_their_terminal
+from chaos.cli.streams import OutputLost, guarded_streams, hold_closed_descriptors
 
 COMMANDS = {
     "run": "Run scenarios: start the job, inject the faults, judge.",
@@ -105,15 +106,35 @@ def entry(arguments: Sequence[str] | None = None) -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "chaos", "_CHAOS_COMPLETE", os.environ["_CHAOS_COMPLETE"])
+    if (code := _refuse_closed(hold_closed_descriptors())) is not None:
+        return code
     settings = Settings(debug=os.environ.get("CHAOS_DEBUG", "") not in ("", "0"))
-    try:
-        with outliving_their_terminal():
-            code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
-            sys.stdout.flush()
-    except BrokenPipeError:
-        discard(sys.stdout)
-        return codes.BROKEN_PIPE
-    return code
+    with guarded_streams() as output:
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
+    if output.lost is None or code in (codes.USAGE, codes.INTERRUPTED):
+        return code
+    kept = f"; {settings.kept}" if settings.kept else ""
+    _say(f"chaos: not everything could be written to standard output: {output.lost}{kept}")
+    return codes.HARNESS
+
+
+def _refuse_closed(closed: Sequence[str]) -> int | None:
+    """Refuse to work where nobody could be told what it came to; None where that is no reason."""
+    lacking = [name for name in closed if name != "standard input"]
+    if not lacking:
+        return None
+    are = "is" if len(lacking) == 1 else "are"
+    _say(f"chaos: {' and '.join(lacking)} {are} closed, so nothing was started: a file or /dev/null has to be there")
+    return codes.USAGE
+
+
+def _say(text: str) -> None:
+    """Print a line on standard error, else on standard output, else nowhere."""
+    for stream in (sys.stderr, sys.stdout):
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                print(text, file=stream, flush=True)
+                return
 
 
 def _invoke(arguments: list[str], settings: Settings) -> int:
@@ -129,8 +150,8 @@ def _invoke(arguments: list[str], settings: Settings) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("chaos: interrupted", err=True)
         return codes.INTERRUPTED
-    except BrokenPipeError:
-        raise
+    except OutputLost:
+        return codes.HARNESS  # told when everything has ended
     except Exception as error:
         return _failed(error, arguments, settings)
     return code if isinstance(code, int) else codes.PASS

@@ -83,7 +83,10 @@ sdk_option = click.option(
 
 
 def echo_json(value: Any) -> None:
-    """Print a value as indented JSON."""
+    """Print a value as indented JSON, in ASCII where the stream cannot show every character."""
     import json
+    import sys
 
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    from chaos.cli.encoding import takes_everything
+
+    click.echo(json.dumps(value, indent=2, ensure_ascii=not takes_everything(sys.stdout)))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from chaos.cli.streams import OutputLost
 from chaos.run.progress import Progress
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class PlainProgress:
             return
         try:
             print(text, file=self._stream, flush=True)
-        except OSError:
+        except (OSError, OutputLost):
             # Whoever was watching has gone (`chaos run … | head`). The run itself goes on to its end and its clean-up.
             self._stream = None
 

@@ -95,7 +95,7 @@ def command(
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     options = RunOptions(reports.absolute(), draw_seed, baseline, sdk, cores)
-    debug = context.ensure_object(Settings).debug
+    settled = context.ensure_object(Settings)
 
     def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
         with open_progress(to_errors=as_json) as progress:
@@ -105,7 +105,7 @@ def command(
         return outcome
 
     def failed(error: Exception) -> str:
-        text = explain(error, ["run", *scenarios], debug=debug)
+        text = explain(error, ["run", *scenarios], debug=settled.debug)
         click.echo(text, err=True)
         return text
 
@@ -126,6 +126,7 @@ def command(
         )
     summary = _with_comparisons(summary, loaded)
     saved = _save(summary, reports)
+    settled.kept = f"the verdict, {summary.verdict}, is in {reports / 'summary.json'}"
     if as_json:
         echo_json(_with_results(summary))
     elif len(pairs) > 1:

@@ -124,8 +124,9 @@ def _print(result: Result) -> None:
 
     from rich.console import Console
 
+    from chaos.cli.streams import OutputLost
     from chaos.selftest.table import print_selftest
 
     # rich ends the process with 1, which would read as a result, when nobody reads its output.
-    with suppress(BrokenPipeError, SystemExit):
+    with suppress(OutputLost, BrokenPipeError, SystemExit):
         print_selftest(result, Console())

@@ -5,19 +5,21 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from chaos.cli.streams import OutputLost
+
 if TYPE_CHECKING:
     from chaos.report.compare import Comparison
     from chaos.report.result import Result
 
 
 def show(result: Result) -> None:
-    """Print a result on standard output. A reader that has gone changes nothing: the exit code tells the verdict."""
+    """Print a result on standard output. A reader that has gone ends nothing: the other cells are run all the same."""
     from rich.console import Console
 
     from chaos.report.terminal import print_result
 
     # rich ends the process with 1, which would read as a verdict, when nobody reads its output.
-    with suppress(BrokenPipeError, SystemExit):
+    with suppress(OutputLost, BrokenPipeError, SystemExit):
         print_result(result, Console())
 
 
@@ -27,5 +29,5 @@ def show_comparison(comparison: Comparison) -> None:
 
     from chaos.report.side_by_side import print_comparison
 
-    with suppress(BrokenPipeError, SystemExit):
+    with suppress(OutputLost, BrokenPipeError, SystemExit):
         print_comparison(comparison, Console())

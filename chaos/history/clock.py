@@ -37,6 +37,20 @@ SYSTEM_CLOCK = SystemClock()
 """Has no state, so one is enough."""
 
 
+class BootUnknown(RuntimeError):
+    """The kernel does not tell which boot this is. The text says what has to be there."""
+
+
 def boot_id() -> str:
-    """The kernel's random id of this boot: monotonic times, PIDs and start times mean nothing beyond it."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    """The kernel's random id of this boot: monotonic times, PIDs and start times mean nothing beyond it.
+
+    Raises BootUnknown where it cannot be read, as in a container without /proc/sys.
+    """
+    path = Path("/proc/sys/kernel/random/boot_id")
+    try:
+        return path.read_text("ascii").strip()
+    except OSError as error:
+        raise BootUnknown(
+            f"{path} cannot be read ({error.strerror}), and without it no process can be told from a later one of the "
+            "same PID: /proc has to be mounted whole"
+        ) from error

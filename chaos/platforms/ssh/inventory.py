@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -239,7 +240,8 @@ def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python
         return next((one for one in (own, getattr(file.defaults, name)) if one is not None), otherwise)
 
     def path(text: str) -> str:
-        return str(beside / Path(text).expanduser())
+        # Where there is no home directory the path stays as it is, and is told as one that cannot be read.
+        return str(beside / os.path.expanduser(text))  # noqa: PTH111
 
     key = of("key", None)
     return Host(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,16 +149,26 @@ def hosts_of(site: Site) -> tuple[Host, ...]:
         raise PlatformError("the platform ssh needs an inventory: --inventory FILE, or cluster.ssh.inventory")
     path = _path_of(site.settings, site.readable[0])
     try:
-        hosts = read_inventory(path, user=getpass.getuser(), python=sys.executable)
+        hosts = read_inventory(path, user=_own_name(), python=sys.executable)
     except ScenarioError as error:
         raise PlatformError(str(error)) from error
+    if nameless := [host.name for host in hosts if not host.user]:
+        raise PlatformError(f"{path}: say `user` of {', '.join(nameless)}: who runs chaos has no name on this machine")
     if len(hosts) < site.nodes:
         raise PlatformError(f"{path}: has {len(hosts)} hosts, and the scenario has {site.nodes} nodes")
     return hosts[: site.nodes]
 
 
 def _path_of(settings: Ssh, directory: Path) -> Path:
-    return directory / Path(settings.inventory).expanduser()
+    return directory / os.path.expanduser(settings.inventory)  # noqa: PTH111 - where there is no home, as it is
+
+
+def _own_name() -> str:
+    """Name of the user who runs this; empty where neither the environment nor the system has one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""
 
 
 def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -105,14 +104,6 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "Exit codes:" in done.stdout
-
-
-def test_a_reader_that_leaves_is_no_error() -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run([sys.executable, "-m", "chaos", "--help"], stdout=writer, stderr=subprocess.PIPE, text=True)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (codes.BROKEN_PIPE, "")
 
 
 def test_output_that_is_no_terminal_has_no_colours() -> None:

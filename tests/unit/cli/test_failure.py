@@ -9,6 +9,7 @@ import pytest
 
 from chaos.cli.failure import explain
 from chaos.cli.run import _save
+from chaos.history.clock import BootUnknown, boot_id
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
 from chaos.run.summary import CellOutcome, Summary
@@ -39,3 +40,14 @@ def test_a_summary_that_cannot_be_written_is_told_and_costs_no_result(
     assert "summary.json cannot be written: File exists" in capsys.readouterr().err
     reports.unlink()
     assert _save(summary, reports) and (reports / "summary.json").exists()
+
+
+def test_a_kernel_that_does_not_tell_its_boot_is_named_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(self: Path, encoding: str) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    with pytest.raises(BootUnknown) as unknown:
+        boot_id()
+    text = explain(unknown.value, ["run"], debug=False)
+    assert text.startswith("chaos: /proc/sys/kernel/random/boot_id cannot be read (No such file") and "\n" not in text

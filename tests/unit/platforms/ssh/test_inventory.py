@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory
+from chaos.platforms.ssh.platform import hosts_of
 from chaos.scenario.errors import ScenarioError
+from chaos.scenario.ssh import Ssh
 
 PRINT = "SHA256:" + "a" * 43
 GOOD = f"""\
@@ -142,3 +146,24 @@ def test_not_even_a_syntax_error_shows_a_secret(inventory: Path) -> None:
 def test_a_directory_below_which_no_socket_can_be_is_refused(inventory: Path) -> None:
     text = f"inventory: 1\nhosts:\n  - name: a\n    address: b\n    directory: /{'d' * 64}\n"
     assert any(line == 5 and "'directory'" in message for line, _, message in problems(inventory, text))
+
+
+def test_where_there_is_no_home_its_paths_stay_as_they_are(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", _unknown)
+    (host,) = read(inventory, "inventory: 1\nhosts:\n  - {name: a, address: l, key: ~/id}\n")
+    assert str(key_problem(host)).count("~/id") == 1
+
+
+def test_a_user_without_a_name_has_to_name_who_logs_in(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", _unknown)
+    inventory.write_text("inventory: 1\nhosts:\n  - {name: a, address: l}\n")
+    site = SimpleNamespace(settings=Ssh(inventory=str(inventory)), readable=[inventory.parent], nodes=1)
+    with pytest.raises(PlatformError, match="say `user` of a: who runs chaos has no name"):
+        hosts_of(site)  # type: ignore[arg-type]
+
+
+def _unknown(uid: int) -> None:
+    raise KeyError(uid)

@@ -1,0 +1,56 @@
+"""Text on a stream whose encoding lacks some of its characters: GBK, ASCII, Latin-1.
+
+A character that has a plain form is shown by that, any other by its escape. Nothing is left out, and nothing raises.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+HANDLER = "chaos.plainer"
+
+PLAINER = {"µ": "u", "±": "+/-", "…": "...", "→": "->", "≤": "<=", "⁶": "^6"}
+"""Plain forms of the characters that texts of the product use."""
+
+
+def plainer(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace what an encoding lacks; the handler that is registered as ``chaos.plainer``."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(PLAINER.get(char) or _escape(char) for char in missing), error.end
+
+
+def _escape(char: str) -> str:
+    return char.encode("ascii", "backslashreplace").decode("ascii")
+
+
+codecs.register_error(HANDLER, plainer)
+
+
+def takes_everything(stream: Any) -> bool:
+    """Whether every character can be written as it is."""
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    try:
+        return codecs.lookup(encoding).name.startswith("utf")
+    except LookupError:
+        return False
+
+
+@contextmanager
+def showing_what_it_can(stream: Any) -> Iterator[None]:
+    """Let a stream show each text as far as its encoding can. One that cannot be set stays as it is."""
+    before = getattr(stream, "errors", None)
+    set_up = getattr(stream, "reconfigure", None)
+    if set_up is None or before is None:
+        yield
+        return
+    set_up(errors=HANDLER)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):  # it has been closed, or its last bytes found no place
+            set_up(errors=before)
