@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chaos.observe.launcher_prefix import ESCAPE, WRAPPED, Unprefixed, strip_launcher
 from chaos.observe.line_template import (
     OPENING,
     WIDEST,
@@ -44,6 +45,8 @@ FAR = 9_200_000_000_000_000_000
 _MOST_TEMPLATES = 256
 _LINE_FEED = 10
 _MARKS = (MARK.encode(), BAR.encode())
+_HIDING = (ESCAPE.encode(), WRAPPED.encode())
+"""A colour may stand within a mark, and JSON may spell it otherwise."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +141,13 @@ class LossScanner:
 
     def _read_slowly(self, found: _Found, index: int, line: bytes) -> Template | None:
         """Note one line. Returns the template that it has, so that others of its shape need not be read so."""
-        if any(mark in line for mark in _MARKS):
+        if any(mark in line for mark in _MARKS) or _HIDING[0] in line or line.startswith(_HIDING[1]):
             text = line.decode("utf-8", "replace")
-            if is_repeated(text):
+            unprefixed = strip_launcher(text)
+            if is_repeated(unprefixed.text):
                 return None
-            if len(split_records(text)) > 1:
-                self._read_parts(found, index, line)
+            if unprefixed.text != text or len(split_records(text)) > 1:
+                self._read_parts(found, index, unprefixed)
                 return None
             parts = read_training_line(text)
             if parts is not None and found.one(index, text, parts):
@@ -151,12 +155,12 @@ class LossScanner:
         found.other(index, line)
         return None
 
-    def _read_parts(self, found: _Found, index: int, line: bytes) -> None:
-        """Note a line inside which a record may begin (:mod:`chaos.observe.records`)."""
-        *torn, last = split_records(line.removesuffix(b"\r").decode("utf-8", "replace"))
+    def _read_parts(self, found: _Found, index: int, line: Unprefixed) -> None:
+        """Note a line behind a launcher's prefix, or one inside which a record may begin."""
+        *torn, last = split_records(line.text.removesuffix("\r"))
         for text in (*(part + TORN for part in torn), last):
             parts = read_training_line(text)
-            if parts is None or not found.one(index, text, parts):
+            if parts is None or not found.one(index, text, parts, line.wall_ns):
                 found.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
@@ -227,8 +231,8 @@ class _Found:
         self._rows.append(rows)
         return indices[~good]
 
-    def one(self, index: int, text: str, parts: TrainingLine) -> bool:
-        """Note a line that was read slowly. False when it is none."""
+    def one(self, index: int, text: str, parts: TrainingLine, else_wall: int | None = None) -> bool:
+        """Note a line that was read slowly, with the time ``else_wall`` if it tells none. False when it is none."""
         if parts.step is None:
             return True
         step = step_of_line(text, parts)
@@ -236,7 +240,7 @@ class _Found:
             return False
         loss = None if parts.loss is None else text[slice(*parts.loss)]
         value, places = (np.nan, -1) if loss is None else (float(loss), decimals(loss))
-        wall = self._wall_of(text, parts.time)
+        wall = self._wall_of(text, parts.time, else_wall)
         line, steps, walls = (np.array([one], np.int64) for one in (self.lines + index + 1, step, wall))
         self._rows.append(_Rows(line, steps, np.array([value]), places, loss is not None, walls))
         return True
@@ -282,9 +286,12 @@ class _Found:
             self._days[date] = NO_TIME if began is None or abs(began) > FAR else began
         return self._days[date]
 
-    def _wall_of(self, text: str, at: int | None) -> int:
-        if at is None or not self._times:
+    def _wall_of(self, text: str, at: int | None, else_wall: int | None) -> int:
+        if not self._times:
             return NO_TIME
-        milli = int(text[at + 20 : at + 23])
-        wall = self._clock.ns(text[at : at + 10], text[at + 11 : at + 19], milli * 1000)
+        wall = else_wall
+        if at is not None:
+            milli = int(text[at + 20 : at + 23])
+            timed = self._clock.ns(text[at : at + 10], text[at + 11 : at + 19], milli * 1000)
+            wall = else_wall if timed is None else timed
         return NO_TIME if wall is None or abs(wall) >= FAR else wall

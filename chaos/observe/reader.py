@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaos.observe.device_log import DeviceLogReader
+from chaos.observe.launcher_prefix import Unprefixed, strip_launcher
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
 from chaos.observe.mindformers_log import PROGRESS, STEP, MindFormersLogReader
@@ -86,7 +87,7 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
     """The first reader that recognises the content, or None. The name of a file decides nothing."""
-    first_lines = [split_records(line)[-1] for line in first_lines]
+    first_lines = [split_records(strip_launcher(line).text)[-1] for line in first_lines]
     return next((reader for reader in sorted(readers, key=_only_when_chosen) if reader.recognises(first_lines)), None)
 
 
@@ -174,11 +175,26 @@ def _own_rank(named: int | None, told: Mapping[int, int], pid: int | None) -> in
 def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
     """What a line says, and whether the reader reads what a rank says of itself.
 
-    That is one event at most, unless a record begins inside the line (:mod:`chaos.observe.records`): then each part is
-    read, the numbers at the end of a step only where they are whole. A record that merely quotes another is one.
+    What a launcher has put before it is taken off (:mod:`chaos.observe.launcher_prefix`). The rest is one event at
+    most, unless a record begins inside the line (:mod:`chaos.observe.records`): then each part is read, the numbers at
+    the end of a step only where they are whole. A record that merely quotes another is one.
     """
-    if is_repeated(line):
+    unprefixed = strip_launcher(line)
+    if is_repeated(unprefixed.text):
         return []
+    found = _read_records(readers, unprefixed.text)
+    if unprefixed.tag is None and unprefixed.wall_ns is None:
+        return found
+    return [(_by_launcher(event, unprefixed), is_own) for event, is_own in found]
+
+
+def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
+    """The event with the tag of the process, and with the time of a launcher or a cluster where it has none."""
+    fields = event.fields if unprefixed.tag is None else {**event.fields, "tag_text": unprefixed.tag}
+    return replace(event, fields=fields, wall_ns=unprefixed.wall_ns if event.wall_ns is None else event.wall_ns)
+
+
+def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
     *before, last = split_records(line)
     found = [_read(readers, part) for part in (*before, last)]
     for index, part in enumerate(before):

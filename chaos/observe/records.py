@@ -1,8 +1,8 @@
 """Where a record begins inside a line.
 
 A writer that was killed, or found no space, leaves half a record without a line feed, and the process that is started
-again writes on behind it. A progress bar, a colour or what a launcher puts before each line stands there, too. What
-stands before a record is therefore no whole line, and never lends the record its time.
+again writes on behind it. A progress bar stands there, too. What stands before a record is therefore no whole line, and
+never lends the record its time. A record behind a quotation mark is one that the line quotes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ TORN = "\ufffd"
 """Put behind a part of a line that is cut off, so that no number at its end is taken for a whole one."""
 
 _RECORD = re.compile(
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{3} - "
+    r"(?<![\"'`\u201c])(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{3} - "
     r"|\.\d{6} (?:\d{1,10} [a-z]{1,10}|[a-z]{1,10} \d{1,10}) (?:\[\d{1,20}\]){0,3}\[(?:TTP|PYH|ACC) )"
     r"|\[(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|EXCEPTION|FATAL|TRACE|EVENT)\] {1,8}"
-    r"(?:\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d[,.]\d{3}|\w{2,21}\(-?\d{1,10}[^)]{0,200}\):\d{4}-\d\d-\d\d-\d\d:)"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d[,.]\d{3}|\w{2,21}\(-?\d{1,10}[^)]{0,200}\):\d{4}-\d\d-\d\d-\d\d:))"
 )
 # What msrun of some versions prints at the end: the errors in the workers' logs, found by grep.
 _REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d{1,9}[:-]")

@@ -1,0 +1,89 @@
+"""What launchers, collectors of logs and terminals put before the line that a program has written.
+
+``mpirun --tag-output`` writes ``[1,3]<stdout>:``, torchrun ``[rank1]: ``, ``srun --label`` ``3: ``, ``kubectl logs
+--timestamps`` a time, a container runtime the same with ``stdout F`` or a JSON object, syslog and journalctl time, host
+and program; a colour is put around the whole line. Several may follow each other. They are taken off, so that a line
+counts by what its program has printed, and only where that begins here: further inside it is a quotation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+ESCAPE = "\x1b["
+"""Every colour begins so."""
+
+WRAPPED = '{"log":"'
+"""A line that Docker has put into JSON begins so."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:?]{0,40}[A-Za-z]")
+_MOST = 4
+"""Prefixes before one line: of a cluster, of a host, of a launcher, and one more."""
+
+_UTC = r"(?P<utc>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})?(?P<zone>Z|[+-]\d\d:\d\d)"
+_MONTH = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+_PREFIX = re.compile(
+    rf"{_UTC} (?:(?:stdout|stderr) [FP] )?"
+    rf"|{_MONTH} [\w.-]{{1,64}} [\w./-]{{1,64}}(?:\[\d{{1,10}}\])?: "
+    rf"|[A-Z][a-z]{{2}} {_MONTH} \d{{4}}(?=\[)"
+    r"|\[(?P<world>(?:[\w.@-]{1,64}[@,])?\d{1,9})\]<std(?:out|err)>: ?"
+    r"|\[(?P<named>[A-Za-z_]{1,40}\d{1,9})\]: ?"
+    r"|\[pod/[\w./-]{1,253}\] "
+    r"|(?P<label> {0,8}\d{1,9}): (?=\S)"
+    r"|\d{1,3}(?:\.\d{1,3}){3}: "
+)
+_TIME = re.compile(_UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Unprefixed:
+    """A line apart. ``tag`` is how its launcher names the process, ``wall_ns`` when somebody else has received it."""
+
+    text: str
+    tag: str | None = None
+    wall_ns: int | None = None
+
+
+def strip_launcher(line: str) -> Unprefixed:
+    """Take off what others than the program have put before a line, and colours wherever they are."""
+    tag, wall_ns = None, None
+    if line.startswith(WRAPPED):
+        line, wall_ns = _unwrap(line)
+    text = _COLOUR.sub("", line) if ESCAPE in line else line
+    at = 0
+    for _ in range(_MOST):
+        match = _PREFIX.match(text, at)
+        if match is None:
+            break
+        at = match.end()
+        named = match["world"] or match["named"] or match["label"]
+        tag = named.strip() if named else tag
+        wall_ns = _moment(match) if match["utc"] else wall_ns
+    return Unprefixed(text[at:], tag, wall_ns)
+
+
+def _unwrap(line: str) -> tuple[str, int | None]:
+    try:
+        wrapped: Any = json.loads(line)
+        text, time = wrapped["log"], _TIME.match(str(wrapped.get("time", "")))
+        return text.removesuffix("\n").removesuffix("\r"), None if time is None else _moment(time)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return line, None
+
+
+def _moment(match: re.Match[str]) -> int | None:
+    """Nanoseconds of a time that tells its own zone."""
+    try:
+        moment = datetime.fromisoformat(match["utc"] + match["zone"].replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    try:
+        whole = int((moment - _EPOCH).total_seconds())
+    except OverflowError:
+        return None
+    return whole * 1_000_000_000 + int((match["fraction"] or ".0")[1:].ljust(9, "0"))
