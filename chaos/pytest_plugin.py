@@ -93,6 +93,13 @@ def _settings(config: pytest.Config) -> dict[str, str]:
     return settings
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the directories of runs: what lies in them are copies of scenarios, and files of jobs."""
+    from chaos.scenario.recorded import is_run
+
+    return True if is_run(collection_path) else None
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
     """Collect scenario files, and no other YAML files."""
     if file_path.suffix not in (".yaml", ".yml"):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from chaos import __version__
 from chaos.history.clock import BootUnknown
 from chaos.run.refusal import Refused
+from chaos.scenario.errors import ScenarioError
 
 _UNWRITABLE = {
     errno.ENOSPC: "The disk is full",
@@ -27,6 +28,8 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
     """
     if isinstance(error, Refused):
         return f"chaos: the run was not started: {error}"
+    if isinstance(error, ScenarioError):
+        return str(error)
     if isinstance(error, BootUnknown) and not debug:
         return f"chaos: {error}"
     if (why := _unwritable(error)) is not None and not debug:

@@ -169,6 +169,7 @@ def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
     """Report an exception that no command has turned into a message of its own."""
     from chaos.cli.failure import explain
     from chaos.registry import RegistryError, UnknownName
+    from chaos.run.refusal import Refused
     from chaos.scenario.errors import ScenarioError
 
     if isinstance(error, (ScenarioError, UnknownName)):
@@ -179,4 +180,4 @@ def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
         return codes.HARNESS
 
     click.echo(explain(error, arguments, debug=settings.debug), err=True)
-    return codes.HARNESS
+    return codes.USAGE if isinstance(error, Refused) else codes.HARNESS

@@ -80,7 +80,8 @@ def command(
 
     \b
     Exit codes: 0 pass, 1 fail, 2 unknown, 3 the harness failed,
-    64 bad usage or scenario, 130 interrupted. The worst cell decides.
+    64 bad usage or scenario, or this machine lacks what it needs,
+    130 interrupted. The worst cell decides.
     """
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     pairs = pick_cells(loaded, cells)
@@ -138,8 +139,8 @@ def command(
 def _exit_code(summary: Summary) -> int:
     if summary.interrupted:
         return codes.INTERRUPTED
-    if any(cell.verdict is None for cell in summary.cells):
-        return codes.HARNESS
+    if without := [cell for cell in summary.cells if cell.verdict is None]:
+        return codes.USAGE if all(cell.refused for cell in without) else codes.HARNESS
     return codes.of_verdict(summary.verdict)
 
 
@@ -199,7 +200,8 @@ def _print_summary(summary: Summary, reports: Path) -> None:
     click.echo("")
     for cell in summary.cells:
         name = f"{cell.scenario}[{cell.cell}]" if cell.cell else cell.scenario
-        click.echo(f"{cell.verdict or 'harness failed':<14}  {cell.seconds:7.1f} s  {name}  {cell.run or ''}".rstrip())
+        what = cell.verdict or ("refused" if cell.refused else "harness failed")
+        click.echo(f"{what:<14}  {cell.seconds:7.1f} s  {name}  {cell.run or ''}".rstrip())
     for name in summary.not_run:
         click.echo(f"{'not run':<14}  {'':9}  {name}")
     click.echo(f"{summary.verdict}: {len(summary.cells)} cells run, see {reports / 'summary.json'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -108,6 +108,14 @@ class NeedsByScenario(Protocol):
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
         """Names of probes of :mod:`chaos.run.machine` that this scenario's job needs."""
+
+
+@runtime_checkable
+class NamesFiles(Protocol):
+    """A job kind whose scenarios name files of this machine that have to be there."""
+
+    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """Each that does not do: its path in the scenario, a message and a hint. ``directory`` is the scenario's."""
 
 
 @runtime_checkable

@@ -8,13 +8,14 @@ and the checks find out whether that is so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.plan.traits import JobTraits
+from chaos.scenario.local_files import file_problem
 from chaos.scenario.model import Scenario
 
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
@@ -56,6 +57,11 @@ class MindSporeJob:
         """Nothing."""
         del scenario, sdk
         return ()
+
+    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """The script, where it cannot be read."""
+        if scenario.job.script is not None and (why := file_problem(path := directory / scenario.job.script)):
+            yield "job.script", f"{path}: {why}", "name it relative to the scenario's file, or in full"
 
     def prepare(self, launch: Launch) -> None:
         """See that there is a script."""

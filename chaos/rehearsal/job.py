@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +22,7 @@ from chaos.rehearsal.protection import (
     write_stale_record,
 )
 from chaos.scenario.job import Job
+from chaos.scenario.local_files import file_problem
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
 from chaos.topology.layout import layout_of
@@ -106,6 +107,15 @@ class RehearsalJob:
         script = _script(launch.scenario, launch.scenario_directory)
         argv = msrun_argv(launch, script, arguments, master_port=master_port)
         return Command(with_controller(launch, argv, controller_port), environment, path)
+
+    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """The script, where it cannot be read and none of this kind's own has that name."""
+        named = scenario.job.script
+        if named is None or (_ROOM / "jobs" / named).is_file():
+            return
+        if why := file_problem(path := directory / named):
+            hint = "name it relative to the scenario's file, or in full; none of this kind's own jobs has that name"
+            yield "job.script", f"{path}: {why}", hint
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """The script and everything in this room: any of it may change a loss."""

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from chaos.checks.finding import Verdict
+from chaos.run.refusal import Refused
 from chaos.run.summary import CellOutcome, Summary
+from chaos.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
@@ -59,7 +61,8 @@ def run_cells(
             done(summary)
             break
         except Exception as error:
-            entry = CellOutcome(scenario, cell.name, None, None, clock() - begun, error=failed(error))
+            refused = isinstance(error, (Refused, ScenarioError))
+            entry = CellOutcome(scenario, cell.name, None, None, clock() - begun, None, failed(error), refused)
         else:
             verdict: Verdict = _verdict(outcome.verdict)
             name, directory = outcome.run_dir.name, str(outcome.run_dir)

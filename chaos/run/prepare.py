@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
-from chaos.jobs.kind import Configured, Examined, NeedsByScenario
+from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
@@ -91,9 +91,24 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,
-        found=(*examined.problems, *platform_problems(loaded, cell), *unknown_checks(cell, str(loaded.path))),
+        found=(
+            *examined.problems,
+            *_missing_files(loaded, cell),
+            *platform_problems(loaded, cell),
+            *unknown_checks(cell, str(loaded.path)),
+        ),
     )
     return replace(plan, reasons=(*plan.reasons, *_chosen(plan, scenario, machine or Machine())))
+
+
+def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
+    """What the scenario's job names and this machine does not have, each with its place."""
+    kind = registry("jobs").load(cell.scenario.job.kind)
+    if not isinstance(kind, NamesFiles):
+        return
+    for path, message, hint in kind.missing_files(cell.scenario, loaded.path.parent):
+        line, column = cell.lines.nearest(path)
+        yield Problem(printable(str(loaded.path)), line, column, printable(message), hint=hint)
 
 
 def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:

@@ -15,7 +15,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """One cell that was run. ``verdict`` is None where the harness failed; ``error`` then says how."""
+    """One cell that was run. ``verdict`` is None where the harness failed; ``error`` then says how.
+
+    ``refused``: nothing of it was started, since the scenario cannot work or this machine lacks what it needs.
+    """
 
     scenario: str
     cell: str
@@ -24,6 +27,7 @@ class CellOutcome:
     seconds: float
     directory: str | None = None
     error: str | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True)

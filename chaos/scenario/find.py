@@ -13,6 +13,7 @@ from pathlib import Path
 from chaos.named_files import is_pipe, keep_piped
 from chaos.plain_files import UnreadableFile
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote, suggest
+from chaos.scenario.recorded import is_run
 from chaos.scenario.source import MAX_BYTES
 from chaos.walking import TooDeep, Unseen, walk
 
@@ -85,7 +86,8 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     """The scenario files among ``paths``, each once.
 
     A file is taken as it is, so that loading it says what is wrong with it. A directory is walked, in sorted order and
-    without hidden directories and links to directories; its YAML files whose first key is ``chaos`` are taken.
+    without hidden directories, links to directories, and the directories of runs, which hold copies of what was run.
+    Its YAML files whose first key is ``chaos`` are taken.
     Raises ScenarioError for a path that does not exist, and for a directory too deep to be searched.
     """
     found: dict[str, Path] = {}
@@ -121,6 +123,9 @@ def _piped(path: Path) -> Path:
 def _scenarios_below(directory: Path, onerror: Unseen = None) -> list[Path]:
     found: list[Path] = []
     for folder, subfolders, files in walk(directory, onerror):
+        if is_run(folder):
+            subfolders.clear()
+            continue
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         found.extend(Path(folder, name) for name in files if name.endswith(SUFFIXES))
     return [path for path in sorted(found) if is_scenario_file(path)]

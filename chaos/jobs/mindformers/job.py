@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from chaos.plan.records import SHARED_PATHS
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError
+from chaos.scenario.local_files import directory_problem
 from chaos.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class MindFormersJob:
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
         """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
         return examine(cell, scenario_file, self.traits, rehearsed=self.rehearsed)
+
+    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """The checkout, where it is no directory. The configuration is read when the scenario is loaded."""
+        if (checkout := named_checkout(scenario, directory)) and (why := directory_problem(checkout)):
+            yield "job.checkout", f"{checkout}: {why}", "name the directory that MindFormers was cloned into"
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """Nothing is put in by this kind."""

@@ -36,6 +36,7 @@ from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.docker import Docker
+from chaos.scenario.local_files import directory_problem
 from chaos.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class DockerPlatform:
         """What of ``cluster.docker`` does not do: a path in it, a message and a hint. The engine is not asked."""
         del directory
         told = scenario.cluster.docker
+        for number, name in enumerate(() if told is None else told.readable):
+            if why := directory_problem(Path(name)):
+                yield f"cluster.docker.readable.{number}", f"{name}: {why}", "name directories of this host"
         for number, subnet in enumerate(() if told is None else told.subnets):
             if (why := complaint(subnet, scenario.cluster.nodes)) is not None:
                 yield f"cluster.docker.subnets.{number}", why, "name private subnets that nothing else here uses"

@@ -20,7 +20,7 @@ from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
 from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
-from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
 from chaos.scenario.ssh import Ssh
@@ -67,6 +67,8 @@ class SshPlatform:
             told = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
             yield "cluster.nodes", told, "name more hosts, or use fewer nodes"
         for number, host in enumerate(hosts[: scenario.cluster.nodes]):
+            if (why := key_problem(host)) is not None:
+                yield "cluster.ssh.inventory", f"host {host.name}: {why}", ""
             each = scenario.cluster.ranks // scenario.cluster.nodes
             if host.devices is not None and len(host.devices) < each:
                 told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"

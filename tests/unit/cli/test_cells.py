@@ -102,6 +102,7 @@ def test_summary_json_is_replaced_in_one_piece(tmp_path: Path) -> None:
                 "seconds": 1,
                 "directory": "/r/r1",
                 "error": None,
+                "refused": False,
             }
         ],
         "not_run": [],

@@ -26,6 +26,17 @@ def test_every_cell_is_an_item_and_other_yaml_files_are_none(project: Project) -
     assert items == ["scenarios/kill-rank.yaml::kill-rank[victim=1]", "scenarios/kill-rank.yaml::kill-rank[victim=2]"]
 
 
+def test_runs_breed_no_tests(project: Project) -> None:
+    project.scenario()
+    run = project.pytester.path / "reports" / "kill-rank-1"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text('{"run": "kill-rank-1", "created": "now"}')
+    (run / "test_of_the_job.py").write_text("def test_it(): ...\n")
+    (run / "scenario.yaml").write_text((project.pytester.path / "scenarios" / "kill-rank.yaml").read_text())
+    result = project.run("--collect-only", "-q", ".")
+    assert [line for line in result.outlines if "::" in line] == ["scenarios/kill-rank.yaml::kill-rank"]
+
+
 def test_a_pass_passes_and_the_command_names_cell_and_reports(project: Project) -> None:
     project.scenario(head=MATRIX, victim=AXIS)
     project.answer("pass", 0)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.run.directory import create_run
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import find_scenario, is_scenario_file, iter_scenarios
+from chaos.scenario.recorded import is_run
 from tests.unit.conftest import MakeDeep
 
 Write = Callable[..., Path]
@@ -104,3 +106,33 @@ def test_directories_too_deep_to_be_searched_are_a_problem(tmp_path: Path, make_
     make_deep(tmp_path / "deep")
     with pytest.raises(ScenarioError, match="has more than 256 levels of directories below"):
         iter_scenarios([tmp_path / "deep"])
+
+
+RECORD = '{"run": "kill-rank-1", "created": "2026-11-25T21:00:00+01:00"}'
+
+
+def test_what_a_run_has_copied_is_no_scenario(tmp_path: Path) -> None:
+    own = tmp_path / "kill-rank.yaml"
+    run = tmp_path / "reports" / "of whatever name"
+    (run / "job").mkdir(parents=True)
+    for path in (own, run / "scenario.yaml", run / "job" / "other.yaml"):
+        path.write_text("chaos: 1\n")
+    assert len(iter_scenarios([tmp_path])) == 3
+    (run / "run.json").write_text(RECORD)
+    assert iter_scenarios([tmp_path]) == [own]
+    assert iter_scenarios([run]) == []
+    assert iter_scenarios([run / "scenario.yaml"]) == [run / "scenario.yaml"]  # named itself
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"run": 3}', '{"run": "fast"}', "[" * 100_000])
+def test_a_file_of_that_name_alone_makes_no_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    (tmp_path / "kill-rank.yaml").write_text("chaos: 1\n")
+    assert iter_scenarios([tmp_path]) == [tmp_path / "kill-rank.yaml"]
+
+
+def test_a_directory_as_the_harness_makes_it_is_a_run(tmp_path: Path) -> None:
+    made = create_run(tmp_path, "kill-rank")
+    made.lock.release()
+    moved = made.path.rename(tmp_path / "kept")
+    assert is_run(moved) and not is_run(tmp_path)

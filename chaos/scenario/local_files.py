@@ -1,0 +1,30 @@
+"""Files and directories of this machine that a scenario names: whether they are there, before anything is started."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+
+def file_problem(path: Path) -> str | None:
+    """What keeps a file from being read, in words; None when nothing does. A link counts as what it leads to."""
+    return _problem(path, "there is no such file", stat.S_ISREG, "is a directory, and no file", os.R_OK)
+
+
+def directory_problem(path: Path) -> str | None:
+    """What keeps a directory from being read, in words; None when nothing does."""
+    return _problem(path, "there is no such directory", stat.S_ISDIR, "is a file, and no directory", os.R_OK | os.X_OK)
+
+
+def _problem(path: Path, missing: str, wanted: Callable[[int], bool], other: str, access: int) -> str | None:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return missing
+    except (OSError, ValueError) as error:
+        return f"cannot be looked at: {getattr(error, 'strerror', None) or error}"
+    if not wanted(mode):
+        return other if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a plain file nor a directory"
+    return None if os.access(path, access) else "cannot be read by this user"
