@@ -26,9 +26,17 @@ class UnreadableFile(OSError):
 
 
 def open_plain(path: Path) -> io.BufferedReader:
-    """Open a plain file for reading. Raises UnreadableFile for anything else, a link to a plain file included."""
+    """Open a plain file for reading. Raises UnreadableFile for anything else, a link to a plain file included.
+
+    Anything else is not even opened: that alone may do something, where it is a device.
+    """
     try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode) and not stat.S_ISDIR(mode):
+            raise UnreadableFile(path, "is not a plain file")
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except UnreadableFile:
+        raise
     except (OSError, ValueError) as error:
         raise UnreadableFile(path, _why(path, error)) from error
     try:

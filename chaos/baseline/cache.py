@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import stat
@@ -84,8 +85,10 @@ def remove_abandoned(reports: Path) -> dict[str, str | None]:
 
 
 def _is_plain(path: Path) -> bool:
+    """Whether it is a plain file of this user; another's is left to its own."""
     try:
-        return stat.S_ISREG(path.lstat().st_mode)
+        found = path.lstat()
+        return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
     except FileNotFoundError:
         return False
 

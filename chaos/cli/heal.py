@@ -11,9 +11,14 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.places import find_run
+from chaos.scenario.errors import printable
 
 if TYPE_CHECKING:
-    from chaos.run.heal import HealReport
+    from chaos.run.heal_report import HealReport
+
+
+_MOST = 100
+_LONGEST = 1000
 
 
 @click.command("heal", short_help="Undo what an interrupted run has left behind.")
@@ -42,7 +47,7 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
 
     reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
     looked_at = len(runs or runs_in(reports))
-    failed = [report for report in reported if report.failed or (runs and (report.live or report.copy))]
+    failed = [one for one in reported if one.failed or one.refused or (runs and (one.live or one.copy))]
     if as_json:
         told = [_plain(report) for report in reported]
         echo_json({"schema_version": 1, "healed": not failed, "looked_at": looked_at, "runs": told})
@@ -64,6 +69,8 @@ def _plain(report: HealReport) -> dict[str, object]:
         "found": report.found,
         "done": report.done,
         "failed": report.failed,
+        "refused": report.refused,
+        "would": report.would,
     }
 
 
@@ -72,13 +79,27 @@ def _print(report: HealReport) -> None:
         "nothing": "nothing was left",
         "healed": "healed",
         "failed": "NOT all put back",
+        "refused": "REFUSED, what is not shown to be this user's was not touched",
         "copy": "a copy of another directory, not touched",
         "live": "still going on, not touched; stop its harness (Ctrl-C) first",
     }
-    click.echo(f"{report.run}: {words[report.outcome]}")
-    for mark, texts in (("found", report.found), ("done", report.done), ("failed", report.failed)):
-        for text in texts:
-            click.echo(f"  {mark:<6}  {text}")
+    click.echo(f"{printable(report.run)}: {words[report.outcome]}")
+    told = {"found": report.found, "done": report.done, "failed": report.failed, "why": report.refused}
+    for mark, texts in {**told, "would": report.would}.items():
+        for text in texts[:_MOST]:
+            click.echo(f"  {mark:<6}  {_shown(text)}")
+        if len(texts) > _MOST:
+            click.echo(f"  {mark:<6}  {len(texts) - _MOST} more: chaos heal --json names them")
+    if report.refused:
+        by_hand = f"chaos heal {report.path} --trust"
+        click.echo(f"  {'next':<6}  if you know what the lines above do, {by_hand} goes through them with you")
+        click.echo(f"  {'':<6}  (docs/security.md); on the machine, and as the user, that made it: chaos heal")
     if report.failed:
         again = report.again or f"chaos heal {report.path}"
         click.echo(f"  {'next':<6}  mend what the lines above name, then: {again}")
+
+
+def _shown(text: str) -> str:
+    """Without characters that a terminal would obey, and not for ever: it may be anybody's text."""
+    text = printable(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

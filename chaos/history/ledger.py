@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from dataclasses import asdict, dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, encode, read_lines
+from chaos.history.seal import Seal
 
 _BLOCK = 1 << 16
 _MAX_PROBLEMS = 100
@@ -39,11 +41,17 @@ class UndoStep:
 
 @dataclass(frozen=True)
 class LedgerContent:
-    """What a ledger says. ``closed`` maps the id of a closed step to its outcome."""
+    """What a ledger says. ``closed`` maps the id of a closed step to its outcome.
+
+    Where the reader has the run's seal, ``steps`` and ``closed`` are what was proved by it; ``unproven`` are the open
+    steps that anybody may have written, and ``doubts`` the lines without a proof, in words.
+    """
 
     steps: tuple[UndoStep, ...]
     closed: dict[str, str]
     problems: tuple[str, ...]
+    unproven: tuple[UndoStep, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def open(self) -> list[UndoStep]:
@@ -52,15 +60,20 @@ class LedgerContent:
 
 
 class Ledger:
-    """The ledger in one file. One process writes it at a time; its threads may share this object.
+    """The ledger in one file. Writers take turns by a lock on the file, so each line is proved after the one before it.
 
     A torn last line is passed over: a step is made durable before its fault is made, so a torn step was never acted
     on, and a torn close leaves a step open whose undo can be done again.
     """
 
-    def __init__(self, path: Path) -> None:
-        """``path`` need not exist: it is created by the first ``record``."""
+    def __init__(self, path: Path, seal: Seal | None = None) -> None:
+        """``path`` need not exist: it is created by the first ``record``.
+
+        With the run's ``seal`` each line gets a proof, and only lines with a proof count. Without it the ledger is
+        taken as it is, which is for whoever does nothing of what it says.
+        """
         self._path = path
+        self._seal = seal
         self._lock = threading.Lock()
 
     def record(self, step: UndoStep) -> UndoStep:
@@ -87,10 +100,11 @@ class Ledger:
 
     def read(self) -> LedgerContent:
         """Read the whole ledger. A missing file is an empty one. Damaged lines are problems, never exceptions."""
-        steps: dict[str, UndoStep] = {}
-        closed: dict[str, str] = {}
+        proven, unproven = _Taken(), _Taken()
         problems: list[str] = []
+        doubts: list[str] = []
         damaged = size = 0
+        before = b""
         try:
             for line in read_lines(self._path):
                 size += MAX_LINE if line.text is None else len(line.text)
@@ -104,11 +118,17 @@ class Ledger:
                 try:
                     if line.text is None:
                         raise ValueError("the line is too long")
-                    _take(decode(line.text), steps, closed)
+                    record = decode(line.text)
+                    if self._seal is None or self._seal.proves_line(record, before):
+                        (unproven if unproven.holds(record) else proven).take(record)
+                    else:
+                        doubts.append(f"{self._path.name}:{line.number}: has no proof of this user's key in its place")
+                        unproven.take(record, strict=False)
                 except ValueError as error:
                     damaged += 1
                     if damaged <= _MAX_PROBLEMS:
                         problems.append(f"{self._path.name}:{line.number}: not an undo record: {error}")
+                before = line.text or b""
         except UnreadableFile as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 problems.append(str(error))
@@ -116,16 +136,20 @@ class Ledger:
             problems.append(f"{self._path.name}: cannot be read to its end: {error.strerror}")
         if damaged > _MAX_PROBLEMS:
             problems.append(f"{self._path.name}: {damaged - _MAX_PROBLEMS} more lines are no undo records")
-        return LedgerContent(tuple(steps.values()), closed, tuple(problems))
+        if len(doubts) > _MAX_PROBLEMS:
+            doubts[_MAX_PROBLEMS:] = [f"{self._path.name}: {len(doubts) - _MAX_PROBLEMS} more lines have no proof"]
+        steps = tuple(proven.steps.values())
+        return LedgerContent(steps, proven.closed, tuple(problems), unproven.open, tuple(doubts))
 
     def _append(self, record: dict[str, Any]) -> None:
-        line = encode(record)
         try:
             created = not self._path.exists()
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(self._path, flags, 0o644)
+            descriptor = os.open(self._path, flags, 0o660)
             try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
                 _drop_torn_line(descriptor)
+                line = encode(record if self._seal is None else self._seal.line(record, _last_line(self._path)))
                 if os.write(descriptor, line) != len(line):
                     raise LedgerError(f"{self._path}: the line was not written whole; is the disk full?")
                 os.fsync(descriptor)
@@ -137,25 +161,51 @@ class Ledger:
             raise LedgerError(f"{self._path}: cannot be written: {error.strerror}") from error
 
 
-def _take(record: dict[str, Any], steps: dict[str, UndoStep], closed: dict[str, str]) -> None:
-    match record:
-        case {
-            "record": "step",
-            "id": str(key),
-            "fault": str() | None,
-            "action": str(),
-            "arguments": dict(),
-            "note": str(),
-        }:
-            if key in steps:
-                raise ValueError(f"step {key} was recorded before")
-            steps[key] = UndoStep(key, record["fault"], record["action"], record["arguments"], record["note"])
-        case {"record": "close", "id": str(key), "outcome": str(outcome)}:
-            if key not in steps:
-                raise ValueError(f"step {key} is closed but was never recorded")
-            closed[key] = outcome
-        case _:
-            raise ValueError("neither a step nor a close")
+@dataclass
+class _Taken:
+    """The records of a ledger that were taken so far."""
+
+    steps: dict[str, UndoStep] = field(default_factory=dict)
+    closed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def open(self) -> tuple[UndoStep, ...]:
+        return tuple(step for step in reversed(self.steps.values()) if step.id not in self.closed)
+
+    def holds(self, record: dict[str, Any]) -> bool:
+        """Whether a record closes a step of these."""
+        return record.get("record") == "close" and record.get("id") in self.steps
+
+    def take(self, record: dict[str, Any], *, strict: bool = True) -> None:
+        """Take one more. Raises ValueError for what is no record, or, where ``strict``, fits none before it."""
+        match record:
+            case {
+                "record": "step",
+                "id": str(key),
+                "fault": str() | None,
+                "action": str(),
+                "arguments": dict(),
+                "note": str(),
+            }:
+                if key in self.steps:
+                    raise ValueError(f"step {key} was recorded before")
+                step = UndoStep(key, record["fault"], record["action"], record["arguments"], record["note"])
+                self.steps[key] = step
+            case {"record": "close", "id": str(key), "outcome": str(outcome)}:
+                if strict and key not in self.steps:
+                    raise ValueError(f"step {key} is closed but was never recorded")
+                self.closed[key] = outcome
+            case _:
+                raise ValueError("neither a step nor a close")
+
+
+def _last_line(path: Path) -> bytes:
+    """The last whole line, as a reader finds it; empty for one that is too long, and where there is none."""
+    last = b""
+    for line in read_lines(path):
+        if not line.torn:
+            last = line.text or b""
+    return last
 
 
 def _drop_torn_line(descriptor: int) -> None:

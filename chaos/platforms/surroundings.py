@@ -21,6 +21,11 @@ _PLACES = frozenset(
 )
 """Which part of a job a process is: said by whoever starts it, here the launcher (msrun of MindSpore 2.10)."""
 
+KEY_VARIABLE = "CHAOS_KEY"
+KEY_FILE_VARIABLE = "CHAOS_KEY_FILE"
+"""The user's key (chaos.run.key), or its file: no job has any use for them."""
+_KEYS = frozenset({KEY_VARIABLE, KEY_FILE_VARIABLE})
+
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what says which mechanisms are on, where their controller is, and who is which rank.
@@ -29,8 +34,9 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     job. What a shell or a container has set for another job would switch on what the plan says is off. A launcher's
     own environment must not claim a role either: an operator gives each of its pods one (Ascend Operator: MS_ROLE).
     Source of the names: MindSpore, power-off checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller.
+    The user's key, by which heal knows the user's own runs, is for no job either.
     """
-    return {name: value for name, value in environment.items() if not _switches(name)}
+    return {name: value for name, value in environment.items() if not _kept_back(name)}
 
 
 def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
@@ -46,5 +52,5 @@ def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str
     return made
 
 
-def _switches(name: str) -> bool:
-    return name in _SWITCHES or name in _PLACES or name.startswith(_SWITCH_PREFIX)
+def _kept_back(name: str) -> bool:
+    return name in _SWITCHES | _PLACES | _KEYS or name.startswith(_SWITCH_PREFIX)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
+from chaos.faults.running_checkpoint import own_directories
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
@@ -118,7 +119,12 @@ def inject(
     """
     owned = create_run(reports, f"inject-{kind.name}", clock=clock)
     with owned.lock:
-        told = {"scheduler": job.scheduler, "size": job.size, "processes": [plain(one) for one in job.processes]}
+        told = {
+            "scheduler": job.scheduler,
+            "size": job.size,
+            "processes": [plain(one) for one in job.processes],
+            "directories": sorted({str(path) for one in job.processes for path in own_directories(one)}),
+        }
         update_run(owned.path, versions=versions(), **{ADOPTED: told})
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=clock) as history:

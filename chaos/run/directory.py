@@ -18,8 +18,10 @@ from typing import Any
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.history.seal import Seal
 from chaos.plain_files import read_plain
 from chaos.run.host import HOST, this_host
+from chaos.run.key import seal_of
 from chaos.run.ownership import FileLock, RunLock
 from chaos.run.wait import wait_for
 
@@ -29,7 +31,10 @@ RUN_FILE = "run.json"
 LEDGER_FILE = "undo.jsonl"
 DIRECTORY = "directory"
 INODE = "inode"
-"""Keys of run.json: where the run was made. What has the same run.json elsewhere is a copy of it, or was moved."""
+DEVICE = "device"
+OWNER = "owner"
+"""Keys of run.json: where the run was made, and whose its directory is. What has the same run.json elsewhere is a copy
+of it, or was moved."""
 ADOPTED = "adopted"
 """Key of run.json in a run whose job was running already: it was not started here, and is never ended here."""
 INJECTED_FILE = "injection.json"
@@ -51,18 +56,20 @@ class RunDirectory:
     """A run's directory, owned by this process while ``lock`` is held.
 
     ``token`` is the run's identity, the value of CHAOS_RUN in all its processes: unlike ``run``, the directory's name,
-    it never repeats, so it tells the processes of copies of a directory apart from each other. It is no secret.
+    it never repeats, so it tells the processes of copies of a directory apart from each other. Who knows it can do
+    nothing by it: what heal acts on is proved with ``seal``.
     """
 
     path: Path
     run: str
     token: str
     lock: FileLock
+    seal: Seal
 
     @property
     def ledger(self) -> Ledger:
         """The run's undo ledger."""
-        return Ledger(self.path / LEDGER_FILE)
+        return Ledger(self.path / LEDGER_FILE, self.seal)
 
 
 def create_run(
@@ -76,20 +83,21 @@ def create_run(
     """Make ``reports/<scenario>[-<cell>]-<date>-<time>-<4 hex>/`` with its run.json and own it.
 
     Creation is serialised with ``heal`` by a lock on ``reports``, so a directory is never seen unowned and unfinished.
-    Raises RunDirectoryError, and DeadlineExpired if that lock cannot be had.
+    Raises RunDirectoryError, KeyUnusable without a key to prove it by, and DeadlineExpired if that lock cannot be had.
     """
     try:
         reports.mkdir(parents=True, exist_ok=True)
         with creation_lock(reports, clock=clock):
             run = f"{_stem(scenario, cell)}-{_local(clock.wall()):%Y%m%d-%H%M%S}-{random_hex(2)}"
-            path = reports / run
+            path, token = reports / run, f"{run}-{random_hex(8)}"
+            seal = seal_of(token)
             path.mkdir()
-            owned = RunDirectory(path, run, f"{run}-{random_hex(8)}", RunLock.acquire(path, clock=clock))
+            owned = RunDirectory(path, run, token, RunLock.acquire(path, clock=clock), seal)
             try:
-                created = _local(clock.wall()).isoformat()
+                created, there = _local(clock.wall()).isoformat(), path.stat()
                 made: dict[str, Any] = {"run": run, "token": owned.token, "created": created, HOST: this_host()}
-                made |= {DIRECTORY: str(path.resolve()), INODE: path.stat().st_ino}
-                write_json(path / RUN_FILE, made)
+                made |= {DIRECTORY: str(path.resolve()), INODE: there.st_ino, DEVICE: there.st_dev, OWNER: there.st_uid}
+                write_json(path / RUN_FILE, owned.seal.document(made))
                 (path / "history").mkdir()
             except BaseException:
                 owned.lock.release()
@@ -107,10 +115,17 @@ def creation_lock(reports: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
 
 
 def update_run(run_dir: Path, **values: Any) -> None:
-    """Add to run.json, or replace in it, atomically. What tells which run it is stays. One process at a time."""
-    if kept := {"run", "token", DIRECTORY, INODE} & values.keys():
+    """Add to run.json, or replace in it, atomically. What tells which run it is stays. One process at a time.
+
+    Raises RunDirectoryError where somebody else has changed it: that must not get a proof.
+    """
+    if kept := {"run", "token", DIRECTORY, INODE, DEVICE, OWNER} & values.keys():
         raise ValueError(f"{', '.join(sorted(kept))} of a run cannot be changed")
-    write_json(run_dir / RUN_FILE, {**read_run(run_dir), **values})
+    known = read_run(run_dir)
+    seal = seal_of(known["token"])
+    if not seal.proves_document(known):
+        raise RunDirectoryError(f"{run_dir / RUN_FILE}: has no proof of this user's key: somebody else has changed it")
+    write_json(run_dir / RUN_FILE, seal.document({**known, **values}))
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:

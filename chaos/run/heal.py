@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from chaos.baseline import cache
 from chaos.history.clock import SYSTEM_CLOCK, Clock
@@ -18,19 +17,13 @@ from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
 from chaos.run import orphans
 from chaos.run.cut_off import find_cut_off, remove_cut_off
-from chaos.run.directory import (
-    ADOPTED,
-    LEDGER_FILE,
-    RunDirectoryError,
-    private_directories,
-    read_run,
-    unfinished_files,
-)
+from chaos.run.directory import ADOPTED, LEDGER_FILE, RunDirectoryError, read_run, unfinished_files
 from chaos.run.heal_record import HealRecord
-from chaos.run.host import other_host, this_host
+from chaos.run.heal_report import HealReport, as_proposed, private_left, would_do
 from chaos.run.moved import why_not_here
 from chaos.run.ownership import RunIsLive, RunLock, is_live
 from chaos.run.tidying import no_creation, tidy_reports
+from chaos.run.trust import seal_in, trust_in
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.undo_storage import take_away
@@ -41,43 +34,6 @@ _DAMAGED = (
     "hand, then delete the run's directory"
 )
 
-Outcome = Literal["nothing", "healed", "failed", "live", "copy"]
-
-
-@dataclass
-class HealReport:
-    """What was found and done in one run, in ``path``. ``failed`` says what could not be put back, and why.
-
-    What is no run's but of the reports directory itself, the cache of baselines, is told of in the same form. ``again``
-    is the command that heals it when the cause is mended, if not by its path.
-    """
-
-    run: str
-    path: Path
-    found: list[str] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    live: bool = False
-    copy: bool = False
-    again: str = ""
-
-    @property
-    def outcome(self) -> Outcome:
-        """ "live": its harness still runs and it was not touched. "copy": what is told in it is of another directory,
-        and it was not touched. "nothing": nothing was left of it."""
-        if self.live:
-            return "live"
-        if self.copy:
-            return "copy"
-        if self.failed:
-            return "failed"
-        return "healed" if self.done else "nothing"
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is left to be put back. A live run or a copy was not healed, so it is not ok."""
-        return self.outcome in ("nothing", "healed")
-
 
 def heal_run(
     run_dir: Path, *, actions: Mapping[str, UndoAction] = UNDO_ACTIONS, clock: Clock = SYSTEM_CLOCK
@@ -85,9 +41,10 @@ def heal_run(
     """Heal one run: undo its open steps, the latest first, then end whatever process still carries its identity.
 
     A run whose harness lives is reported and not touched. So is the copy of a run's directory: the processes, mounts
-    and rules that it tells of are those of the run that it was copied from. It can be called again at any time, also
-    after it was killed itself: what is done is not done twice, and what is left is found again. Events go to
-    ``history/heal-<pid>.jsonl``, only if there was something to do.
+    and rules that it tells of are those of the run that it was copied from. Of what has no proof of this user's key
+    nothing is done; it is told what would be. It can be called again at any time, also after it was killed itself: what
+    is done is not done twice, and what is left is found again. Events go to ``history/heal-<pid>.jsonl``, only if there
+    was something to do.
     """
     run_dir = run_dir.resolve()
     report = HealReport(run_dir.name, run_dir)
@@ -99,6 +56,8 @@ def heal_run(
         (report.failed if moved.means == "unknown" else report.found).append(moved.why)
         return report
     try:
+        if not is_live(run_dir) and _refuse(run_dir, report):
+            return report
         with no_creation(run_dir.parent, clock):
             lock = RunLock.acquire(run_dir, clock=clock)
     except RunIsLive as error:
@@ -163,28 +122,44 @@ def _heal_cache(reports: Path) -> list[HealReport]:
     return [report] if report.found else []
 
 
-def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAction], clock: Clock) -> None:
-    ledger = Ledger(run_dir / LEDGER_FILE)
-    content = ledger.read()
+def _refuse(run_dir: Path, report: HealReport) -> bool:
+    """Whether the run is not this user's to be healed here. Nothing of it is touched then, and it is told why."""
     try:
-        described = read_run(run_dir)
+        trust = trust_in(run_dir)
     except RunDirectoryError as error:
+        content = Ledger(run_dir / LEDGER_FILE).read()
         # Without open steps there is nothing that could be healed: a job's step is recorded before the job is started.
         if content.open or content.problems:
             report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
+        return True
+    if trust.refused is None:
+        return False
+    report.would += would_do(run_dir, trust)
+    if report.would:
+        report.refused.append(trust.refused)
+    return True
+
+
+def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAction], clock: Clock) -> None:
+    if _refuse(run_dir, report):
         return
-    if (elsewhere := other_host(described, this_host())) is not None:
-        _leave_to(elsewhere, content.open, report)
-        return
+    trust = trust_in(run_dir)
+    described = trust.described
+    assert described is not None
+    ledger = Ledger(run_dir / LEDGER_FILE, trust.seal)
+    content = ledger.read()
     token, adopted = described["token"], ADOPTED in described
     report.failed += [f"the undo ledger is damaged: {text}; {_DAMAGED}" for text in content.problems]
+    if content.unproven:
+        report.refused += content.doubts
+        report.would += [as_proposed(step) for step in content.unproven]
     processes = [] if adopted else find_run_processes(token)
     report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
     report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
     known = {str(step.arguments.get("path")) for step in content.open}
     report.found += [f"mounted at {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in known]
-    report.found += [f"private directory {one}" for one in _private(token) if str(one) not in known]
+    report.found += [f"private directory {one}" for one in private_left(token) if str(one) not in known]
     if not adopted:
         carrying = {process.identity for process in processes}
         writing = [one for one in orphans.into(run_dir, orphans.writers()) if one.identity not in carrying]
@@ -194,9 +169,11 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     report.found += [f"left by an act that was cut off: {path}" for path in find_cut_off(run_dir, content.steps)]
     if not report.found:
         return
+    report.found += content.doubts
     record = HealRecord(run_dir, token, report.failed, clock)
     with contextlib.closing(record):
-        context = UndoContext(token, clock, adopted, nodes=NodesByUndoSteps(token, content.steps))
+        nodes, roots = NodesByUndoSteps(token, content.steps), _roots(described)
+        context = UndoContext(token, clock, adopted, nodes=nodes, directory=run_dir, roots=roots)
         _undo(ledger, context, actions, report, record)
         _put_back_the_rest(run_dir, context, report)
         if not mounts_in(run_dir):  # what cannot be unmounted is told of already
@@ -212,11 +189,13 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         record("heal.end", found=report.found, done=report.done, failed=report.failed)
 
 
-def _leave_to(host: str, steps: Iterable[UndoStep], report: HealReport) -> None:
-    """Processes, mounts and cards are those of the host that made the run: here others may have their numbers."""
-    report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in steps]
-    if report.found:
-        report.failed.append(f"the run was made on {host}: heal it there, or delete its directory if that host is gone")
+def _roots(described: Mapping[str, Any]) -> tuple[Path, ...]:
+    """The directories of a job that was running already, as they were written down when its ranks were found."""
+    match described.get(ADOPTED):
+        case {"directories": list(named)}:
+            return tuple(Path(one) for one in named if isinstance(one, str))
+        case _:
+            return ()
 
 
 def _undo(
@@ -250,7 +229,7 @@ def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) 
         report.failed += left
     for mount in reversed(mounts_in(run_dir)):
         _try(functools.partial(take_away, Path(mount.point)), report)
-    for path in _private(context.token):
+    for path in private_left(context.token):
         step = UndoStep("directory", None, "remove-directory", {"path": str(path)})
         _try(functools.partial(remove_directory, step, context), report)
 
@@ -263,10 +242,6 @@ def _try(act: Callable[[], str], report: HealReport) -> None:
             report.failed.append(str(error))
 
 
-def _private(token: str) -> list[Path]:
-    return [path for path in private_directories(token) if os.path.lexists(path)]
-
-
 def _live(error: RunIsLive) -> str:
     if error.owner is None or state(error.owner) != "stopped":
         return str(error)
@@ -275,8 +250,8 @@ def _live(error: RunIsLive) -> str:
 
 
 def _has_left_something(run_dir: Path, carried: set[str]) -> bool:
-    content = Ledger(run_dir / LEDGER_FILE).read()
-    if content.open or content.problems or unfinished_files(run_dir) or mounts_in(run_dir.resolve()):
+    content, proved = Ledger(run_dir / LEDGER_FILE).read(), Ledger(run_dir / LEDGER_FILE, seal_in(run_dir)).read()
+    if content.open or proved.open or content.problems or unfinished_files(run_dir) or mounts_in(run_dir.resolve()):
         return True
     if find_cut_off(run_dir, content.steps):
         return True
@@ -284,4 +259,4 @@ def _has_left_something(run_dir: Path, carried: set[str]) -> bool:
         token = read_run(run_dir)["token"]
     except RunDirectoryError:
         return False
-    return token in carried or bool(_private(token))
+    return token in carried or bool(private_left(token))

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 
@@ -49,6 +50,8 @@ class FileLock:
         On a file system that has become read-only a file that is there is locked all the same.
         """
         flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        if _is_no_file(path):
+            raise OSError(errno.EINVAL, "is not a plain file", str(path))
         try:
             descriptor = os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -119,6 +122,8 @@ class RunLock:
 
 def is_live(run_dir: Path) -> bool:
     """Whether a process owns the run now. A directory that was never locked has no owner."""
+    if _is_no_file(run_dir / LOCK_NAME):  # whoever locks it is told
+        return False
     try:
         # Without O_NONBLOCK a pipe in the lock's place would block for ever.
         descriptor = os.open(run_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -135,6 +140,15 @@ def is_live(run_dir: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def _is_no_file(path: Path) -> bool:
+    """Whether a device, a pipe or a socket is there, of which opening alone may do something."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def read_owner(run_dir: Path) -> ProcessIdentity | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
     with no_creation(reports, clock) as locked:
         if not locked:
             return runs_in(reports)
-        for path in unfinished_files(reports):
+        for path in filter(_is_own, unfinished_files(reports)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         made = []
@@ -29,7 +30,7 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
                 made.append(directory)
                 continue
             with contextlib.suppress(OSError):
-                if not is_live(directory):
+                if _is_own(directory) and not is_live(directory):
                     _remove_stillborn(directory)
     return made
 
@@ -56,6 +57,14 @@ def no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
 
 def _directories(reports: Path) -> list[Path]:
     return [path for path in sorted(reports.iterdir()) if path.is_dir() and not path.is_symlink()]
+
+
+def _is_own(path: Path) -> bool:
+    """Whether it belongs to this user: what others have left half made is theirs."""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _is_run(directory: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from chaos.history.clock import Clock
@@ -36,7 +37,9 @@ class UndoContext:
     """What an action may work on: the run with the identity ``token``, and the cards that its ledger names.
 
     ``adopted``: the run has made its faults in a job that was running already. No process of such a job is ever ended.
-    ``commands`` runs the tools of the machine. ``nodes`` are the nodes of the run, where it has some.
+    ``commands`` runs the tools of the machine. ``nodes`` are the nodes of the run, where it has some. ``directory`` is
+    the run's, and ``roots`` are the directories of the job that was running already: what a ledger names as a path must
+    be below them. None where the process that has made them acts itself.
     """
 
     token: str
@@ -44,6 +47,8 @@ class UndoContext:
     adopted: bool = False
     commands: Commands = field(default_factory=SystemCommands)
     nodes: RunNodes | None = None
+    directory: Path | None = None
+    roots: tuple[Path, ...] | None = None
 
 
 _CONTINUE_SECONDS = 10.0

@@ -18,7 +18,7 @@ def end_beside(step: UndoStep, context: UndoContext) -> str:
     switch = Path(str(step.arguments.get("path", "")))
     if not switch.is_absolute() or ".." in switch.parts or switch.parent.name != DIRECTORY:
         raise CannotUndo(f"step {step.id} does not give the path of a switch: {step.arguments}")
-    if not is_in_run(switch, context.token):
+    if not is_in_run(switch, context):
         raise CannotUndo(f"{switch} is in no directory of this run; it was left alone")
     switch_off(switch)
     try:

@@ -22,7 +22,7 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
     """
     path, kept, moved, before, after = _read(step)
     for one in filter(None, (path, kept, moved)):
-        _check_place(one, step, is_in_run(one, context.token))
+        _check_place(one, step, is_in_run(one, context))
     return _restore(path, kept, moved, before, after)
 
 
@@ -30,7 +30,8 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
     """Put the original back in a job that was running already.
 
     Arguments: as of :func:`restore_checkpoint`, but ``path`` and ``moved`` are below ``root``, a directory of the job,
-    and directly in the one that ``directory`` tells by device and inode.
+    and directly in the one that ``directory`` tells by device and inode. Which directories the job has was written into
+    run.json when its ranks were found.
     """
     path, kept, moved, before, after = _read(step)
     match step.arguments:
@@ -40,7 +41,9 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
             raise CannotUndo(f"step {step.id} does not say which directory of the job: {step.arguments}")
     if not context.adopted:
         raise CannotUndo(f"step {step.id} belongs to a job that was running already, but this run started its own")
-    _check_place(kept, step, is_in_run(kept, context.token))
+    if context.roots is not None and own not in context.roots:
+        raise CannotUndo(f"{own} is none of the directories that the job had when it was found; it was left alone")
+    _check_place(kept, step, is_in_run(kept, context))
     try:
         there = path.parent.lstat()
     except FileNotFoundError:
@@ -69,6 +72,7 @@ def _restore(path: Path, kept: Path, moved: Path | None, before: str, after: str
     if moved is not None:
         return _move_back(path, moved, kept, before)
     if not os.path.lexists(path) and after == ABSENT:
+        _check_kept(kept, before)
         duplicate(kept, path)
         _forget(kept)
         return f"put {path} back as the job has saved it"
@@ -78,10 +82,17 @@ def _restore(path: Path, kept: Path, moved: Path | None, before: str, after: str
     if now not in (before, after):
         return f"the job has saved another {path} since; the original is kept in {kept}"
     if now == after:
+        _check_kept(kept, before)
         duplicate(kept, unfinished_place(path))
         unfinished_place(path).replace(path)
     _forget(kept)
     return f"put {path} back as the job has saved it"
+
+
+def _check_kept(kept: Path, before: str) -> None:
+    """Nothing is put in a checkpoint's place but what was taken from there."""
+    if digest_file(kept) != before:
+        raise CannotUndo(f"{kept} is not the original any more that was kept; nothing was put back")
 
 
 def _move_back(path: Path, moved: Path, kept: Path, before: str) -> str:

@@ -27,7 +27,7 @@ def mend_network(step: UndoStep, context: UndoContext) -> str:
             directory = Path(run_dir)
         case _:
             raise CannotUndo(f"step {step.id} does not say which network: {step.arguments}")
-    if not directory.is_absolute() or not is_in_run(directory / "x", context.token):
+    if not directory.is_absolute() or not is_in_run(directory / "x", context):
         raise CannotUndo(f"{directory} is no directory of this run; nothing was changed")
     if "hosts" in step.arguments:
         return _mend_hosts(step, fault, context)

@@ -55,7 +55,7 @@ def _own_path(step: UndoStep, context: UndoContext) -> Path:
     path = Path(str(step.arguments.get("path", "")))
     if not path.is_absolute():
         raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    if ".." in path.parts or path.parent.resolve() != path.parent or not is_in_run(path, context.token):
+    if ".." in path.parts or path.parent.resolve() != path.parent or not is_in_run(path, context):
         raise CannotUndo(f"{path} is in no directory of this run; it was left alone")
     return path
 
@@ -109,11 +109,13 @@ def _take_disk_away(path: Path, image: Path, kept: Path) -> str:
     return f"unmounted {path}" + (f", {moved} entries kept" if moved else "")
 
 
-def is_in_run(path: Path, token: str) -> bool:
-    """Whether a path leads through the directory of the run with this identity."""
+def is_in_run(path: Path, context: UndoContext) -> bool:
+    """Whether a path leads through the directory of the run with this identity, and of no other that has its files."""
+    if context.directory is not None and not path.is_relative_to(context.directory):
+        return False
     for parent in path.parents:
         with contextlib.suppress(RunDirectoryError):
-            return bool(read_run(parent)["token"] == token)
+            return bool(read_run(parent)["token"] == context.token)
     return False
 
 

@@ -31,6 +31,7 @@ from chaos.scenario.duration import parse_duration
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from tests.unit.good_run import GoodRun, good_run
+from tests.unit.proved_run import prove
 
 DEEP = b"[" * 15_000
 IDENTITY = {"run": "r-20260101-000000-abcd", "token": "r-20260101-000000-abcd-0123456789abcdef"}
@@ -214,9 +215,8 @@ def test_heal_writes_through_no_link(tmp_path: Path) -> None:
     run_dir, outside = tmp_path / "run", tmp_path / "outside"
     run_dir.mkdir()
     outside.mkdir()
-    (run_dir / "run.json").write_text(json.dumps(IDENTITY))
     (run_dir / "history").symlink_to(outside)
-    Ledger(run_dir / "undo.jsonl").record(UndoStep("a", None, "note-kept", {"path": str(run_dir / "lost")}))
+    prove(run_dir, IDENTITY).record(UndoStep("a", None, "note-kept", {"path": str(run_dir / "lost")}))
     report = heal_run(run_dir)
     assert any("is a link" in text for text in report.failed)
     assert list(outside.iterdir()) == []
@@ -326,8 +326,7 @@ def test_a_line_with_two_losses_is_read_alike_both_ways(tmp_path: Path) -> None:
 
 
 def test_a_step_whose_path_is_a_list_stays_open_and_heal_says_so(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(IDENTITY))
-    Ledger(tmp_path / "undo.jsonl").record(UndoStep("a", None, "note-kept", {"path": [1]}))
+    prove(tmp_path, IDENTITY).record(UndoStep("a", None, "note-kept", {"path": [1]}))
     assert any("does not give an absolute path" in text for text in heal_run(tmp_path).failed)
 
 

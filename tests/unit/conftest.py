@@ -24,6 +24,10 @@ settings.register_profile(
 settings.load_profile("chaos")
 
 
+# Proofs of runs are made with a key of the tests' own, here and in the processes that tests start.
+os.environ["CHAOS_KEY"] = "5eed" * 16
+
+
 class FakeClock:
     """Time that passes only when somebody sleeps, and a nanosecond for every look at it."""
 

@@ -10,7 +10,7 @@ from chaos.history.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.transport import OWN_GROUP
 from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.network.router import RECORD, Router
+from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.platforms.process import identify
 from chaos.platforms.procfs import PROC
 
@@ -29,7 +29,10 @@ class HeldRouter:
         self._made: Router | None = None
         try:
             # Ctrl-C is the harness's: the network has to be there until its faults have been put back.
-            self._holder = subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **OWN_GROUP)
+            environment = {**os.environ, HOLDS_FOR: str(run_dir.resolve())}
+            self._holder = subprocess.Popen(
+                _HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, **OWN_GROUP
+            )
         except OSError as error:
             raise PlatformError(f"no network namespace can be made: {error}") from error
         try:

@@ -44,10 +44,14 @@ from chaos.platforms.network.ports import ANY, Ports
 from chaos.platforms.network.relays import Relays, netem
 from chaos.platforms.network.rules import Rule, Rules
 from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.procfs import environment
 from chaos.strict_json import parse
 
 RECORD = "network.json"
 """File of the run's directory that says which process holds the router's namespace."""
+
+HOLDS_FOR = "CHAOS_NETWORK_OF"
+"""Variable of that process: the run's directory. The record alone could lead to anybody's network."""
 
 
 class Router:
@@ -67,6 +71,7 @@ class Router:
             return None
         match parse(read_plain(path)):
             case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+                _refuse_another(pid, run_dir)
                 return cls(Namespace(ProcessIdentity(pid, start_time, boot)))
             case _:
                 raise PlatformError(f"{path} does not say which process holds the run's network")
@@ -297,3 +302,10 @@ def _end(rule: Rule) -> str:
     if rule.ports.source:
         return f"{node} where it sends from port {rule.ports.source}"
     return f"port {rule.ports.target} of {node}" if rule.ports.target else node
+
+
+def _refuse_another(pid: int, run_dir: Path) -> None:
+    """Raise PlatformError for a living process that holds the network of another run, or none."""
+    variables = environment(pid)
+    if variables is not None and variables.get(HOLDS_FOR) != str(run_dir.resolve()):
+        raise PlatformError(f"process {pid} does not hold the network of {run_dir}; nothing was changed")

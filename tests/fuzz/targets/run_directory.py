@@ -25,6 +25,7 @@ from chaos.cli.main import entry
 from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_lines
 from tests.fuzz.target import Target
 from tests.unit.good_run import GoodRun, good_run
+from tests.unit.proved_run import prove
 from tests.unit.repaired_run import uce_run
 from tests.unit.replaced_run import replaced_run
 from tests.unit.restored_run import restored_run
@@ -103,6 +104,8 @@ def _check_in(room: Path, run: str, edits: list[tuple[str, str, int]], command: 
     (outside / "file").write_text("kept")
     run_dir = room / "reports" / "r"
     _write(_made(run), run_dir)
+    # As this user's own: heal does nothing of what anybody else has written, whatever it is.
+    prove(run_dir, json.loads((run_dir / "run.json").read_bytes()))
     for path, how, seed in edits:
         with suppress(OSError):  # two edits may want the same place
             _edit(run_dir, run_dir / path, how, Random(seed))

@@ -206,7 +206,7 @@ def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:
 
 
 def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chaos.run.heal import HealReport
+    from chaos.run.heal_report import HealReport
 
     monkeypatch.setattr(
         "chaos.run.heal.heal_all", lambda reports: [HealReport("r", Path("r"), failed=["rank 2: still there"])]
@@ -217,7 +217,7 @@ def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeyp
 
 
 def test_heal_leaves_a_live_run_alone(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chaos.run.heal import HealReport
+    from chaos.run.heal_report import HealReport
 
     monkeypatch.setattr("chaos.run.heal.heal_all", lambda reports: [HealReport("r", Path("r"), live=True)])
     assert chaos("heal").code == 0

@@ -217,12 +217,13 @@ from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalPlatform
 from chaos.registry import registry
+from chaos.run.key import seal_of
 from tests.unit.faults.test_lands_and_heals import BUSY, lay, victim_of
 from types import SimpleNamespace
 
 name, token, path, storage = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 spec = LaunchSpec(token, "train", BUSY, {"PATH": "/usr/bin:/bin"}, path, path / "log")
-run = SimpleNamespace(path=path, ledger=Ledger(path / "undo.jsonl"))
+run = SimpleNamespace(path=path, ledger=Ledger(path / "undo.jsonl", seal_of(token)))
 job = LocalPlatform().start(spec)
 shown = lay(registry("faults").load(name), run, job, victim_of(name, run, job, storage))
 print(job.launcher.pid, shown, flush=True)

@@ -125,8 +125,10 @@ from chaos.faults import disk_full, read_only
 from chaos.faults.storage import unmount_step
 from chaos.history.ledger import Ledger
 from chaos.platforms.mounts import mount_read_only, resize_memory
+from chaos.run.directory import read_run
+from chaos.run.key import seal_of
 kind, run, storage = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-Ledger(run / "undo.jsonl").record(unmount_step(kind, storage, "by hand"))
+Ledger(run / "undo.jsonl", seal_of(read_run(run)["token"])).record(unmount_step(kind, storage, "by hand"))
 if kind == "disk-full":
     disk_full.KIND.prepare(storage)
     (storage / "half").write_bytes(bytes(5000))

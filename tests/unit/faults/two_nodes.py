@@ -131,11 +131,13 @@ from types import SimpleNamespace
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
 from chaos.registry import registry
+from chaos.run.key import seal_of
 from chaos.run.wait import wait_for
 from tests.unit.faults.two_nodes import begin, goes_on, victim_of
 
 path, kind = Path(sys.argv[1]), registry("faults").load(sys.argv[3])
-run = SimpleNamespace(path=path, token=sys.argv[2], ledger=Ledger(path / "undo.jsonl"))
+ledger = Ledger(path / "undo.jsonl", seal_of(sys.argv[2]))
+run = SimpleNamespace(path=path, token=sys.argv[2], ledger=ledger)
 nodes, job = begin(run)
 goes_on(run)
 victim = victim_of(run, job, rank=int(sys.argv[4]), **json.loads(sys.argv[5]))

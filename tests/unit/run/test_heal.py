@@ -272,12 +272,15 @@ def test_what_cannot_be_put_back_is_reported_and_tried_again(dead: RunDirectory,
 
 def test_a_damaged_ledger_is_reported_and_the_rest_is_healed(dead: RunDirectory, tmp_path: Path) -> None:
     private = make_private_directory(dead.ledger, dead.token, parent=tmp_path)
+    dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}))
     ledger = dead.path / "undo.jsonl"
     ledger.write_bytes(b"garbage\n" + ledger.read_bytes())
     report = heal_run(dead.path)
     assert "the undo ledger is damaged" in report.failed[0]
-    assert not report.ok
-    assert not private.exists()
+    assert report.outcome == "refused", "the line behind the damage has no proof any more that it belongs there"
+    assert report.refused == ["undo.jsonl:2: has no proof of this user's key in its place"]
+    assert [text.partition(":")[0] for text in report.would] == ["private-directory"]
+    assert private.exists() and report.done == ["job: no process of the run was left"]
 
 
 def test_only_the_process_that_the_ledger_means_is_signalled(dead: RunDirectory, start: Start) -> None:
@@ -437,8 +440,9 @@ def described_elsewhere(reports: Path, **host: str) -> RunDirectory:
 def test_a_run_of_another_host_is_left_to_it(reports: Path) -> None:
     run = described_elsewhere(reports, name="node-7", boot="another")
     report = heal_run(run.path)
-    assert report.outcome == "failed"
-    assert report.failed == ["the run was made on node-7: heal it there, or delete its directory if that host is gone"]
+    assert report.outcome == "refused"
+    assert report.refused == ["the run was made on node-7: heal it there, or delete its directory if that host is gone"]
+    assert report.would == [f'job: end the job (end-job {{"run": "{run.token}"}})']
     assert [step.id for step in run.ledger.read().open] == ["job"]
 
 

@@ -27,7 +27,8 @@ from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_
 from chaos.run import heal
 from chaos.run.cut_off import find_cut_off
 from chaos.run.directory import RunDirectory
-from chaos.run.heal import HealReport, heal_all, heal_run
+from chaos.run.heal import heal_all, heal_run
+from chaos.run.heal_report import HealReport
 from chaos.run.leftovers import leftovers
 from chaos.run.ownership import FileLock
 

@@ -70,8 +70,9 @@ def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
             assert report.outcome == "live" and f"process {harness.pid}" in report.found[0]
         assert child.poll() is None
         harness.kill()
-    assert heal_run(copy).outcome == "healed"
-    assert child.wait(20) == -signal.SIGKILL
+    report = heal_run(copy)
+    assert report.outcome == "refused" and "another one than the run was made in" in report.refused[0]
+    assert f"process {child.pid}" in report.would[0] and child.poll() is None
 
 
 def of_a_live_harness(reports: Path, copy: Path, start: Start) -> tuple[subprocess.Popen[str], subprocess.Popen[bytes]]:
@@ -126,7 +127,9 @@ def test_an_old_place_that_cannot_be_is_gone(dead: RunDirectory, tmp_path: Path,
     described = read_run(moved)
     (moved / "run.json").write_text(json.dumps({**described, "directory": str(old)}))
     (moved / ".run.json.0000abcd.new").touch()
-    assert heal_run(moved).outcome == "healed"
+    report = heal_run(moved)
+    assert report.outcome == "refused" and "its run.json was not made with this user's key" in report.refused[0]
+    assert (moved / ".run.json.0000abcd.new").exists()
 
 
 def test_an_original_that_cannot_be_looked_at_is_told(

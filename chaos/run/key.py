@@ -1,0 +1,128 @@
+"""The key of a user, by which ``chaos heal`` knows what this user's own harness has made. It is never in reports/.
+
+It is 32 random bytes in a file that only its user can read. Whoever lives for one job only, as a runner of a CI does,
+is given it by a file or a variable, so that a later job can heal what an earlier one has left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from chaos.history.seal import Seal
+from chaos.platforms.surroundings import KEY_FILE_VARIABLE, KEY_VARIABLE
+from chaos.run.refusal import Refused
+
+_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
+_FORM = "it must hold 64 hexadecimal digits, as `openssl rand -hex 32` prints them"
+
+
+class KeyUnusable(Refused):
+    """There is no key that proves anything. The text says what is wrong, and what to do."""
+
+
+def seal_of(run: str) -> Seal:
+    """The seal of the run with this identity; the user's key is made where there is none. Raises KeyUnusable."""
+    return Seal(_key() or _made(key_file()), run)
+
+
+def known_seal(run: str) -> Seal | None:
+    """As :func:`seal_of`, but None where this user has no key, and has made no run then. Raises KeyUnusable."""
+    key = _key()
+    return None if key is None else Seal(key, run)
+
+
+def key_file() -> Path:
+    """Where the key is: CHAOS_KEY_FILE, or in the user's directory for what programs keep (XDG_STATE_HOME)."""
+    if named := os.environ.get(KEY_FILE_VARIABLE):
+        return Path(named)
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (state if state.is_absolute() else _home() / ".local" / "state") / "chaos" / "key"
+
+
+def source_of_key() -> str:
+    """Where the key comes from, in words; nothing of the key itself."""
+    return f"the variable {KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else str(key_file())
+
+
+def _home() -> Path:
+    """The home directory: HOME, unless it is another user's, as with sudo; else that of the password database."""
+    named = Path(os.environ.get("HOME", ""))
+    with contextlib.suppress(OSError):
+        if named.is_absolute() and named.stat().st_uid == os.geteuid():
+            return named
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        raise KeyUnusable(
+            f"user {os.geteuid()} has no home directory for its key: give {KEY_FILE_VARIABLE} or {KEY_VARIABLE}"
+        ) from None
+
+
+def _key() -> bytes | None:
+    """The key that is there already."""
+    if given := os.environ.get(KEY_VARIABLE):
+        return _parsed(given.strip().encode("utf-8", "surrogateescape"), f"the variable {KEY_VARIABLE}")
+    path = key_file()
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if os.environ.get(KEY_FILE_VARIABLE):
+            raise KeyUnusable(f"{KEY_FILE_VARIABLE}: there is no {path}; {_FORM}") from None
+        return None
+    except OSError as error:
+        why = "is a link, and links are not followed" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        raise KeyUnusable(f"the key {path} {why}") from error
+    try:
+        _refuse(path, os.fstat(descriptor))
+        return _parsed(os.read(descriptor, 256), str(path))
+    finally:
+        os.close(descriptor)
+
+
+def _refuse(path: Path, found: os.stat_result) -> None:
+    """Raise KeyUnusable for a file that others can read, change, or have given."""
+    if not stat.S_ISREG(found.st_mode):
+        raise KeyUnusable(f"the key {path} is no plain file")
+    if found.st_uid != os.geteuid():
+        raise KeyUnusable(f"the key {path} belongs to user {found.st_uid}, not to {os.geteuid()}: use one of your own")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        raise KeyUnusable(f"the key {path} is open to others (mode {mode:04o}): make a new one, or chmod 600 it")
+
+
+def _parsed(text: bytes, where: str) -> bytes:
+    if not _TEXT.fullmatch(text):
+        raise KeyUnusable(f"the key in {where} is none: {_FORM}")
+    return bytes.fromhex(text.decode("ascii"))
+
+
+def _made(path: Path) -> bytes:
+    """Make the key. Of several that do so at once one makes it, and all have that one."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_hex(32).encode() + b"\n")
+                file.flush()
+                os.fsync(descriptor)
+            with contextlib.suppress(FileExistsError):
+                os.link(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        advice = f"give {KEY_FILE_VARIABLE} or {KEY_VARIABLE}"
+        raise KeyUnusable(
+            f"the key of this user cannot be made in {path.parent}: {error.strerror}; {advice}"
+        ) from error
+    key = _key()
+    if key is None:
+        raise KeyUnusable(f"the key {path} was made, and is gone again")
+    return key

@@ -1,0 +1,70 @@
+"""Whether a run's directory is what this user's harness has made on this machine: nothing else may be acted on.
+
+A directory that came from elsewhere says what its author wants. What is believed of it is what carries a proof of this
+user's key, and lies where, and belongs to whom, that proof says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.history.clock import boot_id
+from chaos.history.seal import PROOF, Seal
+from chaos.run.directory import DEVICE, INODE, OWNER, RunDirectoryError, read_run
+from chaos.run.host import HOST, other_host, this_host
+from chaos.run.key import KeyUnusable, known_seal, source_of_key
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is known of a run by its run.json. ``refused`` says why nothing of it is acted on; None where it is ours.
+
+    ``seal`` is this user's, for a run of that identity; None where there is no key, or no identity.
+    """
+
+    described: Mapping[str, Any] | None
+    seal: Seal | None
+    refused: str | None
+
+
+def trust_in(run_dir: Path) -> Trust:
+    """Look at a run's directory; nothing in it is changed.
+
+    Raises RunDirectoryError where run.json cannot be read, or does not say which run it is.
+    """
+    described = read_run(run_dir)
+    try:
+        seal = known_seal(described["token"])
+    except KeyUnusable as error:
+        return Trust(described, None, f"whose it is cannot be told: {error}")
+    return Trust(described, seal, _why_refused(run_dir, described, seal))
+
+
+def seal_in(run_dir: Path) -> Seal | None:
+    """This user's seal for the run in a directory; None where nothing there can be proved."""
+    try:
+        return trust_in(run_dir).seal
+    except RunDirectoryError:
+        return None
+
+
+def _why_refused(run_dir: Path, described: Mapping[str, Any], seal: Seal | None) -> str | None:
+    if seal is None:
+        return f"this user has no key ({source_of_key()}), so it was not made by this user's chaos"
+    if PROOF not in described:
+        return "its run.json carries no proof: an earlier version of chaos, or somebody else, has made it"
+    if not seal.proves_document(described):
+        return f"its run.json was not made with this user's key ({source_of_key()}), or was changed since"
+    here = this_host()
+    if (elsewhere := other_host(described, here)) is not None:
+        return f"the run was made on {elsewhere}: heal it there, or delete its directory if that host is gone"
+    found = run_dir.stat()
+    if found.st_uid != described.get(OWNER):
+        return f"its directory belongs to user {found.st_uid}, and was made as that of user {described.get(OWNER)}"
+    same_boot = described[HOST].get("boot") == boot_id()
+    if found.st_ino != described.get(INODE) or (same_boot and found.st_dev != described.get(DEVICE)):
+        return "its directory is another one than the run was made in: what it tells of was copied or restored there"
+    return None
