@@ -14,6 +14,7 @@ from chaos.checks.rules.ended import judge_ended
 from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
+from chaos.checks.rules.reported_failures import judge_reported_failures
 from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
 from chaos.checks.rules.watched import judge_watched
@@ -46,6 +47,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_kept_pods(plan, history, found)
     if plan.recoveries:
         _judge_recoveries(plan, history, artifacts, found)
+        judge_reported_failures(plan, artifacts, found)
     else:
         found.close()
     judge_ended(plan, history, artifacts, found)

@@ -37,7 +37,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
     told, logged = _told(history), artifacts.sdk_events(TRAIN)
     _judge_nothing_saved(plan, logged, found, line)
-    ended = [one for one in logged if one.kind == "ttp.exit_sent" or _is_state(one, "EXIT")]
+    ended = [one for one in logged if one.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(one, "EXIT")]
     where = (*places(told.values()), *(one.source for one in ended))[:4]
     host = _host(logged)
     if host is not None and host.rank in _silent(plan) and not ended:

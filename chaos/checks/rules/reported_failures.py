@@ -1,0 +1,66 @@
+"""Part of check ``mechanism``: the SDK's own log does not say that a recovery failed which is taken for a success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN
+from chaos.observe.log_event import LogEvent
+from chaos.plan.model import Plan
+
+EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"
+
+_REPAIR = frozenset({"DEVICE_STOP", "DEVICE_CLEAN", "REPAIR", "ROLLBACK", "NOTIFY_NORMAL"})
+OPERATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "TTP": frozenset({"SAVECKPT", "RENAME"}),
+        "TSP": frozenset({"PAUSE", "CONTINUE"}),
+        "UCE": _REPAIR,
+        "HCCE": _REPAIR,
+        "ARF": _REPAIR | {"PTCOMM_OPERATE"},
+    }
+)
+"""What the controller asks of the ranks in each mechanism's recovery, as its log names it."""
+
+_KINDS: Mapping[str, str] = MappingProxyType({"ttp.dump_failed": "TTP", "ttp.pause_failed": "TSP"})
+_REPAIRS = ("UCE", "HCCE", "ARF")
+
+
+def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Judge what the controller calls failed. Says nothing of a mechanism that is planned to fail at any time."""
+    planned = {one.mechanism for one in plan.recoveries}
+    failing = {one.mechanism for one in plan.recoveries if not one.succeeds}
+    mechanisms = planned.intersection(OPERATIONS) - failing
+    logged = artifacts.sdk_events(TRAIN)
+    if not mechanisms or not logged:
+        return
+    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    for event, seen in failures(logged, mechanisms):
+        found.fail(EXPECTED, seen, line, event.source)
+    found.settle(EXPECTED, f"none in {len(logged)} of its lines", line)
+
+
+def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[LogEvent, str]]:
+    """Lines that contradict the success of these mechanisms, each with what it says."""
+    operations = {name for mechanism in mechanisms for name in OPERATIONS[mechanism]}
+    states: dict[str, str] = {}
+    for event in logged:
+        fields = event.fields
+        if event.kind == "ttp.state":
+            states[event.file] = str(fields.get("state"))
+        elif _KINDS.get(event.kind) in mechanisms:
+            yield event, f"its controller says: {fields.get('what_text')} failed"
+        elif event.kind == "ttp.unanswered" and fields.get("operation") in operations:
+            yield event, f"ranks {fields.get('ranks')} have not answered to {fields.get('operation')}"
+        elif event.kind == "ttp.assertion" and states.get(event.file) == "REPAIR" and mechanisms.intersection(_REPAIRS):
+            yield event, f"a step of the repair does not hold: {fields.get('condition_text')}"
+        elif _is_order_to_save(event) and "TTP" in mechanisms:
+            yield event, "the cluster has ordered the save, so that it proves nothing of what noticed the fault"
+
+
+def _is_order_to_save(event: LogEvent) -> bool:
+    """Whether the cluster has ordered it of its own accord, and not where a repair has failed."""
+    return event.kind == "ttp.cluster_order" and event.fields.get("order") == "dump" and "why_text" not in event.fields
