@@ -39,8 +39,13 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
         points = [point for point in one.entry_points if point.group == group]
         if points:
             found = beside if one.read_text("METADATA") is None else installed
-            found.setdefault(one.metadata["Name"].lower().replace("_", "-"), points)
+            found.setdefault(_plain(one.metadata["Name"]), points)
     return [point for points in {**beside, **installed}.values() for point in points]
+
+
+def _plain(name: str) -> str:
+    """A distribution's name as pip compares it."""
+    return name.lower().replace("_", "-")
 
 
 def _is_installed() -> bool:
@@ -124,6 +129,8 @@ NOUNS = {
     "chaos.platforms": "platform",
     "chaos.checks": "check",
     "chaos.readers": "reader",
+    "chaos.proofs": "proof of a fault kind",
+    "chaos.undo": "undo action",
 }
 """Entry point groups, and what one member of each is called."""
 
@@ -138,3 +145,14 @@ def registry(group: str) -> Registry:
     if full not in NOUNS:
         raise RegistryError(f"no entry point group {full!r}; there are {', '.join(NOUNS)}")
     return Registry(full, NOUNS[full])
+
+
+def package_of(group: str, name: str) -> str | None:
+    """The package that registers ``name``, with its version; None where it is this project, or nothing is registered.
+
+    Imports nothing. Raises RegistryError as :attr:`Registry.points` does.
+    """
+    point = registry(group).points.get(name)
+    if point is None or point.dist is None or _plain(point.dist.name) == DISTRIBUTION:
+        return None
+    return f"{point.dist.name} {point.dist.version}"

@@ -22,6 +22,8 @@ from chaos.plan.model import Plan, PlannedFault
 
 KINDS = (FLIP, BATCH, LOSS)
 ALTERED = "fault.altered"
+FACTS = ("what", "parameter", "element", "bit", "dtype", "before", "after", "from_step")
+"""What a rank records of the change, and the evidence repeats, as far as it is known of this change."""
 
 
 def altered_again(history: History, fault: PlannedFault) -> list[Event]:

@@ -36,6 +36,7 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
         yield seen, (act.source, *places(found))
     wanted = wanted_end(fault)
     if wanted is None:
+        yield f"nothing tells how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
         return
     if signal_number(shown.get("signal")) != wanted.signal:
         seen = signal_name(signal_number(shown.get("signal")))

@@ -27,6 +27,8 @@ _NEAR_SECONDS = 1.0
 _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""
 _LEAST_QUOTA = 1000
+_PROCESSES = 2
+"""How many processes a load has where the scenario says nothing (chaos/faults/cpu_load.py)."""
 
 
 def _at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:
@@ -92,6 +94,14 @@ def _is_off(parameters: Told, told: Told) -> str | None:
     return None
 
 
+def _loads_cores(parameters: Told, told: Told) -> str | None:
+    """As many processes as were to be, on cores of the rank, each of which has got processor time."""
+    wanted = number({"processes": _PROCESSES, **parameters}, "processes")
+    if number(told, "beside") != wanted or not told.get("cores"):
+        return f"{told.get('beside')} processes of the load run on cores {told.get('cores')}, and {wanted} were to"
+    return some("consumed")(parameters, told)
+
+
 def _is_stopped(parameters: Told, told: Told) -> str | None:
     del parameters
     return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
@@ -112,7 +122,7 @@ def _has_limit(parameters: Told, told: Told) -> str | None:
 SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "slow-storage": (_at_least("opened_after", "delay", "s"), "how long the kernel took to open a file there"),
     "clock-skew": (_is_off, "how far the rank itself has seen its clock to be off"),
-    "cpu-load": (some("consumed"), "the processor time that the load has got on the rank's cores"),
+    "cpu-load": (_loads_cores, "the processor time that the load has got on the rank's cores"),
     "cpu-quota": (some("throttled"), "the kernel's count of the times that it let the rank wait"),
     "node-cpu-quota": (_node_quota, "the quota that the node has, and how often the kernel let it wait"),
     "dns-gone": (names_gone, "a look-up on the rank's node that fails, and the address that is still reached"),
@@ -130,6 +140,8 @@ SHOWN: Mapping[str, tuple[Callable[[Told, Told], str | None], str]] = {
     "storage-stall": (_is_true("frozen"), "the kernel's word that the file system is frozen"),
 }
 """By kind: what the evidence must show, and what it is in words."""
+
+SKEW = "clock-skew"
 
 _STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
     "dns-gone": resolvers_cut,
@@ -158,7 +170,7 @@ _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
 """What must be the same as when it landed."""
 
 
-_OF_RANK = ("clock-skew",)
+_OF_RANK = (SKEW,)
 """Kinds that end with the rank's own process, and by nothing else."""
 
 _MESH_TAKEN = "somebody else may have deleted its object, or Chaos Mesh given up"

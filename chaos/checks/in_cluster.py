@@ -11,7 +11,8 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
 
-TAKE_PODS = frozenset({"pod-delete", "pod-evict", "node-drain"})
+DRAIN = "node-drain"
+TAKE_PODS = frozenset({"pod-delete", "pod-evict", DRAIN})
 """Kinds that end a pod, and by SIGKILL all that runs in it."""
 
 NOT_READY = "node-not-ready"
@@ -37,7 +38,7 @@ def cluster_doubts(
             yield from _not_that_pod(history, fault, landing, str(pod["uid"]), injection)
         if not evidence.get("told_by") or not evidence.get("by"):
             yield f"nobody says how the pod of rank {rank} went, or by whose act", (landing.source,)
-    if fault.kind == "node-drain" and evidence.get("unschedulable") is not True:
+    if fault.kind == DRAIN and evidence.get("unschedulable") is not True:
         yield f"the node of rank {rank} is not known to have been cordoned", (landing.source,)
     taints = evidence.get("taints")
     if fault.kind == NOT_READY and not (isinstance(taints, list) and _TAINT in taints):

@@ -7,32 +7,27 @@ only failure is a fault that was made twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from chaos.checks import in_cluster, on_device, on_node
-from chaos.checks.altered import altered_again, altered_doubts
+from chaos.checks import on_node
+from chaos.checks.altered import altered_again
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.background import WRITTEN, background_doubts
 from chaos.checks.beside_ranks import beside_doubts
 from chaos.checks.collect import Collector
-from chaos.checks.conditions import condition_doubts
-from chaos.checks.damage import damage_doubts
-from chaos.checks.deaths import ACTING, acting_doubts, death_doubts, wanted_end
+from chaos.checks.deaths import ACTING, wanted_end
 from chaos.checks.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
 from chaos.checks.finding import Finding
 from chaos.checks.fired import trigger_doubts
-from chaos.checks.hung import hung_doubts
 from chaos.checks.identity import identity_doubt
 from chaos.checks.in_order import out_of_order
-from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.one_act import acted_again, injected_again, other_act_doubts
-from chaos.checks.paused import KIND as PAUSE
-from chaos.checks.paused import paused_doubts
-from chaos.checks.proofs import PROOFS, SIGTERM, reset_doubts, storage_doubts, termination_doubts
-from chaos.checks.raised import KINDS, raised_again, raised_doubts
-from chaos.checks.scaled import scaled_doubts, scaled_too_often
-from chaos.checks.severed import severed_doubts
-from chaos.checks.silent import silence_doubts
-from chaos.checks.slowed import slowed_doubts
+from chaos.checks.proof import Case as ProofCase
+from chaos.checks.proof import Proof, lacking_evidence
+from chaos.checks.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
+from chaos.checks.proofs import SIGTERM
+from chaos.checks.raised import raised_again
+from chaos.checks.scaled import scaled_too_often
 from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -40,6 +35,7 @@ from chaos.plan.model import Plan, PlannedFault
 
 NAME = "injection"
 SIGSTOP = 19
+_TEXT_LIMIT = 500
 
 _AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load")
 """Phases at which the step itself has ended."""
@@ -52,9 +48,19 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge every planned fault, and that no other was made."""
     found = Collector(NAME)
     for fault in plan.faults:
-        _judge(_Case(plan, history, artifacts, fault, found))
+        _judge(_Case(plan, history, artifacts, fault, found, *_proof_for(history, fault)))
     _judge_unplanned(plan, history, found)
     return found.findings()
+
+
+def _proof_for(history: History, fault: PlannedFault) -> tuple[Proof | None, str]:
+    """The proof of the fault's kind; None, and why, where there is none here."""
+    armed = history.select("fault.armed", fault=fault.id)
+    package = next((str(one.data["package"]) for one in armed if one.data.get("package")), "")
+    try:
+        return proof_of(fault.kind, package), ""
+    except NoProof as error:
+        return None, str(error)
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class _Case:
     artifacts: Artifacts
     fault: PlannedFault
     found: Collector
+    proof: Proof | None
+    no_proof: str
 
     @property
     def line(self) -> str:
@@ -116,6 +124,8 @@ def _judge(case: _Case) -> None:
         case.found.close()
         return
     landing = landings[0]
+    if case.proof is None:
+        case.unproven(case.no_proof, landing.source)
     _judge_landing(case, landing, injections)
     signal = _planned_signal(case.fault)
     for doubt, where in other_act_doubts(case.history, case.fault, landing, injections, signal):
@@ -124,11 +134,20 @@ def _judge(case: _Case) -> None:
         case.unproven(doubt, *where)
     for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
         case.unproven(doubt, *where)
-    own = dict.fromkeys(KINDS, "the rank's own record of the error") | {PAUSE: "the rank's own record of the pause"}
-    own = {**own, **on_device.PROOFS, **on_node.PROOFS, **in_cluster.PROOFS}
-    proof = PROOFS.get(case.fault.kind, own.get(case.fault.kind, "exit status"))
-    evidence = f"landed on {_target(case.fault)}, proven by {proof}, barrier and process identity"
-    case.found.settle(case.planned, evidence, case.line, landing.source)
+    seen = f"landed on {_target(case.fault)}, proven by {_proven_by(case, landing)}"
+    case.found.settle(case.planned, seen, case.line, landing.source)
+
+
+def _proven_by(case: _Case, landing: Event) -> str:
+    """What was looked at of a fault that is proven, in words."""
+    proof = "the kernel's exit status" if case.fault.role is not None or case.proof is None else case.proof.words
+    told = _evidence_of(landing)
+    held = demands(case.fault.trigger).barriers and told and all(isinstance(one.get("barrier"), dict) for one in told)
+    return f"{proof}{', barrier' if held else ''} and process identity"
+
+
+def _evidence_of(landing: Event) -> list[dict[str, Any]]:
+    return [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
 
 
 def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None:
@@ -137,7 +156,7 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
             case.unproven(doubt, *where)
         return
     planned = set(case.fault.ranks)
-    evidence = [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    evidence = _evidence_of(landing)
     hit = {one.get("rank") for one in evidence}
     recorded = set(landing.data.get("ranks") or [])
     if recorded != planned:
@@ -158,7 +177,7 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
         case.unproven(doubt, *where)
 
 
-def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], injections: list[Event]) -> None:
+def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injections: list[Event]) -> None:
     rank, pid = evidence["rank"], evidence.get("pid")
     assert isinstance(rank, int)
     if not injections:
@@ -175,33 +194,29 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, object], inject
     if signal is not None and seen != signal:
         text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
         case.unproven(text, landing.source)
+    _judge_proof(case, ProofCase(case.plan, case.history, case.artifacts, case.fault, landing, injection, evidence))
     end = wanted_end(case.fault)
-    for doubt, where in (
-        *death_doubts(case.history, case.fault, injection),
-        *acting_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection, evidence),
-        *hung_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
-        *altered_doubts(case.history, case.artifacts, case.fault, demands(case.fault.trigger), landing, injection),
-        *slowed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
-        *raised_doubts(case.history, case.fault, demands(case.fault.trigger), landing, evidence, injection),
-        *storage_doubts(case.fault, landing, evidence),
-        *condition_doubts(case.history, case.fault, landing, evidence),
-        *termination_doubts(case.history, case.fault, landing, evidence, injection),
-        *reset_doubts(case.fault, landing, evidence),
-        *severed_doubts(case.history, case.fault, demands(case.fault.trigger), landing, injection),
-    ):
-        case.unproven(doubt, *where)
-    for doubt, where in (
-        *paused_doubts(case.history, case.fault, landing, evidence, injection),
-        *lost_files_doubts(case.fault, landing, evidence),
-        *on_node.node_doubts(case.fault, landing, evidence),
-        *silence_doubts(case.history, case.fault, landing, evidence, injection),
-        *on_device.device_doubts(case.history, case.fault, landing, evidence, injection),
-        *in_cluster.cluster_doubts(case.history, case.fault, landing, evidence, injection),
-        *damage_doubts(case.plan, case.history, case.fault, landing, evidence),
-        *scaled_doubts(case.plan, case.history, case.fault, demands(case.fault.trigger), landing, injection),
-    ):
-        case.unproven(doubt, *where)
     _judge_barrier(case, landing, evidence, injection, dead=end is not None)
+
+
+def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
+    """What the kind's own proof has to say: nothing is proven by a proof that is missing, fails or has no evidence."""
+    kind, source = case.fault.kind, at_rank.landing.source
+    if case.proof is None:
+        return  # said once for the fault
+    rank = at_rank.injection.rank
+    if (lacking := lacking_evidence(case.proof, at_rank.evidence)) is not None:
+        case.unproven(f"the evidence for rank {rank} {lacking}", source)
+        return
+    try:
+        doubts = list(case.proof.doubts(at_rank))
+    except Exception as error:  # a proof of another package, or evidence that nobody would have thought of
+        case.unproven(f"the proof of {kind} crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT], source)
+        return
+    if kind not in BUILT_IN:
+        doubts.extend(effect_doubts(at_rank))
+    for doubt, where in doubts:
+        case.unproven(doubt, *where)
 
 
 def _planned_signal(fault: PlannedFault) -> int | None:

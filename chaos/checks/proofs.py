@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.checks.altered import KINDS as ALTERING
-from chaos.checks.conditions import SHOWN
-from chaos.checks.deaths import OWN_ENDS
 from chaos.checks.facts import exit_status, signal_name, signal_number
-from chaos.checks.hung import KINDS as HANGS
 from chaos.checks.raised import Doubt
-from chaos.checks.scaled import KIND as SPIKE
-from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.hangs import SLOW
 from chaos.plan.model import PlannedFault
 
 REFUSALS: Mapping[str, tuple[str, ...]] = {
@@ -28,30 +21,15 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
 """Storage faults, and the errors with one of which the kernel must have refused a file."""
 
 DAMAGES = (
-    *("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "rename-checkpoint", "remove-checkpoint"),
+    *("truncate-checkpoint", "flip-checkpoint", "stale-checkpoint", "remove-checkpoint"),
     "damage-record",
     "partial-checkpoint",
 )
-"""Faults of checkpoints that lie where they were saved."""
+"""Faults that give a checkpoint, or the record of it, another content where it was saved."""
 
 TERMINATE = "terminate"
 RESET = "connection-reset"
 SIGTERM = 15
-
-PROOFS: Mapping[str, str] = {
-    **dict.fromkeys(REFUSALS, "the kernel's refusal of a file there"),
-    **dict.fromkeys(DAMAGES, "the digests of the file before and after"),
-    **{kind: words for kind, (_, words) in SHOWN.items()},
-    RESET: "the kernel's word on each connection, and that neither end has it any more",
-    TERMINATE: "the kernel's word that the signal was taken",
-    LINK: "the rank's own record that its link is down",
-    **dict.fromkeys(OWN_ENDS, "exit status and the rank's own record that it was about to end"),
-    **dict.fromkeys(HANGS, "the rank's own record that it begins to wait, and its silence afterwards"),
-    **dict.fromkeys(ALTERING, "the rank's own record of the value before and after, and a state that differs"),
-    SLOW: "the rank's own record of how long it waited, and the times of its steps",
-    SPIKE: "the rank's own record of the factor, the norm of the reduced gradients",
-}
-"""What the evidence of a kind is, in words."""
 
 
 def storage_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, object]) -> Iterator[Doubt]:

@@ -17,6 +17,9 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
 
 KIND = "spike"
+SCALED = "fault.scaled"
+"""What a rank records of each time that it scaled its gradients."""
+
 _TOLERANCE = 1e-3
 """Relative difference between the norm asked for and the one that came of it: the factor is rounded to a float32."""
 
@@ -26,7 +29,7 @@ def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
     if fault.kind != KIND:
         return []
     wanted = 1 + _repeat(fault)
-    records = history.select("fault.scaled", fault=fault.id)
+    records = history.select(SCALED, fault=fault.id)
     ranks = [one.rank for one in records]
     return [one for one in records if ranks.count(one.rank) > wanted]
 
@@ -38,7 +41,7 @@ def scaled_doubts(
     if fault.kind != KIND:
         return
     rank = injection.rank
-    records = [one for one in history.select("fault.scaled", fault=fault.id, rank=rank) if one.pid == injection.pid]
+    records = [one for one in history.select(SCALED, fault=fault.id, rank=rank) if one.pid == injection.pid]
     if not records:
         yield f"rank {rank}'s own history has no gradients that it scaled", (landing.source,)
         return

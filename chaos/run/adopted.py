@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from chaos.checks.proof_registry import why_unproven
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.faults.running_checkpoint import own_directories
 from chaos.history.clock import SYSTEM_CLOCK, Clock
@@ -244,6 +245,8 @@ class _Injection:
             unsaid = status is not None and not status.known
             why = f"{error}; {self._held.told_by[process.identity]}" if unsaid else str(error)
             return Hit(process, "unknown" if unsaid else "not landed", why=why)
+        if (unproven := why_unproven(self._kind.name, shown)) is not None:
+            return Hit(process, "unknown", why=unproven)
         by_state = ", by the state of the process" if self._kind.signal is not None else ""
         own = getattr(self._kind, "said_by", f"the kernel{by_state}")
         said_by = self._held.told_by.get(process.identity, own)

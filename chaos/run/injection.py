@@ -17,6 +17,7 @@ from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
+from chaos.registry import package_of
 from chaos.run.channel import AtBarrier, Connection
 from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
@@ -67,7 +68,11 @@ class Injection:
         self.lasting = LastingFaults(history, ledger, attempt, patience.clock, undo)
         self.texts = [text for fault in faults for text in log_texts(fault)]
         for fault in faults:
-            history.record("fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks))
+            package = package_of("faults", fault.kind)  # whoever judges the run elsewhere may lack it
+            origin: dict[str, Any] = {} if package is None else {"package": package}
+            history.record(
+                "fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks), **origin
+            )
 
     @property
     def waiting(self) -> str:

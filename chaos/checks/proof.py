@@ -1,0 +1,71 @@
+"""What proves a fault of one kind. Built-in kinds and kinds of other packages bring it in this same form.
+
+A proof is pure: it reads the plan, the history, the files and the evidence of the landing, and never the code that made
+the fault. So a run can be judged again where that code is not installed, as long as the proof is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.raised import Doubt
+from chaos.checks.triggers import Demands, demands
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan, PlannedFault
+
+OF_THE_HARNESS = frozenset({"rank", "role", "pid", "barrier"})
+"""Fields that the harness adds to the evidence of every kind."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A planned fault at one of its ranks.
+
+    ``injection`` is the harness's record of the act on this rank, ``landing`` that of the landing on all ranks, and
+    ``evidence`` what the landing tells of this rank.
+    """
+
+    plan: Plan
+    history: History
+    artifacts: Artifacts
+    fault: PlannedFault
+    landing: Event
+    injection: Event
+    evidence: dict[str, Any]
+
+    @property
+    def wanted(self) -> Demands:
+        """What the trigger asks of the place at which the rank is hit."""
+        return demands(self.fault.trigger)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What proves a fault kind.
+
+    ``words`` complete "proven by …" in the report. ``fields`` are the fields of the evidence that the proof needs; a
+    fault whose evidence lacks one is not proven, and ``doubts`` is not asked. It yields everything else that speaks
+    against the fault at one rank, with where to look: a fault without a doubt is proven.
+    """
+
+    words: str
+    fields: tuple[str, ...]
+    doubts: Callable[[Case], Iterable[Doubt]]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a proof that would accept any evidence."""
+        if not self.words or not self.fields or set(self.fields) <= OF_THE_HARNESS:
+            raise ValueError("a proof names in words what proves the fault, and in fields the evidence that it needs")
+
+
+def lacking_evidence(proof: Proof, evidence: Mapping[str, Any]) -> str | None:
+    """What the evidence lacks for this proof, in words; None where nothing."""
+    own = {key: value for key, value in evidence.items() if key not in OF_THE_HARNESS}
+    if all(value is None or value in ([], {}, "") for value in own.values()):
+        return "says nothing of what was done to it"
+    missing = [name for name in proof.fields if name not in own]
+    return f"lacks {', '.join(missing)}" if missing else None

@@ -1,0 +1,191 @@
+"""Every registered fault kind has a proof: its sample is proven, and without any field of its evidence it is not."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from chaos.checks.finding import Finding
+from chaos.checks.proof import OF_THE_HARNESS, Case, Proof
+from chaos.checks.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
+from chaos.registry import NOUNS, Registry, registry
+from tests.unit.checks.proven_kinds import SAMPLES, Sample, findings
+
+KINDS = sorted(registry("faults").some_names())
+
+FREE = {
+    "It says more to a reader than the proof needs.": {
+        *((kind, name) for kind in BUILT_IN for name in ("mount", "object", "became", "overlimits", "bytes")),
+        ("network-delay", "echoes"),
+        *(("dns-gone", name) for name in ("name", "address", "error")),
+        ("damage-record", "file"),
+        ("no-permission", "directory"),
+        ("rename-checkpoint", "renamed"),
+    },
+    "It names the card, or who told it, and nobody else has recorded that.": {
+        *((kind, name) for kind in BUILT_IN for name in ("device", "told_by")),
+        *((kind, "by") for kind in ("pod-delete", "pod-evict", "node-drain")),
+    }
+    - {("link", "device")},
+}
+"""Fields, by reason, in which another value is no contradiction."""
+
+OTHERS = {("fd-limit", "left"): 17}
+"""A wrong value where one that is drawn would be right."""
+
+LACKING = [(kind, name) for kind, proof in BUILT_IN.items() for name in proof.fields]
+WRONG = [
+    (kind, name)
+    for kind, sample in SAMPLES.items()
+    for name, value in sample.evidence.items()
+    if value is not None and not any((kind, name) in named for named in FREE.values())
+]
+
+
+def not_passed(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.verdict != "pass"]
+
+
+def test_every_registered_kind_has_a_proof_and_a_sample() -> None:
+    assert KINDS == sorted(BUILT_IN) == sorted(SAMPLES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_sample_is_proven_and_told_by_its_own_words(kind: str) -> None:
+    found = findings(kind)
+    assert not_passed(found) == []
+    assert any(f"proven by {BUILT_IN[kind].words}, barrier and process identity" in one.seen for one in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evidence_that_says_nothing_proves_nothing(kind: str) -> None:
+    def emptied(evidence: dict[str, Any]) -> None:
+        for name in set(evidence) - OF_THE_HARNESS:
+            del evidence[name]
+
+    found = not_passed(findings(kind, emptied))
+    assert {one.verdict for one in found} == {"unknown"}
+    assert any("says nothing of what was done to it" in one.seen for one in found)
+    assert not_passed(findings(kind, lambda evidence: evidence.clear()))
+
+
+@pytest.mark.parametrize(("kind", "name"), LACKING)
+def test_without_a_field_that_its_proof_names_it_is_not_proven(kind: str, name: str) -> None:
+    found = not_passed(findings(kind, lambda evidence: evidence.pop(name)))
+    assert {one.verdict for one in found} == {"unknown"}
+
+
+@pytest.mark.parametrize(("kind", "name"), WRONG)
+def test_with_a_wrong_value_in_its_evidence_it_is_not_proven(kind: str, name: str) -> None:
+    wrong = OTHERS.get((kind, name), _other(SAMPLES[kind].evidence[name]))
+    found = not_passed(findings(kind, lambda evidence: evidence.update({name: wrong})))
+    assert {one.verdict for one in found} == {"unknown"}
+
+
+def _other(value: Any) -> Any:
+    """A value of the same type that contradicts the proof."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return -value - 3
+        case str():
+            return f"another than {value}"
+        case list():
+            return []
+        case _:
+            return {}
+
+
+@pytest.mark.parametrize("words", ["exit status", "signal"])
+def test_where_nothing_exited_no_exit_status_is_told(words: str) -> None:
+    for kind in ("suspend", "lose-checkpoint"):
+        assert words not in BUILT_IN[kind].words
+
+
+MINE = Sample({"signal": None, "priority": 19})
+
+
+def _low(case: Case) -> list[tuple[str, tuple[str, ...]]]:
+    seen = case.evidence["priority"]
+    return [] if seen == 19 else [(f"its priority is {seen}", (case.landing.source,))]
+
+
+PRIORITY = Proof("the kernel's word on its priority", ("priority",), _low)
+NO_PROOF = object()
+
+
+def _broken(case: Case) -> list[tuple[str, tuple[str, ...]]]:
+    raise KeyError(case.fault.kind)
+
+
+BROKEN = Proof("nothing that works", ("priority",), _broken)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Register the proof of the kind ``mine``, by the name of an object of this module; None: no proof."""
+
+    def install(name: str | None) -> None:
+        points = [] if name is None else [EntryPoint("mine", f"{__name__}:{name}", "chaos.proofs")]
+        proofs = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=lambda group: points)
+        monkeypatch.setattr("chaos.checks.proof_registry.registry", lambda group: proofs)
+
+    return install
+
+
+def test_a_kind_of_another_package_is_proven_by_the_proof_that_it_registers(installed: Any) -> None:
+    installed("PRIORITY")
+    found = findings("mine", sample=MINE)
+    assert not_passed(found) == []
+    assert any("proven by the kernel's word on its priority, barrier and process" in one.seen for one in found)
+    for spoil, doubt in (
+        (lambda evidence: evidence.update(priority=0), "its priority is 0"),
+        (lambda evidence: evidence.pop("priority"), "lacks priority"),
+    ):
+        said = not_passed(findings("mine", spoil, MINE))
+        assert {one.verdict for one in said} == {"unknown"}
+        assert any(doubt in one.seen or "says nothing" in one.seen for one in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "doubt"),
+    [
+        (None, "no proof of the fault kind mine is registered here"),
+        ("NO_PROOF", "is no chaos.checks.proof.Proof"),
+        ("NOT_THERE", "cannot be loaded"),
+        ("BROKEN", "the proof of mine crashed: KeyError: 'mine'"),
+    ],
+)
+def test_a_kind_without_a_proof_that_works_is_never_proven(name: str | None, doubt: str, installed: Any) -> None:
+    installed(name)
+    said = not_passed(findings("mine", sample=MINE))
+    assert {one.verdict for one in said} == {"unknown"}
+    assert any(doubt in one.seen for one in said)
+
+
+def test_the_package_that_is_missing_is_named() -> None:
+    nothing = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=lambda group: [])
+    with pytest.raises(NoProof, match=r"the run had it from chaos-example 1\.0, which is not installed here"):
+        proof_of("mine", "chaos-example 1.0", nothing)
+
+
+def test_nobody_takes_the_proof_of_a_built_in_kind() -> None:
+    taken = EntryPoint("kill", f"{__name__}:PRIORITY", "chaos.proofs")
+    proofs = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=lambda group: [taken])
+    assert proof_of("kill", registered=proofs) is BUILT_IN["kill"]
+
+
+def test_where_no_history_is_judged_evidence_needs_the_fields_of_a_proof_too() -> None:
+    assert why_unproven("cpu-quota", {"signal": None, "group": "chaos-x", "throttled": 3}) is None
+    assert why_unproven("cpu-quota", {"signal": None, "throttled": 3}) == "its evidence lacks group"
+    assert why_unproven("cpu-quota", {}) == "its evidence says nothing of what was done to it"
+    assert "no proof of the fault kind mine" in str(why_unproven("mine", {"priority": 19}))
+
+
+@pytest.mark.parametrize(("words", "fields"), [("", ("priority",)), ("x", ()), ("x", ("rank", "pid", "barrier"))])
+def test_a_proof_that_would_accept_anything_cannot_be_made(words: str, fields: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="the evidence that it needs"):
+        Proof(words, fields, lambda case: [])
