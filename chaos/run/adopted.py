@@ -23,7 +23,7 @@ from chaos.platforms.running import JobProcess, RunningJob
 from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.progress import Progress, Recorder, Watched
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step, with_origin
 from chaos.run.undo_adopted import adopted_step
 from chaos.run.versions import versions
 from chaos.run.wait import DeadlineExpired, wait_for
@@ -215,7 +215,8 @@ class _Injection:
         try:
             for step in self._kind.undo_steps(one.victim.fault, [one.victim]):
                 if step.id not in known:
-                    self._owned.ledger.record(adopted_step(replace(step, fault=self._fault), one.process.rank))
+                    own = with_origin(replace(step, fault=self._fault))
+                    self._owned.ledger.record(adopted_step(own, one.process.rank))
         except (FaultMissed, LookupError, OSError) as error:
             return Hit(one.process, "not landed", why=str(error))
         return None

@@ -23,7 +23,7 @@ from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
-from chaos.run.undo import Undone
+from chaos.run.undo import Undone, with_origin
 from chaos.run.wait import DeadlineExpired, Patience
 
 NO_RANK = -1
@@ -140,7 +140,7 @@ class Injection:
         seen: dict[int, tuple[int, dict[str, Any]]] = {}
         try:
             for step in kind.undo_steps(fault.id, victims):
-                steps.append(self._ledger.record(step))
+                steps.append(self._ledger.record(with_origin(step)))
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)

@@ -26,7 +26,7 @@ from chaos.run.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
-from chaos.run.undo import AFTER_LAUNCHES, AFTER_PROCESSES, UNDO_ACTIONS, UndoContext, in_order, undo_step
+from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
@@ -173,12 +173,15 @@ def put_back_faults(session: Session, *, running: bool = False) -> None:
 
     What the next launch is to meet stays until the session ends.
     """
-    later = AFTER_LAUNCHES | AFTER_PROCESSES if running else AFTER_LAUNCHES
     _undo(
         session.owned,
         session.history,
         session.clock,
-        lambda step: step.fault is not None and step.action not in later,
+        lambda step: (
+            step.fault is not None
+            and step.action not in AFTER_LAUNCHES
+            and not (running and after_processes(step.action))
+        ),
         [] if session.nodes is None else session.nodes.all(),
     )
 

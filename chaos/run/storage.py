@@ -10,6 +10,7 @@ from chaos.history.ledger import Ledger
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
 from chaos.run.refusal import Refused
+from chaos.run.undo import with_origin
 
 
 def storage_of(job: Path, traits: JobTraits) -> Path | None:
@@ -30,7 +31,7 @@ def prepare_faults(
                 f"fault {fault.id}: this kind of job does not say where it saves, so {fault.kind} cannot hit it"
             )
         for step in kind.prepare_steps(fault.id, storage):
-            ledger.record(step)
+            ledger.record(with_origin(step))
         try:
             kind.prepare(storage)
         except OSError as error:

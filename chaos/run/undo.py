@@ -10,7 +10,7 @@ import shutil
 import signal
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos.faults.beside import SWITCH_OFF
@@ -30,6 +30,7 @@ from chaos.platforms.find import RUN_VARIABLE, find_run_processes
 from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
+from chaos.registry import package_of
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
@@ -48,6 +49,7 @@ from chaos.run.undo_limits import leave_group, restore_limit
 from chaos.run.undo_memory_group import remove_memory_group
 from chaos.run.undo_network import mend_network
 from chaos.run.undo_nodes import end_nodes, restore_node, resume_on_node
+from chaos.run.undo_of_packages import GROUP, action_of_package, waits_for_processes
 from chaos.run.undo_storage import allow_writing, thaw_storage, unmount_storage
 from chaos.run.wait import DeadlineExpired, wait_for
 
@@ -77,7 +79,18 @@ class Undone:
 
 def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
     """The order in which steps are undone: as given, but for those that have to wait for the end of the processes."""
-    return sorted(steps, key=lambda step: step.action in AFTER_PROCESSES)
+    return sorted(steps, key=lambda step: after_processes(step.action))
+
+
+def after_processes(action: str) -> bool:
+    """Whether an action, built in or of another package, has to wait for the end of the processes."""
+    return action in AFTER_PROCESSES or (action not in UNDO_ACTIONS and waits_for_processes(action))
+
+
+def with_origin(step: UndoStep) -> UndoStep:
+    """A fault's step whose note names the package that its action comes from: whoever heals it may lack that."""
+    package = None if step.action in UNDO_ACTIONS else package_of(GROUP, step.action)
+    return step if package is None else replace(step, note=f"{step.note} (undo action of {package})".lstrip())
 
 
 def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: UndoContext) -> list[Undone]:
@@ -87,10 +100,14 @@ def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: 
 
 def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
     """Undo one step and close it in the ledger. Raises nothing: whatever goes wrong, the others have their turn."""
-    action = actions.get(step.action)
-    if action is None:
-        return Undone(step, False, f"there is no undo action {step.action!r} in this version; {step.note}")
     try:
+        action = actions.get(step.action)
+        if action is None and step.action not in UNDO_ACTIONS:
+            action = action_of_package(step.action)
+        if action is None:
+            missing = f"there is no undo action {step.action!r} here"
+            advice = "install the package, or the version of chaos, that brings it, and heal again"
+            return Undone(step, False, f"{missing}: {advice}; {step.note}")
         how = action(step, context)
     except (CannotUndo, OSError) as error:
         return Undone(step, False, str(error))
@@ -241,7 +258,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     RESTORE: restore_checkpoint,
     RESTORE_ADOPTED: restore_checkpoint_adopted,
 }
-"""The run's own actions. Faults bring theirs: hand in ``{**UNDO_ACTIONS, **others}``."""
+"""The built-in actions. Other packages register theirs (:mod:`chaos.run.undo_of_packages`), under other names."""
 
 
 def _marked_with(directory: Path) -> str:

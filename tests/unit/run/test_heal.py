@@ -262,7 +262,8 @@ def test_what_cannot_be_put_back_is_reported_and_tried_again(dead: RunDirectory,
         (report,) = heal_all(reports)
         assert (report.outcome, report.ok) == ("failed", False)
         assert report.failed == [
-            "x: there is no undo action 'restore-network' in this version; delete the rule",
+            "x: there is no undo action 'restore-network' here: install the package, or the version of chaos, that "
+            "brings it, and heal again; delete the rule",
             f"d: {foreign} does not carry this run's marker .chaos-run; it was left alone",
         ]
     assert (foreign / "precious").exists()
