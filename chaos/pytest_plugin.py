@@ -352,7 +352,9 @@ def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: st
     """
     checks = [check for check in result.get("checks", []) if check["verdict"] == verdict]
     rest = [check for check in result.get("checks", []) if check["verdict"] == "unknown"] if verdict == "fail" else []
-    lines = [f"{name}: {verdict}, {_count(len(checks))} (run {result['run']})"]
+    checks.sort(key=lambda check: check.get("order") or 0)  # what broke first is the reason
+    lines = [f"{name}: {verdict}: {result['reason']}"] if result.get("reason") else []
+    lines += [f"{name}: {verdict}, {_count(len(checks))} (run {result['run']})"]
     for check in [*checks, *rest]:
         mark = f"  {check['name']}" + ("" if check["verdict"] == verdict else f" ({check['verdict']})")
         lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]

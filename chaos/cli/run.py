@@ -102,7 +102,7 @@ def command(
         with open_progress(to_errors=as_json) as progress:
             outcome = run_cell(scenario, cell, options, progress)
         if not as_json:
-            _print_result(outcome.run_dir)
+            _print_result(outcome)
         return outcome
 
     def failed(error: Exception) -> str:
@@ -189,11 +189,15 @@ def _print_comparisons(summary: Summary) -> None:
         show_comparison(one)
 
 
-def _print_result(run_dir: Path) -> None:
-    from chaos.cli.show import show
+def _print_result(outcome: RunOutcome) -> None:
+    from chaos.cli.show import show, show_interrupted
     from chaos.report.result import read_result
 
-    show(read_result(run_dir))
+    result = read_result(outcome.run_dir)
+    if outcome.interrupted and outcome.verdict != "fail":
+        show_interrupted(result, outcome.run_dir)
+    else:
+        show(result)
 
 
 def _print_summary(summary: Summary, reports: Path) -> None:

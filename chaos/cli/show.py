@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from chaos.cli.streams import OutputLost
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from chaos.report.compare import Comparison
     from chaos.report.result import Result
 
@@ -21,6 +23,15 @@ def show(result: Result) -> None:
     # rich ends the process with 1, which would read as a verdict, when nobody reads its output.
     with suppress(OutputLost, BrokenPipeError, SystemExit):
         print_result(result, Console())
+
+
+def show_interrupted(result: Result, run_dir: Path) -> None:
+    """Print what became of a run that was interrupted, in a line; of what it would have shown nothing is known."""
+    import click
+
+    with suppress(OutputLost, BrokenPipeError):
+        click.echo(f"{result.scenario}: {result.reason}")
+        click.echo(f"every statement about it: chaos analyze {run_dir}")
 
 
 def show_comparison(comparison: Comparison) -> None:

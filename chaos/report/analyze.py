@@ -18,6 +18,7 @@ from chaos.plain_files import read_plain
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
 from chaos.report.junit import write_junit
+from chaos.report.reason import broken_in_order, reason_of
 from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
 
 
@@ -36,15 +37,18 @@ def analyze(run_dir: Path, *, write: bool = True) -> Result:
 
 def _result(run_dir: Path, judgement: Judgement) -> Result:
     plan, facts = judgement.plan, _read_facts(run_dir / "run.json")
+    broken = broken_in_order(judgement.verdict, judgement.findings, judgement.history)
+    order = {id(one): number for number, one in enumerate(broken)}
     return Result(
         scenario=plan.scenario,
         cell=plan.cell,
         seed=plan.seed,
         verdict=judgement.verdict,
+        reason=readable(reason_of(judgement.verdict, broken, judgement.history)),
         plan=_plan(plan),
         faults=tuple(_fault(judgement.history, fault) for fault in plan.faults),
         checks=tuple(
-            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where, one.by_log)
+            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where, one.by_log, order.get(id(one)))
             for one in judgement.findings
         ),
         recovery=_recovery(judgement),

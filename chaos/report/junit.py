@@ -21,6 +21,8 @@ def junit(result: Result) -> JUnitXml:
     name = readable(f"{result.scenario}[{result.cell}]" if result.cell else result.scenario)
     suite = TestSuite(name)
     suite.add_property("verdict", result.verdict)
+    if result.reason:
+        suite.add_property("reason", readable(result.reason))
     if result.recovery.mechanism is not None:
         suite.add_property("recovery.mechanism", readable(result.recovery.mechanism))
     for phase, seconds in result.recovery.phases.items():

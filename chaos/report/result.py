@@ -27,7 +27,11 @@ class ResultUnreadable(Exception):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One statement of one check. ``by_log``: it rests on lines of a log alone."""
+    """One statement of one check. ``by_log``: it rests on lines of a log alone.
+
+    ``order`` is the place in which it broke among those that decide the verdict: 0 is the cause, what comes after it
+    may follow from it. None for all others.
+    """
 
     name: str
     verdict: Verdict
@@ -35,6 +39,7 @@ class CheckResult:
     seen: str
     where: tuple[str, ...]
     by_log: bool = False
+    order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class PodResult:
 
 @dataclass(frozen=True)
 class Result:
-    """A verdict and everything that it rests on, as plain data."""
+    """A verdict and everything that it rests on, as plain data. ``reason`` is one line, empty for a pass."""
 
     scenario: str
     cell: str
@@ -107,6 +112,7 @@ class Result:
     agent: dict[str, float | None]
     clocks: tuple[dict[str, Any], ...] = ()
     pods: tuple[PodResult, ...] = ()
+    reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -116,6 +122,7 @@ class Result:
             "cell": self.cell,
             "seed": self.seed,
             "verdict": self.verdict,
+            "reason": self.reason,
             "plan": self.plan,
             "faults": [
                 {
@@ -135,6 +142,7 @@ class Result:
                     "seen": check.seen,
                     "where": list(check.where),
                     "by_log": check.by_log,
+                    "order": check.order,
                 }
                 for check in self.checks
             ],
@@ -167,6 +175,7 @@ def from_json(data: dict[str, Any]) -> Result:
         cell=data["cell"],
         seed=data["seed"],
         verdict=data["verdict"],
+        reason=data.get("reason", ""),
         plan=data["plan"],
         faults=tuple(
             FaultResult(one["id"], one["kind"], tuple(one["ranks"]), tuple(one["evidence"]), one["healed"])
@@ -180,6 +189,7 @@ def from_json(data: dict[str, Any]) -> Result:
                 one["seen"],
                 tuple(one["where"]),
                 one.get("by_log", False),
+                one.get("order"),
             )
             for one in data["checks"]
         ),

@@ -23,12 +23,10 @@ _FATES |= {word: word for word in ("replaced", "ended", "untouched", "unknown")}
 def print_result(result: Result, console: Console) -> None:
     """Print a result: tables with colours on a terminal, aligned plain text elsewhere. Nothing is cut off."""
     name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
-    _line(console, "", f"{name}: ", result.verdict)
+    _line(console, "", f"{name}: ", result.verdict, f": {result.reason}" if result.reason else "")
     console.print(_checks(result), soft_wrap=False)
-    # Where the run itself came to no good end, that is why nothing else is known.
-    for check in sorted(result.checks, key=lambda one: one.name != "run"):
-        if check.verdict != "pass":
-            _print_finding(check, console)
+    for check in sorted((one for one in result.checks if one.verdict != "pass"), key=_when):
+        _print_finding(check, console)
     if result.recovery.phases:
         console.print(_phases(result))
     for pod in result.pods:
@@ -48,8 +46,13 @@ def print_result(result: Result, console: Console) -> None:
         )
 
 
-def _line(console: Console, indent: str, text: str, verdict: Verdict) -> None:
-    console.print(Text(f"{indent}{text}").append(verdict, STYLE[verdict]), soft_wrap=True)
+def _when(check: CheckResult) -> tuple[bool, int]:
+    """What decides the verdict in the order in which it broke, then the rest as it was judged."""
+    return check.order is None, check.order or 0
+
+
+def _line(console: Console, indent: str, text: str, verdict: Verdict, rest: str = "") -> None:
+    console.print(Text(f"{indent}{text}").append(verdict, STYLE[verdict]).append(rest), soft_wrap=True)
 
 
 def _table(console_box: box.Box | None = None) -> Table:
@@ -72,7 +75,8 @@ def _checks(result: Result) -> Table:
 
 
 def _print_finding(check: CheckResult, console: Console) -> None:
-    _line(console, "", f"{check.name}: ", check.verdict)
+    # What broke later may follow from what broke first.
+    _line(console, "", f"{'then ' if check.order else ''}{check.name}: ", check.verdict)
     console.print(f"  expected  {escape(check.expected)}", soft_wrap=True, highlight=False)
     console.print(f"  seen      {escape(check.seen)}", soft_wrap=True, highlight=False)
     for place in check.where:

@@ -5,6 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.run import _print_result
+from chaos.report.analyze import analyze
+from chaos.run.driver import RunOutcome
+from tests.unit.good_run import good_run
 
 CODE = """
 from chaos.cli.show import show
@@ -24,3 +32,14 @@ def test_the_exit_code_is_the_verdict_although_the_reader_has_gone() -> None:
     assert shown.returncode == 2
     assert "unknown" in shown.stdout
     assert "\x1b" not in shown.stdout
+
+
+def test_an_interrupted_run_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = good_run()
+    run.one("run.end")["interrupted"] = True
+    analyze(run.write(tmp_path))
+    _print_result(RunOutcome(tmp_path, "unknown", interrupted=True))
+    assert capsys.readouterr().out.splitlines() == [
+        "kill-rank: interrupted; job ended; faults undone; nothing left",
+        f"every statement about it: chaos analyze {tmp_path}",
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chaos.pytest_plugin import ScenarioItem
+from chaos.pytest_plugin import ScenarioItem, describe
 from chaos.scenario.names import KnownNames
 from tests.unit.plugin.project import Project
 
@@ -355,3 +355,14 @@ def test_an_unknown_comparison_is_an_error(project: Project) -> None:
     project.scenario(head=PAIR, victim=AXIS)
     project.answer("pass", 2, cells=2, more=compared("unknown"))
     project.run().assert_outcomes(errors=1)
+
+
+def test_a_description_begins_with_the_reason_and_with_what_broke_first() -> None:
+    checks = [
+        {"name": "checkpoint", "verdict": "fail", "expected": "a", "seen": "b", "order": 1},
+        {"name": "hygiene", "verdict": "fail", "expected": "c", "seen": "d", "order": 0},
+    ]
+    result = {"checks": checks, "reason": "hygiene: d (expected: c); then checkpoint", "run": "r", "directory": "/r"}
+    lines = describe("kill-rank", "fail", result, scenario="s").splitlines()
+    assert lines[0] == "kill-rank: fail: hygiene: d (expected: c); then checkpoint"
+    assert [line.strip() for line in lines if line.strip() in ("hygiene", "checkpoint")] == ["hygiene", "checkpoint"]

@@ -39,7 +39,7 @@ def test_a_pass_shows_every_check_and_the_phases_with_budgets(run: GoodRun, tmp_
 def test_a_failure_shows_expected_seen_and_where(run: GoodRun, tmp_path: Path) -> None:
     del run.saved[1]
     text = printed(run, tmp_path)
-    assert text.startswith("kill-rank: fail\n")
+    assert text.startswith("kill-rank: fail: checkpoint: no checkpoint of replica group [1, 3] (expected: ")
     assert "  expected  one checkpoint of replica group [1, 3], from rank 1 or 3\n" in text
     assert "  seen      no checkpoint of replica group [1, 3]\n" in text
     assert "  where     scenario.yaml:23\n" in text
@@ -76,5 +76,5 @@ def test_why_the_run_came_to_no_good_end_is_told_before_what_follows_from_it(run
     run.one("run.end")["error"] = "the job did not start"
     run.drop("rank.exit", attempt="train", rank=1)
     text = printed(run, tmp_path)
-    assert text.index("the job did not start", text.index("run: unknown")) < text.index("hygiene: unknown")
-    assert text.index("run: unknown") < text.index("expected")
+    assert text.index("the job did not start", text.index("\nrun: unknown")) < text.index("hygiene: unknown")
+    assert text.index("\nrun: unknown") < text.index("\n  expected")

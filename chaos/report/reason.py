@@ -1,0 +1,81 @@
+"""The reason of a verdict: what broke first, and what follows from it; of a run that was interrupted, what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.checks.collect import Collector
+from chaos.checks.finding import Finding, Verdict
+from chaos.checks.hygiene import NAME as HYGIENE
+from chaos.checks.nodes_left import judge_nodes
+from chaos.checks.run import NAME as RUN
+from chaos.history.reader import History
+
+_LEFT = ("orphans", "ports", "private_left", "unsearched")
+"""Of the event ``hygiene``: what of a run outlives it. Unfinished files lie in its own directory."""
+
+
+def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: History) -> list[Finding]:
+    """The findings that decide the verdict, the first that broke before what follows from it.
+
+    Their time is that of the first event that they point at. One that points at none, since something is missing, is
+    taken for a consequence of what has a time. Where the run itself came to no good end, that is why nothing is known.
+    """
+    if verdict == "pass":
+        return []
+    moments = {event.source: number for number, event in reversed(list(enumerate(history.events)))}
+
+    def when(finding: Finding) -> tuple[bool, int]:
+        is_consequence = verdict != "unknown" or finding.check != RUN
+        return is_consequence, next((moments[one] for one in finding.where if one in moments), len(moments))
+
+    return sorted((one for one in findings if one.verdict == verdict), key=when)
+
+
+def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> str:
+    """One line: why the verdict is what it is. Empty for a pass."""
+    if any(end.data.get("interrupted") is True for end in history.select("run.end")):
+        told = _interrupted(history)
+        return told if verdict != "fail" or not broken else f"{_first(broken)}; {told}"
+    return _first(broken)
+
+
+def _first(broken: Sequence[Finding]) -> str:
+    if not broken:
+        return ""
+    first, *others = broken
+    text = f"{first.check}: {first.seen} (expected: {first.expected})"
+    checks = list(dict.fromkeys(one.check for one in others if one.check != first.check))
+    return f"{text}; then {', '.join(checks)}" if checks else text
+
+
+def _interrupted(history: History) -> str:
+    """What became of a run that was interrupted: each part only where the history proves it."""
+    looked, clean_nodes = history.select("hygiene"), _clean_nodes(history)
+    parts = ["interrupted"]
+    if not history.select("attempt.start"):
+        parts.append("no job was started")
+    elif history.select("job.unended") or any(one.data.get("orphans") != [] for one in looked):
+        parts.append("processes of the job are left: chaos heal")
+    elif looked and clean_nodes:
+        parts.append("job ended")
+    if failed := history.select("undo.failed"):
+        parts.append(f"not everything could be undone ({failed[0].data.get('why')}): chaos heal")
+    elif not history.select("fault.injecting") and not history.select("fault.landed"):
+        parts.append("no fault was made")
+    elif looked:
+        parts.append("faults undone")
+    if not looked:
+        parts.append("what is left was not looked for: chaos heal")
+    elif clean_nodes and not any(one.data.get(key) for one in looked for key in _LEFT):
+        parts.append("nothing left")
+    else:
+        parts.append("something is left, or was not looked for: see the check hygiene")
+    return "; ".join(parts)
+
+
+def _clean_nodes(history: History) -> bool:
+    """Whether every node of the run was asked, and has nothing left of it."""
+    found = Collector(HYGIENE)
+    judge_nodes(history, found)
+    return all(one.verdict == "pass" for one in found.findings())
