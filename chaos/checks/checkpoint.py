@@ -25,6 +25,7 @@ from chaos.checks.values import judge_values
 from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
@@ -262,6 +263,22 @@ def _judge_names(plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int
     inside = state.numbers.get("cur_rank")
     if inside is not None and inside != file.rank:
         found.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
+    if ITERATION.fullmatch(file.path.parent.name) is None:
+        _judge_epoch_in_name(plan, file, state, step, found, where)
+    elif file.step != step:
+        found.fail(f"the directory's iteration is the stored step, {step}", f"it is {file.step}", where)
+    planned = plan.checkpoint.files.get(file.rank)
+    if (
+        planned is not None
+        and plan.checkpoint.step == step
+        and not f"/{_of_today(file.saved_as.as_posix())}".endswith(f"/{planned}")
+    ):
+        found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
+
+
+def _judge_epoch_in_name(
+    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str
+) -> None:
     batches = {state.numbers.get("batch_num", plan.steps_per_epoch)}
     # At sink size 1 some versions count every step as an epoch of one batch: 5_1 is step 5.
     if file.epoch is not None and file.step_in_epoch is not None:
@@ -273,13 +290,6 @@ def _judge_names(plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int
     epoch = state.numbers.get("epoch_num")
     if file.epoch is not None and epoch not in (None, file.epoch):
         found.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
-    planned = plan.checkpoint.files.get(file.rank)
-    if (
-        planned is not None
-        and plan.checkpoint.step == step
-        and not f"/{_of_today(file.saved_as.as_posix())}".endswith(f"/{planned}")
-    ):
-        found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
 
 
 def _of_today(path: str) -> str:

@@ -5,7 +5,6 @@ The next fault may need it: one that was saved after a recovery with another con
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from chaos.checks.artifacts import Artifacts
@@ -16,6 +15,7 @@ from chaos.checks.facts import step_of, text_list
 from chaos.checks.parameters import is_optimizer_state
 from chaos.checks.periodic import outside_text, periodic
 from chaos.checks.saved import outside, unowned
+from chaos.checks.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text, stored_steps
 from chaos.checks.torn_tails import GONE
 from chaos.checks.twin import Twin, origin
 from chaos.checks.whole import is_converted, lacking, unequal
@@ -29,8 +29,7 @@ from chaos.observe.mindformers_records import read_tracker
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
 
-EXPECTED = "every periodic checkpoint holds what its rank held after the stored step"
-_HOST_GONE = "a host has gone, and what it had not written to its disk with it"
+EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"
 
 
 def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, twin: Twin, found: Collector) -> None:
@@ -38,12 +37,14 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
 
     A step may have been trained more than once: any of its states will do that may have been the rank's when it saved.
     Of files whose step has no digest, the
-    values are not compared; that all parameters are there is asked of them too. The stored step is held against the one
-    at which the rank has recorded to have saved the file; files of weights only hold no step, and theirs is that one.
+    values are not compared; that all parameters are there is asked of them too. The step is the one at which the rank
+    has recorded to have saved the file; where its record does not tell, the stored one.
     """
     files, strays = periodic(history, artifacts), unowned(history, artifacts, "periodic")
     unfinished = broken_off(plan, history, artifacts) if files or strays else set()
+    host_gone = any(history.first(event) is not None for event in GONE)
     compared = 0
+    states: dict[OwnedCheckpoint, SavedState] = {}
     for stray in strays:
         _judge_stray(stray, unfinished, history, artifacts, found)
     gone = outside(history, artifacts, "periodic")
@@ -60,13 +61,14 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
         except CheckpointError as error:
             _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, found)
             continue
-        stored = state.numbers.get("global_step", state.numbers.get("step_num"))
-        _judge_step(file, state, history, artifacts, found)
-        steps = file.steps if stored is None else {stored}
+        states[file] = state
+        steps = steps_of(file, state)
+        if host_gone and (stored := set(stored_steps(state).values())) and not stored & steps:
+            steps = frozenset(stored)  # what lies there is of an earlier save, and sound
         recorded = [one for step in sorted(steps) for one in _not_superseded(file, _of_step(history, file.rank, step))]
         if recorded:
             compared += 1
-            _judge(file, state, _steps_text(steps), recorded, twin, found)
+            _judge(file, state, steps_text(steps), recorded, twin, found)
             continue
         _judge_names(file, state, history, artifacts, found)
         if not steps:
@@ -75,6 +77,7 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
     if compared:
         found.settle(EXPECTED, f"{compared} files compared by digest")
     found.close()
+    judge_numbers(plan, history, artifacts, states, found)
 
 
 def _judge_stray(
@@ -90,36 +93,6 @@ def _judge_stray(
         _judge_unreadable(stray, where, error, unfinished, history, artifacts, found)
     else:
         found.unknown(EXPECTED, f"{where}: {stray.reason}", where)
-
-
-def _judge_step(
-    file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, found: Collector
-) -> None:
-    """A file is what its rank saved last under that name. One from before would send the next resume too far back."""
-    stored = {one for name in ("step_num", "global_step") if (one := state.numbers.get(name)) is not None}
-    if stored and file.epoch is None and not file.steps:
-        seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
-        found.unknown(EXPECTED, f"{seen}: {file.path.name}", artifacts.relative(file.path))
-    if not (stored and file.held) or stored & file.held:
-        return
-    seen = (
-        f"rank {file.rank}'s file holds step {_steps_text(stored)}, and by its record the rank has saved that of step"
-    )
-    seen += f" {_steps_text(file.held)}: {file.path.name}"
-    # The optimizer does not count a step whose update it has skipped; its digest tells one that it has not.
-    counted = "step_num" in state.numbers or any(_of_step(history, file.rank, step) for step in stored)
-    if any(history.first(event) is not None for event in GONE):
-        seen += f"; {_HOST_GONE}"
-        found.unknown(EXPECTED, seen, artifacts.relative(file.path))
-    elif counted or max(stored) > max(file.held):
-        found.fail(EXPECTED, seen, artifacts.relative(file.path))
-    else:
-        seen += "; the optimizer may have skipped updates"
-        found.unknown(EXPECTED, seen, artifacts.relative(file.path))
-
-
-def _steps_text(steps: Iterable[int]) -> str:
-    return " or ".join(map(str, sorted(steps)))
 
 
 def _of_step(history: History, rank: int, step: int) -> list[Event]:
@@ -156,7 +129,7 @@ def _judge_unreadable(
         return
     seen = f"{what} is damaged: {error.problem}"
     if any(history.first(event) is not None for event in GONE):
-        found.unknown(EXPECTED, f"{seen}; {_HOST_GONE}", where)
+        found.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where)
     else:
         found.fail(EXPECTED, seen, where)
 

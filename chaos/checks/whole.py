@@ -26,7 +26,7 @@ def lacking(file: FoundCheckpoint, state: SavedState, names: Iterable[str]) -> l
 
     Nothing is asked of a file that says of itself that it leaves out what other ranks save, nor of one of weights only.
     """
-    if state.partial or _WEIGHTS_ONLY.intersection(file.path.parts) or _OF_WEIGHTS.fullmatch(file.path.name):
+    if state.partial or is_of_weights(file):
         return []
     elsewhere = _SCALING if ITERATION.fullmatch(file.path.parent.name) else frozenset()
     return sorted(
@@ -34,6 +34,11 @@ def lacking(file: FoundCheckpoint, state: SavedState, names: Iterable[str]) -> l
         for name in set(names) - set(state.digests)
         if not (is_flag(name) or is_appended(name) or name in elsewhere)
     )
+
+
+def is_of_weights(file: FoundCheckpoint) -> bool:
+    """Whether it is one of the files of weights only that MindFormers saves beside its checkpoints."""
+    return bool(_WEIGHTS_ONLY.intersection(file.path.parts) or _OF_WEIGHTS.fullmatch(file.path.name))
 
 
 def is_converted(file: FoundCheckpoint) -> bool:

@@ -247,7 +247,7 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
     held: set[int] = set()
     for save in saves:
         step = save.data.get("step")
-        begun, ended, training = (_before(save, event, history) for event in ("step.begin", "step.end", "train.begin"))
+        begun, ended, training = (before(save, event, history) for event in ("step.begin", "step.end", "train.begin"))
         if begun is None or begun.data.get("step") != step or not isinstance(step, int):
             return frozenset()
         if training is not None and training.seq > begun.seq:
@@ -256,7 +256,7 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
     return frozenset(held)
 
 
-def _before(save: Event, event: str, history: History) -> Event | None:
+def before(save: Event, event: str, history: History) -> Event | None:
     """The last such event in the process's own record before the save."""
     own = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
     return max((one for one in own if one.seq < save.seq), key=lambda one: one.seq, default=None)

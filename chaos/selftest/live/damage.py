@@ -45,3 +45,19 @@ def older_step(agent: Agent) -> None:
         if found:
             acted(agent, f"the checkpoints of step {max(found)} are given up")
         return {step: path for step, path in found.items() if step != max(found)}
+
+
+def content_of_the_save_before(agent: Agent) -> None:
+    """The resumed job saves what it had saved before under each later step."""
+    if agent.configuration.attempt != RESUME:
+        return
+    before: dict[str, Any] = {}
+
+    @replaces(agent, _CHECKPOINTS, "write_ckpt")
+    def write(original: Any, path: str, values: Any, *args: Any, **kwargs: Any) -> None:
+        now = {name: array.copy() for name, array in values.items()}
+        if before:
+            acted(agent, f"{path} holds what was saved before it")
+            values = {**before, "step_num": values["step_num"], "epoch_num": values["epoch_num"]}
+        before.update(now)
+        original(path, values, *args, **kwargs)

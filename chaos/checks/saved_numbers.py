@@ -1,0 +1,230 @@
+"""Part of check ``checkpoint``: every number in a periodic checkpoint is that of the step at which it was saved.
+
+A file holds one step. One of which a number says another, or that has lost it, sends the next resume elsewhere than it
+believes. The rank's record of the save says which step it is. Where there is none, MindFormers' name of the directory
+does, and another name tells no more than the least that a file may hold, since names may count anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Literal
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import text_list
+from chaos.checks.saved import end_of_life
+from chaos.checks.torn_tails import GONE
+from chaos.checks.whole import is_of_weights
+from chaos.checks.whose import OwnedCheckpoint, before
+from chaos.history.reader import History
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.saved_state import SavedState
+from chaos.plan.model import Plan
+
+ONE_STEP = "every number in a periodic checkpoint is that of the step at which it was saved"
+HOST_GONE = "a host has gone, and what it had not written to its disk with it"
+
+COUNTER = "global_step"
+"""The updates that the optimizer has done: less than the steps where it has skipped some."""
+
+EPOCH, BATCHES = "epoch_num", "batch_num"
+
+States = Mapping[OwnedCheckpoint, SavedState]
+_Doubt = tuple[Literal["fail", "unknown"], str]
+
+_COUNTED = re.compile(r"(?:_\d+)*-\d+_\d+$")
+"""The end of a name that is another one in every save."""
+
+
+def stored_steps(state: SavedState) -> dict[str, int]:
+    """The numbers in a file that say a step."""
+    return {name: state.numbers[name] for name in ("step_num", COUNTER) if name in state.numbers}
+
+
+def steps_of(file: OwnedCheckpoint, state: SavedState) -> frozenset[int]:
+    """The step whose state a file has to hold; several where it was saved within a step, and its numbers say neither.
+
+    None where neither a record nor a number tells.
+    """
+    stored = stored_steps(state)
+    if known := _known(file):
+        return next((frozenset({step}) for step in stored.values() if step in known), known)
+    counted = stored.get(COUNTER, stored.get("step_num"))
+    return file.steps if counted is None else frozenset({counted})
+
+
+def steps_text(steps: Iterable[int]) -> str:
+    """``8``, ``8 or 12``."""
+    return " or ".join(map(str, sorted(steps)))
+
+
+def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
+    """Judge the numbers of all periodic files that can be read. Says nothing where there are none."""
+    gone = any(history.first(event) is not None for event in GONE)
+    for file, state in states.items():
+        for verdict, seen in (*_steps(plan, file, state, history), *_epochs(plan, file, state, history)):
+            say = found.unknown if gone or verdict == "unknown" else found.fail
+            told = f"{seen}; {HOST_GONE}" if gone else seen
+            say(ONE_STEP, f"{told}: {file.path.name}", artifacts.relative(file.path))
+    ends = _readable([one for one in end_of_life(history, artifacts) if one.kind == "either"], artifacts)
+    _judge_lost(artifacts, {**states, **ends}, found)
+    _judge_alike(history, artifacts, states, found)
+    if states:
+        found.settle(ONE_STEP, f"those of {len(states)} files are")
+
+
+def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[OwnedCheckpoint, SavedState]:
+    states = {}
+    for file in files:
+        with suppress(CheckpointError):  # chaos.checks.checkpoint says so
+            states[file] = artifacts.read_checkpoint(file.path)
+    return states
+
+
+def _known(file: OwnedCheckpoint) -> frozenset[int]:
+    """The steps that it may be of by its record or, without one, by the directory of its save."""
+    return file.held or frozenset(() if file.step is None else {file.step})
+
+
+def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History) -> Iterator[_Doubt]:
+    """The numbers of steps that are not those of the step at which the file was saved."""
+    stored = stored_steps(state)
+    if not stored:
+        return
+    known = _known(file)
+    steps = steps_of(file, state) if known else frozenset(stored.values())
+    wrong = {name: step for name, step in stored.items() if step not in steps}
+    holds = f"rank {file.rank}'s file holds {_numbers_text(stored)}"
+    if not known and len(steps) > 1:
+        wrong, steps = {COUNTER: stored[COUNTER]}, frozenset({stored["step_num"]})
+    if wrong:
+        seen = f"{holds}, which are two steps"
+        if known:
+            by = "by its record the rank has saved that of" if file.held else "the name of its directory says"
+            seen = f"{holds}, and {by} step {steps_text(steps)}"
+        if set(wrong) == {COUNTER} and wrong[COUNTER] < min(steps):
+            yield from _behind(file, state, wrong[COUNTER], steps, history, seen)
+        else:
+            yield "fail", seen
+    elif not known and (least := _named(plan, file)) is not None and max(steps) < least:
+        yield ("fail" if "step_num" in stored else "unknown"), f"{holds}, and its name says step {least}"
+    elif not known and file.epoch is None and not file.steps:
+        seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
+        yield "unknown", seen
+
+
+def _numbers_text(stored: Mapping[str, int]) -> str:
+    if len(set(stored.values())) == 1:
+        return f"step {next(iter(stored.values()))}"
+    return text_list(f"{name} {step}" for name, step in stored.items())
+
+
+def _behind(
+    file: OwnedCheckpoint, state: SavedState, counted: int, steps: Iterable[int], history: History, seen: str
+) -> Iterator[_Doubt]:
+    """What speaks against a file in which only the optimizer's count is behind: it counts no update that it skips.
+
+    The rank's digest after the step tells how far it had counted. Without one it is unknown, unless an earlier digest
+    tells that the rank had counted every step up to there.
+    """
+    own = state.digests.get(COUNTER)
+    after = _counters(history, file.rank, steps)
+    if own is not None and own in after:
+        return
+    if after or own is None or own in _counters(history, file.rank, {counted}):
+        yield "fail", seen
+    else:
+        yield "unknown", f"{seen}; the optimizer may have skipped updates"
+
+
+def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
+    """The digests of the optimizer's count that a rank has recorded after these steps."""
+    recorded = (one.data.get("parameters") for step in steps for one in history.select("digest", rank=rank, step=step))
+    return {own[COUNTER] for own in recorded if isinstance(own, dict) and COUNTER in own}
+
+
+def _named(plan: Plan, file: OwnedCheckpoint) -> int | None:
+    """The step of the job that a name tells, if names have counted from its beginning: else the step is a later one."""
+    if file.epoch is None or file.step_in_epoch is None or (file.epoch > 1 and not _knows_epochs(plan)):
+        return None
+    return (file.epoch - 1) * plan.steps_per_epoch + file.step_in_epoch
+
+
+def _knows_epochs(plan: Plan) -> bool:
+    """Whether the plan knows how many steps an epoch has: where nobody says so, it takes all steps for one."""
+    return plan.steps_per_epoch < plan.last_step
+
+
+def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History) -> Iterator[_Doubt]:
+    """What is wrong with the epoch, and with the number of batches in it.
+
+    Where a step is counted as an epoch of its own (data that is sunk, MindSpore 2.7 to 2.10), it is the step's number.
+    """
+    sizes = {plan.steps_per_epoch, plan.sink_size} if _knows_epochs(plan) else set()
+    epoch, batches = state.numbers.get(EPOCH), state.numbers.get(BATCHES)
+    named = set() if file.epoch is None or ITERATION.fullmatch(file.path.parent.name) else {file.epoch}
+    steps = steps_of(file, state)
+    planned = {(step - 1) // size + 1 for step in steps for size in sizes if size > 0}
+    anew = _counts_anew(file, history)
+    allowed = planned if planned and not anew else planned | named
+    if epoch is not None and allowed and epoch not in allowed:
+        seen = f"rank {file.rank}'s file of step {steps_text(steps)} holds epoch {epoch}, and"
+        seen += f" {'its name says' if allowed == named else 'that step is in'} epoch {steps_text(allowed)}"
+        # Epochs that were trained before may have been added to those that a name counts.
+        yield ("unknown" if anew and not planned and epoch > max(allowed) else "fail"), seen
+    if batches is not None and sizes and batches not in sizes:
+        seen = f"rank {file.rank}'s file holds {BATCHES} {batches}, and an epoch has {plan.steps_per_epoch} steps"
+        yield "fail", seen
+
+
+def _counts_anew(file: OwnedCheckpoint, history: History) -> bool:
+    """Whether the training in which it was saved did not begin with the job's first step, or nobody knows."""
+    begin = None if file.made is None else before(file.made, "train.begin", history)
+    return begin is None or begin.data.get("initial_step") != 0
+
+
+# Numbers of several files
+
+
+def _family(file: OwnedCheckpoint) -> str:
+    """What the names of one kind of file have in common."""
+    return re.sub(r"\d+", "#", _COUNTED.sub("", file.saved_as.stem)) + file.saved_as.suffix
+
+
+def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
+    """A number that other files of the kind hold is missed. Files of which none holds it have none by design."""
+    families: dict[str, dict[OwnedCheckpoint, SavedState]] = defaultdict(dict)
+    for file, state in states.items():
+        if not is_of_weights(file):
+            families[_family(file)][file] = state
+    for family in families.values():
+        for name in ("step_num", COUNTER, EPOCH):
+            holders = [file for file, state in family.items() if name in state.numbers]
+            for file, state in family.items():
+                # What other ranks have saved may be the parameter of this name, if it is one.
+                if holders and name not in state.numbers and not (state.partial and name == COUNTER):
+                    seen = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
+                    found.fail(ONE_STEP, seen, artifacts.relative(file.path), artifacts.relative(holders[0].path))
+
+
+def _judge_alike(history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
+    """Of one step all ranks have the same epoch, wherever they count it from, if they count from the same step on."""
+    groups: dict[object, list[OwnedCheckpoint]] = defaultdict(list)
+    for file, state in states.items():
+        begin = None if file.made is None else before(file.made, "train.begin", history)
+        if begin is not None and file.made is not None:
+            origin = (file.made.attempt, begin.data.get("initial_step"))
+            groups[_family(file), steps_of(file, state), origin].append(file)
+    for group in groups.values():
+        for name in (EPOCH, BATCHES):
+            told = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
+            if len(set(told.values())) > 1:
+                seen = text_list(f"rank {file.rank}: {number}" for file, number in told.items())
+                step = steps_text(steps_of(group[0], states[group[0]]))
+                where = [artifacts.relative(file.path) for file in told]
+                found.fail(ONE_STEP, f"{name} is not the same in the files of step {step}: {seen}", *where[:5])

@@ -1,0 +1,72 @@
+"""Defects of periodic checkpoints that hold numbers, or values, of more than one step; nobody loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from chaos.selftest.ckpt_file import CkptFile, stored
+from chaos.selftest.defect import Defect
+
+_ROLLED_BACK = "rank_1/mnist-2_4.ckpt"
+"""What rank 1 has saved last, after step 10, in the good run with a rollback."""
+
+_OLDER = "mnist-2_1.ckpt"
+"""What it had saved after step 6."""
+
+
+def _older_content(file: CkptFile, *, besides: tuple[str, ...] = ()) -> None:
+    """Everything but what the save appends is of the older step."""
+    appended = ("step_num", "epoch_num", *besides)
+    other = CkptFile(Path(file.path).with_name(_OLDER))
+    file.take([one.tag for one in file.entries if one.tag not in appended], other)
+
+
+def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason: str) -> Defect:
+    return Defect(name, what, "files", "tre", "checkpoint", reason, spoil=stored(_ROLLED_BACK, change))
+
+
+_OF_THE_SAVE = "and by its record the rank has saved that of step 10"
+
+DEFECTS = (
+    _defect(
+        "periodic-checkpoint-of-an-older-step",
+        "The newest checkpoint of rank 1 says step 10, and all its values and its count of updates are of step 6.",
+        _older_content,
+        f"rank 1's file holds step_num 10, global_step 6, {_OF_THE_SAVE}",
+    ),
+    _defect(
+        "periodic-values-of-an-older-step",
+        "The newest checkpoint of rank 1 says step 10 wherever it says one, and its values are of step 6.",
+        lambda file: _older_content(file, besides=("global_step",)),
+        "parameters in rank 1's file of step 10 differ: ",
+        "is rank 1's of step 6",
+    ),
+    _defect(
+        "periodic-step-number-older",
+        "The newest checkpoint of rank 1 holds all of step 10, and says step_num 6.",
+        lambda file: file.set_number("step_num", 6),
+        f"rank 1's file holds step_num 6, global_step 10, {_OF_THE_SAVE}",
+    ),
+    _defect(
+        "periodic-step-number-lost",
+        "The newest checkpoint of rank 1 holds all of step 10, and no step_num, as all others do.",
+        lambda file: file.remove("step_num"),
+        "rank 1's file holds no step_num, as others of its kind do",
+    ),
+    _defect(
+        "periodic-epoch-wrong",
+        "The newest checkpoint of rank 1 holds all of step 10, and says the first epoch of two.",
+        lambda file: file.set_number("epoch_num", 1),
+        "rank 1's file of step 10 holds epoch 1, and that step is in epoch 2",
+    ),
+    Defect(
+        name="content-of-the-save-before",
+        what="The resumed job saves what it had saved before under each later step, and says the later step in it.",
+        layer="job",
+        base="live-plain-damage",
+        check="checkpoint",
+        reason=("rank 0's file holds step_num 8, global_step 6, and by its record the rank has saved that of step 8",),
+        inside="chaos.selftest.live.damage:content_of_the_save_before",
+    ),
+)
