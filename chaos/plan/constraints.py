@@ -38,7 +38,8 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
         sink_above_one,
     )
     found = [check(scenario, layout, mechanism) for mechanism in on for check in checks]
-    return tuple(violation for violation in [*found, unknown_strategy(scenario)] if violation is not None)
+    found += [unknown_strategy(scenario), never_registered(on)]
+    return tuple(violation for violation in found if violation is not None)
 
 
 def unknown_strategy(scenario: Scenario) -> Violation | None:
@@ -51,6 +52,27 @@ def unknown_strategy(scenario: Scenario) -> Violation | None:
         "injected), so a job of MindSpore cannot have it",
         text="elastic-training",
         hint="leave it out; the others are retry, recover-in-place, recover, dump and exit",
+    )
+
+
+def never_registered(on: Iterable[Mechanism]) -> Violation | None:
+    """TRE, and TSP, are taken for the only one that is on where no mechanism is that saves a state.
+
+    Then MindSpore registers no handlers of the others with the SDK, and says nothing. Source: MindSpore 2.10,
+    ``TrainFaultTolerance._only_enable_tre`` and ``_only_enable_tsp``.
+    """
+    names = set(on)
+    alone = next((one for one in ("TRE", "TSP") if one in names), None)
+    off = next((one for one in ("HCCE", "TSP") if one in names and one != alone), None)
+    if alone is None or off is None or names & {"TTP", "UCE", "ARF"}:
+        return None
+    return Violation(
+        "job.protection",
+        f"{alone} silently switches {off} off: where none of TTP, UCE and ARF is on, MindSpore takes {alone} for the "
+        f"only mechanism and registers nothing for {off} with the SDK (2.10, TrainFaultTolerance."
+        f"_only_enable_{alone.lower()})",
+        text=off,
+        hint=f"switch TTP on as well, or take {off} out",
     )
 
 

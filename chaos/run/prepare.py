@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
+from chaos.jobs.switches import switch_problems, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
@@ -43,17 +44,22 @@ def known_names() -> KnownNames:
 
 
 def completion(cell: Unfinished) -> Completion | None:
-    """What the files say that the cell's job is described by; None where its kind has none. Imports the kind."""
+    """What the job's environment, and the files that it is described by, say of the cell. Imports the job's kind.
+
+    None where the kind is not known.
+    """
     job = mapped(cell.data.get("job"))
     kind = text(job.get("kind", "rehearsal"))
     try:
         loaded = None if kind is None else registry("jobs").load(kind)
     except UnknownName:
         return None  # which the rules say
+    switches = tuple(switched_by_environment(cell))
     if isinstance(loaded, Configured):
-        return loaded.completed(cell)
+        own = loaded.completed(cell)
+        return replace(own, values=(*own.values, *switches))
     if kind is None or "config" not in job:
-        return None
+        return Completion(switches)
     line, column = cell.lines.nearest("job.config")
     message = f"job kind {quote(kind)} is described by no configuration of a framework"
     hint = "leave job.config out, or use the kind mindformers"
@@ -63,7 +69,8 @@ def completion(cell: Unfinished) -> Completion | None:
 def examine(loaded: LoadedScenario, cell: Cell) -> Examined:
     """What the plan has to know of the cell's job. Raises ScenarioError where the job's own files cannot be read."""
     kind = registry("jobs").load(cell.scenario.job.kind)
-    return kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
+    examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
+    return replace(examined, problems=(*switch_problems(cell, loaded.path), *examined.problems))
 
 
 def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, machine: Machine | None = None) -> Plan:

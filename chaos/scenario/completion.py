@@ -78,11 +78,12 @@ class Completion:
 Complete: TypeAlias = Callable[[Unfinished], "Completion | None"]
 """Reads what a job's own files say about a cell; None where its kind of job has no such files."""
 
-_KEYS = frozenset({"config", "overrides", "checkout"})
+_KEYS = frozenset({"config", "overrides", "checkout", "environment"})
 
 
 def may_be_completed(job: object, cluster: object) -> bool:
-    """Whether files of the job have a say in these sections: the scenario names one, or leaves out what it must say.
+    """Whether something else has a say in these sections: the scenario names files of the job, or variables by which it
+    is told what a key says, or leaves out what it must say.
 
     Takes the keys of both sections, or anything else where a section is no mapping.
     """

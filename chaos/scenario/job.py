@@ -140,7 +140,11 @@ class Job(Model):
     digest_interval: int = Field(
         1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
     )
-    environment: dict[str, str] = Field({}, description="Environment variables added for every process of the job.")
+    environment: dict[str, str] = Field(
+        {},
+        description="Environment variables added for every process of the job. MS_ENABLE_TFT among them says what "
+        "protection says: the one that is left out is filled in, and both must agree.",
+    )
     protection: tuple[Mechanism, ...] = Field(
         (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
     )

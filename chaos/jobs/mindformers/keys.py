@@ -10,11 +10,9 @@ from dataclasses import replace
 
 from chaos.jobs.mindformers.configuration import is_off
 from chaos.jobs.mindformers.saving import Saving, layout_origin, saving_of
-from chaos.jobs.mindformers.switches import SWITCHES, mechanisms
 from chaos.jobs.mindformers.typed import Typed
 from chaos.scenario.completion import Filled, Origin, Unfinished
-from chaos.scenario.errors import printable
-from chaos.scenario.rules_base import mapped, text, whole
+from chaos.scenario.rules_base import mapped, whole
 
 SECTIONS = ("runner_config", "parallel_config", "parallel", "monitor_config", "context", "checkpoint")
 """Mappings that keys are read from."""
@@ -32,7 +30,7 @@ these sizes multiply to the number of ranks.
 
 
 def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
-    """The values that the configuration, and the job's environment, give to keys of the scenario."""
+    """The values that the configuration gives to keys of the scenario."""
     for name in SECTIONS:
         typed.section(name, dict)
     typed.section("callbacks", list)
@@ -58,7 +56,6 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
         if in_background[0]:
             yield Filled(("job", "storage", "asynchronous_saving"), True, in_background[1])
     yield from _watch(typed)
-    yield from _protection(cell)
 
 
 def sinks(typed: Typed) -> bool:
@@ -187,13 +184,3 @@ def watch_of(typed: Typed) -> tuple[float, Origin] | None:
     if written := typed.number(key):
         return written, typed.origin(key)
     return threshold, _named(typed.origin("monitor_config.check_for_global_norm"), f"with the threshold {threshold}")
-
-
-def _protection(cell: Unfinished) -> Iterator[Filled]:
-    """The mechanisms that are on, where the scenario writes the variable itself."""
-    environment = mapped(mapped(cell.data.get("job")).get("environment"))
-    written = text(environment.get(SWITCHES))
-    if written is not None:
-        line, column = cell.lines.nearest(f"job.environment.{SWITCHES}")
-        origin = Origin(printable(str(cell.file)), line, column, SWITCHES, written)
-        yield Filled(("job", "protection"), list(mechanisms(written)), origin)

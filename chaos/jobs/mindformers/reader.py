@@ -16,7 +16,6 @@ from chaos.jobs.mindformers.launching import PROGRAM
 from chaos.jobs.mindformers.rules import problems
 from chaos.jobs.mindformers.rules_resume import unplanned_resumes
 from chaos.jobs.mindformers.saving import saved_format, saving_of
-from chaos.jobs.mindformers.switches import SWITCHES, misread
 from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.version import Release, release_of
 from chaos.plan.traits import JobTraits
@@ -63,7 +62,7 @@ def complete(cell: Unfinished) -> Completion:
 
 
 def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bool = False) -> Examined:
-    """What the configuration means for the plan: the job's traits, and what its configuration and switches forbid.
+    """What the configuration means for the plan: the job's traits, and what its configuration forbids.
 
     ``rehearsed`` says that the device layer is not the genuine one, so that what needs an Ascend device may be on
     without one. Raises ScenarioError where the configuration cannot be read.
@@ -78,7 +77,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     line = origin.line if origin is not None else cell.lines.nearest("job.protection")[0]
     where = f"{printable(str(scenario_file))}:{line}"
     case = Case(typed, job, job.protection, where, rehearsed)
-    found = [*_switches(cell, scenario_file), *_arguments(cell, scenario_file), *problems(case)]
+    found = [*_arguments(cell, scenario_file), *problems(case)]
     if job.tre is not None and job.tre.recorded:
         message = "a run gives the job an output directory of its own, in which there is no record of an earlier run"
         found.append(
@@ -121,13 +120,6 @@ def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[
             f"how many steps the job trains is not in its configuration: {epochs}, of a data set whose size only the "
         )
         yield _at(cell.file, cell.lines, "job", f"{message}job finds out", "write job.steps")
-
-
-def _switches(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
-    """Parts of MS_ENABLE_TFT that are not read as they look."""
-    written = cell.scenario.job.environment.get(SWITCHES)
-    for message, hint in misread(written) if written is not None else ():
-        yield _at(scenario_file, cell.lines, f"job.environment.{SWITCHES}", f"{SWITCHES}: {message}", hint)
 
 
 def _arguments(cell: Cell, scenario_file: Path) -> Iterator[Problem]:

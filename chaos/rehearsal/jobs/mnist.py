@@ -267,7 +267,8 @@ def main() -> None:
             integrated_save=False,
             async_save=bool(arguments.asynchronous_saving),
             crc_check=bool(arguments.crc_check),
-            append_info=["epoch_num", "step_num"],
+            # MindSpore counts the steps of a resumed training anew; what goes before them is told here.
+            append_info=[{"epoch_num": 0, "step_num": initial_step - initial_epoch * dataset.get_dataset_size()}],
         )
         callbacks.append(ModelCheckpoint("mnist", checkpoints, configuration))
     epochs = math.ceil(arguments.steps / dataset.get_dataset_size())
