@@ -12,9 +12,10 @@ from chaos.plan.model import Plan
 WAITED = "job.waited"
 """Recorded while others keep threads of the run waiting: how long that one has waited that waited longest."""
 
-A_THIRD = 1 / 3
-"""Who waits for less can have lost no more than half of the time that the work takes without it. Budgets leave more
-room than that, so missing one is the doing of the job."""
+STARVED = "harness.starved"
+"""Recorded when the harness came seconds late to look at its clock, since it had no processor for ``seconds``."""
+
+_HARNESS = "the harness"
 
 MOST = 1 / 2
 """A job that hangs waits for nothing that the machine could give, so less than this proves that it was not starved."""
@@ -47,22 +48,33 @@ class KeptWaiting:
 def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWaiting | None:
     """The waiting between two moments of the monotonic clock, in nanoseconds.
 
-    At each moment whoever waited longest counts, since nobody knows on whom the others depended. None where nobody was
-    seen to wait, or a fault of the plan takes processor time itself.
+    At each moment whoever waited longest counts, since nobody knows on whom the others depended; ranks wait for the
+    harness too. None where nobody was seen to wait, or a fault of the plan takes processor time itself.
     """
     if end <= begin or any(fault.kind in _TAKE_PROCESSORS for fault in plan.faults):
         return None
     by_process: dict[str, int] = {}
     first = ""
-    for one in history.select(WAITED):
+    told = history.select(WAITED)
+    for one in told:
         if waited := _within(one, begin, end):
             first = first or one.source
             process = str(one.data.get("process"))
             by_process[process] = by_process.get(process, 0) + waited
+    for one in history.select(STARVED):
+        more = _within(one, begin, end) - sum(_within(waited, *_common(one, begin, end)) for waited in told)
+        if more > 0:
+            first = first or one.source
+            by_process[_HARNESS] = by_process.get(_HARNESS, 0) + more
     if not by_process:
         return None
     longest = max(by_process, key=lambda process: by_process[process])
     return KeptWaiting(sum(by_process.values()), end - begin, longest, first)
+
+
+def _common(event: Event, begin: int, end: int) -> tuple[int, int]:
+    """The part of an event's span that lies between the two moments."""
+    return max(int(event.data["since"]), begin), min(int(event.data["until"]), end)
 
 
 def _within(event: Event, begin: int, end: int) -> int:

@@ -6,7 +6,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME
 from chaos.checks.finding import Finding
-from chaos.checks.kept_waiting import MOST, KeptWaiting, kept_waiting
+from chaos.checks.kept_waiting import MOST, STARVED, KeptWaiting, kept_waiting
 from chaos.checks.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -15,7 +15,10 @@ from chaos.plan.model import Plan
 NAME = "run"
 
 STOPPED = "harness.stopped"
-"""Recorded when the harness did not come to look at its clock for seconds."""
+"""Recorded when the harness came seconds late to look at its clock, and neither ran nor waited for a processor."""
+
+_PATIENCE = 10.0
+"""Seconds without the harness after which something else may give up: a collective behind a rank that is held."""
 
 LOW = "disk.low"
 """Recorded when hardly any room was left on the disk of the run."""
@@ -61,7 +64,17 @@ def _judge_watch(history: History, found: Collector) -> None:
         found.unknown(
             expected, f"{seen}: no time or deadline of attempt {event.attempt} tells of the job", event.source
         )
-    found.settle(expected, "it was not")
+    starved = history.select(STARVED)
+    for event in starved:
+        seconds = number(event.data, "seconds")
+        if seconds is None or seconds >= _PATIENCE:
+            seen = (
+                f"it had no processor for {event.data.get('seconds')} s: who waits for it may have given up meanwhile"
+            )
+            found.unknown(expected, seen, event.source)
+    total = sum(number(event.data, "seconds") or 0.0 for event in starved)
+    seen = f"it was not; the machine gave it no processor for {total:.3f} s in all" if starved else "it was not"
+    found.settle(expected, seen, *(event.source for event in starved[:1]))
     expected = "there is room on the disk of the run"
     for event in history.select(LOW):
         seen = f"{event.data.get('free')} bytes were left: what was not saved or logged may be missing for that alone"

@@ -1,4 +1,4 @@
-"""Notices what befalls a run from outside: its harness was stopped, its disk is full, its processes had no processor.
+"""Notices what befalls a run from outside: its harness was stopped or starved, its disk is full, its job was starved.
 
 Nothing of that is the job's fault.
 """
@@ -17,10 +17,11 @@ from typing import Any
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.run.kept_waiting import Waited, WaitingTimes
+from chaos.run.own_times import OwnTimes, Spent
 
 LOOK_SECONDS = 0.25
 STOPPED_SECONDS = 3.0
-"""A look that comes so late was held up by more than a busy machine."""
+"""A look that comes so late needs an explanation: what the kernel counts as run and waited, or a stop."""
 
 WAITED_LOOKS = 2
 """Every so many looks the waiting times are taken: a file is read for every thread of the job."""
@@ -32,9 +33,10 @@ LOW_BYTES = 1 << 20
 class Mishaps:
     """Looks at the clock, at the disk and at the waiting times again and again.
 
-    It records ``harness.stopped`` when it was not able to for long (SIGSTOP, a frozen machine), with ``since`` and
-    ``until`` on the monotonic clock in nanoseconds; ``disk.low`` once when hardly any room is left; and ``job.waited``,
-    with the same two and ``seconds``, while the machine keeps processes of the run waiting for a processor.
+    It records ``harness.stopped`` when it was not able to for long and the kernel counted neither that it ran nor that
+    it waited for a processor (SIGSTOP, a frozen machine), with ``since`` and ``until`` on the monotonic clock in
+    nanoseconds; ``harness.starved`` where it did wait, with ``seconds`` of waiting; ``disk.low`` once when hardly any
+    room is left; and ``job.waited``, with the same fields, while the machine keeps processes of the run waiting.
     """
 
     def __init__(
@@ -44,17 +46,19 @@ class Mishaps:
         clock: Clock,
         room: Callable[[], int | None],
         waited: Callable[[], Waited | None],
+        spent: Callable[[], Spent] = Spent,
     ) -> None:
         """``room`` gives the bytes that are free where the run is recorded, None where nobody can say.
 
-        ``waited`` tells who was kept waiting since it was last called, None where nobody was. ``attempt`` is the launch
-        that is under way, and may be set to the next one.
+        ``waited`` tells who was kept waiting since it was last called, None where nobody was, and ``spent`` what became
+        of the harness itself. ``attempt`` is the launch that is under way, and may be set to the next one.
         """
         self.attempt = attempt
         self._history = history
         self._clock = clock
         self._room = room
         self._waited = waited
+        self._spent = spent
         self._looks = 0
         self._last = clock.mono()
         self._low = False
@@ -62,9 +66,7 @@ class Mishaps:
     def look(self) -> None:
         """Look."""
         since, self._last = self._last, self._clock.mono()
-        seconds = (self._last - since) / 1e9
-        if seconds >= STOPPED_SECONDS:
-            self._record("harness.stopped", seconds=round(seconds, 3), since=since, until=self._last)
+        self._explain(since, self._spent())
         free = None if self._low else self._room()
         if free is not None and free < LOW_BYTES:
             self._low = True
@@ -73,9 +75,25 @@ class Mishaps:
         if self._looks % WAITED_LOOKS == 0 and (waited := self._waited()) is not None:
             self._record("job.waited", **asdict(waited))
 
+    def _explain(self, since: int, spent: Spent) -> None:
+        """Say why this look comes late, if it does. What the kernel has not counted as run or waited was a stop."""
+        between = self._last - since
+        waited = min(between, spent.waited + spent.stolen)
+        stopped = max(spent.suspended, between - min(between, waited + spent.ran))
+        span = {"since": since, "until": self._last}
+        if stopped >= STOPPED_SECONDS * 1e9:
+            seconds = max(between, spent.suspended)
+            self._record("harness.stopped", seconds=_rounded(seconds), **span, waited=_rounded(waited))
+        elif between >= STOPPED_SECONDS * 1e9:
+            self._record("harness.starved", seconds=_rounded(waited), **span, ran=_rounded(spent.ran))
+
     def _record(self, event: str, **data: Any) -> None:
         with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
             self._history.record(event, attempt=self.attempt, **data)
+
+
+def _rounded(nanoseconds: int) -> float:
+    return round(nanoseconds / 1e9, 3)
 
 
 @contextmanager
@@ -94,7 +112,7 @@ def noticing_mishaps(
             return None
         return seen.f_bavail * seen.f_frsize if seen.f_blocks else None
 
-    mishaps = Mishaps(history, attempt, clock, room, WaitingTimes(token, clock.mono).look)
+    mishaps = Mishaps(history, attempt, clock, room, WaitingTimes(token, clock.mono).look, OwnTimes().look)
     over = threading.Event()
 
     def work() -> None:

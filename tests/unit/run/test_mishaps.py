@@ -13,6 +13,7 @@ from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.run.kept_waiting import Waited
 from chaos.run.mishaps import LOOK_SECONDS, LOW_BYTES, STOPPED_SECONDS, WAITED_LOOKS, Mishaps, noticing_mishaps
+from chaos.run.own_times import Spent
 
 PLENTY = 1 << 40
 
@@ -49,6 +50,41 @@ def test_a_stop_between_two_launches_is_noticed_too(history: HistoryWriter, cloc
         clock.sleep(61)
     (stopped,) = read_history(tmp_path).select("harness.stopped")
     assert (stopped.attempt, stopped.data["seconds"] >= 61) == ("resume", True)
+
+
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("between", "spent", "event", "seconds"),
+    [
+        (5.0, Spent(waited=5 * SECOND), "harness.starved", 5.0),
+        (5.0, Spent(waited=9 * SECOND), "harness.starved", 5.0),  # several threads waited at once
+        (5.0, Spent(waited=2 * SECOND), "harness.stopped", 5.0),
+        (5.0, Spent(waited=2 * SECOND, stolen=SECOND), "harness.starved", 3.0),
+        (5.0, Spent(waited=SECOND, ran=2 * SECOND), "harness.starved", 1.0),
+        (60.0, Spent(ran=SECOND, waited=SECOND), "harness.stopped", 60.0),
+        (2.9, Spent(), None, 0.0),
+        (LOOK_SECONDS, Spent(suspended=40 * SECOND), "harness.stopped", 40.0),
+        (LOOK_SECONDS, Spent(suspended=SECOND), None, 0.0),
+    ],
+)
+def test_a_late_look_is_a_stop_where_the_kernel_has_counted_neither_running_nor_waiting(
+    history: HistoryWriter,
+    clock: Clock,
+    tmp_path: Path,
+    between: float,
+    spent: Spent,
+    event: str | None,
+    seconds: float,
+) -> None:
+    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited, lambda: spent)
+    since = clock.mono()
+    clock.sleep(between)
+    mishaps.look()
+    told = [one for one in read_history(tmp_path).events if one.event.startswith("harness.")]
+    assert [(one.event, one.data["seconds"]) for one in told] == ([] if event is None else [(event, seconds)])
+    assert all(one.data["since"] <= since and one.data["until"] - one.data["since"] >= between * 1e9 for one in told)
 
 
 def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
