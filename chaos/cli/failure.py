@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from chaos import __version__
 from chaos.history.clock import BootUnknown
+from chaos.platforms.base import PlatformError
 from chaos.run.refusal import Refused
 from chaos.scenario.errors import ScenarioError
 
@@ -37,6 +38,11 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
             f"chaos: broken off, so there is no verdict: {error}\n"
             f"  {why}. Processes that were started were ended and faults undone; when the directory can be written\n"
             f"  again, `chaos heal` makes sure of that, and `chaos analyze` judges a run that had come to its end."
+        )
+    if isinstance(error, PlatformError) and not debug:
+        return (
+            f"chaos: broken off, so there is no verdict: {error}\n"
+            "  Processes that were started were ended and faults undone; `chaos heal` makes sure of that."
         )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import click
 
 from chaos import __version__
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
+from chaos.cli.libraries import quiet_libraries
 from chaos.cli.streams import OutputLost, guarded_streams, hold_closed_descriptors
 
 COMMANDS = {
@@ -109,8 +110,9 @@ def entry(arguments: Sequence[str] | None = None) -> int:
     if (code := _refuse_closed(hold_closed_descriptors())) is not None:
         return code
     settings = Settings(debug=os.environ.get("CHAOS_DEBUG", "") not in ("", "0"))
-    with guarded_streams() as output:
-        code = _invoke(list(sys.argv[1:] if arguments is None else arguments), settings)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with guarded_streams() as output, nullcontext() if settings.debug or "--debug" in words else quiet_libraries():
+        code = _invoke(words, settings)
     if output.lost is None or code in (codes.USAGE, codes.INTERRUPTED):
         return code
     kept = f"; {settings.kept}" if settings.kept else ""

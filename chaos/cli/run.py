@@ -95,7 +95,7 @@ def command(
 
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
-    options = RunOptions(reports.absolute(), draw_seed, baseline, sdk, cores)
+    options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores)
     settled = context.ensure_object(Settings)
 
     def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:

@@ -108,7 +108,7 @@ class Launches:
         logs.mkdir(parents=True)
         launch = Launch(
             session.scenario,
-            session.scenario_directory,
+            session.scenario_directory.resolve(),
             run_dir / "job",
             logs,
             resume,

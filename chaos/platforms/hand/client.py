@@ -46,13 +46,17 @@ class HandLost(PlatformError):
 
 @dataclass(frozen=True)
 class Introduction:
-    """Who a hand said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node."""
+    """Who a hand said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
+
+    ``network`` tells its network apart from others of the same boot; empty where it does not say.
+    """
 
     pid: int
     uid: int
     host: str
     boot: str
     python: str
+    network: str = ""
 
 
 class Visitors(Protocol):
@@ -234,7 +238,8 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
             raise HandLost(f"node {self.node}: its hand speaks protocol {hello['hello']!r}, not {PROTOCOL}")
         try:
             pid, uid = whole(hello["pid"]), whole(hello["uid"])
-            return Introduction(pid, uid, text(hello["host"]), text(hello["boot"]), text(hello["python"]))
+            words = (text(hello["host"]), text(hello["boot"]), text(hello["python"]), text(hello.get("network", "")))
+            return Introduction(pid, uid, *words)
         except (KeyError, TypeError, ValueError) as error:
             raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
 

@@ -261,6 +261,14 @@ def _ended(result: Ended) -> dict[str, Any]:
     }
 
 
+def _network() -> str:
+    """Which network of this machine it is on; empty where the kernel does not say."""
+    try:
+        return str(Path("/proc/self/ns/net").readlink())
+    except OSError:
+        return ""
+
+
 def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
     """Serve one harness until it has gone. The first request names the run; a second one to another run is refused."""
     writer = Writer(write)
@@ -279,6 +287,7 @@ def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
             "uid": os.geteuid(),
             "host": socket.gethostname(),
             "boot": boot_id(),
+            "network": _network(),
             "python": ".".join(map(str, sys.version_info[:3])),
         }
     )

@@ -36,6 +36,10 @@ _BROKEN_OFF = ("transport shut down", "Authentication timeout")
 """What the library says of a login that was not refused: the connection ended meanwhile, or nothing was said."""
 
 
+_SAYS_NOTHING = ("protocol banner", "No existing session", "Negotiation failed")
+"""What the library says of a port behind which nobody answers, or not as an sshd."""
+
+
 class Connection:
     """An open connection to ``host``. Its channels may be used from several threads."""
 
@@ -192,6 +196,9 @@ def _told(host: Host, error: BaseException) -> BaseException:
     if isinstance(error, paramiko.AuthenticationException):
         what = f"key file {host.key}" if host.key else "the SSH agent"
         return LoginRefused(f"{host}: refuses user {host.user} with the keys of {what}: look at its authorized_keys")
+    if isinstance(error, paramiko.SSHException) and any(text in str(error) for text in _SAYS_NOTHING):
+        text = f"accepts a connection and then does not speak SSH for {host.connect:g} s (deadlines.connect)"
+        return HostUnreachable(f"{host}: {text}: look at its sshd, and at the port")
     if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
         return HostUnreachable(f"{host}: no connection: {error or type(error).__name__}")
     return error

@@ -37,6 +37,7 @@ with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
 PREPARE_SECONDS = 300.0
 """How long the host may take no bytes, or give no answer."""
 _BLOCK = 1 << 18
+_MOST_SAID = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,37 @@ def unpack_there(connection: Connection, place: str, made: Iterable[str], files:
     command = shlex.join([connection.host.python, "-I", "-c", _PREPARE, place, *made])
     with contextlib.closing(connection.open_channel(command)) as channel:
         channel.settimeout(PREPARE_SECONDS)
-        errors = b""
+        why = ""
         try:
-            for block in _archive(files):
-                channel.sendall(block)
-            channel.shutdown_write()
+            try:
+                for block in _archive(files):
+                    channel.sendall(block)
+                channel.shutdown_write()
+            except OSError as error:
+                why = str(error)  # it has ended before it had read all: what it said on its end is the reason
+                if not connection.alive:
+                    raise
             while channel.recv(_BLOCK):
                 pass  # what a login's own files print
             code = channel.recv_exit_status()
             if code != 0:
-                errors = channel.recv_stderr(4096)
+                said = channel.recv_stderr(_MOST_SAID).decode("utf-8", "replace").strip()
+                why = said.rpartition("\n")[2] or why or f"exit code {code}"
         except (OSError, paramiko.SSHException, EOFError) as error:
-            code, errors = -1, str(error).encode()
+            code, why = -1, str(error) or type(error).__name__
     if code != 0:
-        text = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
-        raise PlatformError(f"{connection.host}: files could not be put into {place}: {text}")
+        raise PlatformError(f"{connection.host}: files could not be put into {place}: {why}{full_there(connection)}")
+
+
+def full_there(connection: Connection) -> str:
+    """What to add to an error of a host whose disk is full; empty where it is not, or does not say."""
+    directory = connection.host.directory
+    try:
+        code, said = connection.run(shlex.join(["df", "-P", "-k", "--", directory]))
+        available = int(said.strip().rpartition("\n")[2].split()[3]) if code == 0 else None
+    except (PlatformError, ValueError, IndexError):
+        return ""
+    return f"; its disk is full below {directory}" if available == 0 else ""
 
 
 def _archive(files: Iterable[File]) -> Iterator[bytes]:

@@ -19,7 +19,17 @@ from chaos.platforms.hand.bundle import BUNDLE, bundle
 from chaos.platforms.hand.client import HandClient, HandLost, Visitors
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
-from chaos.platforms.ssh.files import PACKAGE, File, Seen, closed, fetch, list_there, package_files, unpack_there
+from chaos.platforms.ssh.files import (
+    PACKAGE,
+    File,
+    Seen,
+    closed,
+    fetch,
+    full_there,
+    list_there,
+    package_files,
+    unpack_there,
+)
 from chaos.platforms.ssh.mirror import Mirror
 from chaos.platforms.ssh.translation import Translation
 from chaos.platforms.ssh.transport import ChannelTransport
@@ -49,7 +59,8 @@ def make_place(connection: Connection, place: str, token: str) -> None:
                 with sftp.open(f"{place}/{name}", "wb") as file:
                     file.write(content)
         except OSError as error:
-            raise PlatformError(f"{host}: {place} cannot be made: {error}; name another 'directory'") from error
+            why = f"{error}{full_there(connection)}"
+            raise PlatformError(f"{host}: {place} cannot be made: {why}; name another 'directory'") from error
 
 
 def marker_of(connection: Connection, place: str) -> str | None:

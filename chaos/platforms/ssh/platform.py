@@ -7,7 +7,7 @@ import getpass
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -323,6 +323,7 @@ class SshNodes(HeldNodes[SshNode]):
 
     def check(self) -> None:
         """See that the hosts have what the job and its faults need, once for a run. Raises PlatformError."""
+        _refuse_one_machine(self._nodes.values())
         asked = [Asked(str(node.host), node.host.python, node.hand) for node in self._nodes.values()]
         refuse_lacking(self._site, asked, "install it there, or name another 'python' in the inventory")
         with ThreadPoolExecutor(len(self._nodes)) as pool:
@@ -333,6 +334,24 @@ class SshNodes(HeldNodes[SshNode]):
         for node in self._nodes.values():
             with contextlib.suppress(HandLost):
                 node.close()
+
+
+def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
+    """See that no two hosts are one machine: its launchers would take each other's ports, and write the same logs.
+
+    Containers of one machine that have networks of their own are hosts of their own. Raises PlatformError.
+    """
+    met: dict[tuple[str, str], Host] = {}
+    for node in nodes:
+        who = node.hand.introduction
+        if not who.network:
+            continue
+        first = met.setdefault((who.boot, who.network), node.host)
+        if first is not node.host:
+            raise PlatformError(
+                f"{first} and {node.host} are one machine ({who.host}, boot {who.boot}): name each machine once in the "
+                "inventory, and use fewer nodes"
+            )
 
 
 def _check(node: SshNode, site: Site) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from chaos.cli.run import _save
 from chaos.history.clock import BootUnknown, boot_id
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
+from chaos.platforms.base import PlatformError
 from chaos.run.summary import CellOutcome, Summary
 
 
@@ -51,3 +55,32 @@ def test_a_kernel_that_does_not_tell_its_boot_is_named_in_one_sentence(monkeypat
         boot_id()
     text = explain(unknown.value, ["run"], debug=False)
     assert text.startswith("chaos: /proc/sys/kernel/random/boot_id cannot be read (No such file") and "\n" not in text
+
+
+def test_what_befell_a_node_is_told_with_its_words_and_is_no_defect_to_report() -> None:
+    text = explain(PlatformError("host a (u@a): its disk is full"), ["run"], debug=False)
+    assert text.startswith("chaos: broken off, so there is no verdict: host a (u@a): its disk is full\n")
+    assert "Please report" not in text
+
+
+WARNS = """
+import logging, sys, warnings
+import click
+from chaos.cli import main
+
+@click.command("plan")
+def command() -> None:
+    logging.getLogger("urllib3.connectionpool").warning("Retrying (Retry(total=2))")
+    warnings.warn("unverified HTTPS request", UserWarning)
+
+main.cli.get_command = lambda context, name: command
+sys.exit(main.entry(["plan", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize(("debug", "lines"), [("0", 0), ("1", 2)])
+def test_what_a_library_prints_of_a_retry_is_seen_only_by_who_asks(debug: str, lines: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WARNS], capture_output=True, text=True, env={**os.environ, "CHAOS_DEBUG": debug}
+    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, lines), done.stderr

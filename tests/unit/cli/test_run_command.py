@@ -65,6 +65,13 @@ def test_a_reports_directory_that_cannot_be_made_is_bad_usage(chaos: Call, place
     assert driver.options == []
 
 
+def test_reports_elsewhere_are_named_in_full(chaos: Call, place: Path, driver: Driver) -> None:
+    (place / "link").symlink_to("scenarios")
+    chaos("run", "kill-rank", "--reports", "link/../elsewhere")
+    # Hosts have their own paths in the place of the run's, so that it may have one name only.
+    assert [one.reports for one in driver.options] == [place / "elsewhere"]
+
+
 def test_progress_stays_out_of_the_json(chaos: Call, place: Path, driver: Driver) -> None:
     ended = chaos("run", "kill-rank", "--json")
     assert "running" in ended.err

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
-from chaos.platforms.ssh.files import fetch, list_there, put
+from chaos.platforms.ssh.files import fetch, full_there, list_there, put, unpack_there
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
 from chaos.walking import MAX_LEVELS
@@ -50,6 +54,42 @@ def test_a_user_who_may_not_log_in_is_refused_in_words(host: Host, hosts: tuple[
 def test_nobody_there_is_told_apart_from_a_refusal(host: Host) -> None:
     with pytest.raises(HostUnreachable, match="does not answer"):
         Connection(replace(host, port=1))
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-mute\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_a_host_that_accepts_and_does_not_speak_is_told_with_the_limit(host: Host, said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_mute, args=(server, said), daemon=True).start()
+        mute = replace(host, address="127.0.0.1", port=server.getsockname()[1], connect=1.5)
+        with pytest.raises(HostUnreachable, match=r"does not speak SSH for 1\.5 s \(deadlines\.connect\)"):
+            Connection(mute)
+
+
+def _mute(server: socket.socket, said: bytes) -> None:
+    caller, _ = server.accept()
+    with caller:
+        caller.sendall(said)
+        while caller.recv(4096):
+            pass
+
+
+def test_why_files_could_not_be_put_is_told_although_the_reader_ended_first(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "much").write_bytes(bytes(8 << 20))
+    missing = tmp_path / "no" / "such"
+    with Connection(host) as connection, pytest.raises(PlatformError) as failed:
+        unpack_there(connection, str(missing), [], [(tmp_path / "much", "much")])
+    assert str(failed.value).endswith(
+        f"files could not be put into {missing}: FileNotFoundError: [Errno 2] No such file or directory: '{missing}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("available", "told"), [("0", "; its disk is full below /var/tmp"), ("12", ""), ("-", ""), ("", "")]
+)
+def test_a_full_disk_of_a_host_is_named(available: str, told: str) -> None:
+    said = f"Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 100 100 {available} 100% /\n"
+    connection = SimpleNamespace(host=SimpleNamespace(directory="/var/tmp"), run=lambda command: (0, said))
+    assert full_there(cast(Connection, connection)) == told
 
 
 def test_the_end_of_a_command_and_the_loss_of_a_connection_are_ends_of_the_stream(host: Host) -> None:

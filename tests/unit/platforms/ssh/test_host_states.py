@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +18,7 @@ from chaos.platforms.nodes import Site
 from chaos.platforms.ssh import hand, reach
 from chaos.platforms.ssh.connection import HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host
-from chaos.platforms.ssh.platform import SshNode
+from chaos.platforms.ssh.platform import SshNode, _refuse_one_machine
 from chaos.scenario.ssh import Ssh
 
 HOST = Host(
@@ -199,3 +199,20 @@ def test_one_that_stays_in_its_boot_has_not_gone(case: Case) -> None:
     case.lose(boot("a"))
     assert case.node.state() == "running"
     assert [event for event, _ in case.told] == ["host.reboot", "host.lost"]
+
+
+def _node(name: str, boot: str, network: str) -> SshNode:
+    hand = SimpleNamespace(introduction=SimpleNamespace(boot=boot, network=network, host="machine"))
+    return cast(SshNode, SimpleNamespace(host=replace(HOST, name=name), hand=hand))
+
+
+def test_two_hosts_that_are_one_machine_are_refused() -> None:
+    with pytest.raises(PlatformError, match=r"host first .* and host second .* are one machine"):
+        _refuse_one_machine([_node("first", "b", "net:[1]"), _node("second", "b", "net:[1]")])
+
+
+@pytest.mark.parametrize(
+    ("boot", "network"), [("c", "net:[1]"), ("b", "net:[2]"), ("b", "")], ids=["machine", "container", "untold"]
+)
+def test_hosts_of_their_own_are_taken(boot: str, network: str) -> None:
+    _refuse_one_machine([_node("first", "b", "net:[1]"), _node("second", boot, network)])
