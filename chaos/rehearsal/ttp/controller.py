@@ -101,6 +101,11 @@ class Controller:
         threading.Thread(target=self._drive, name="ttp-controller", daemon=True).start()
         self._log.info("TTP controller.cpp:342", f"Start controller success! ip: {address}, port: {port}")
 
+    @property
+    def connected(self) -> bool:
+        """Whether any rank is connected, as long as the controller has not been closed."""
+        return not self._closing.is_set() and any(m.link_broken is None for m in self._roster.members())
+
     def close(self) -> None:
         """Stop watching and listening, and tell the ranks: who has not finished yet need not look for a controller."""
         self._closing.set()

@@ -11,6 +11,14 @@ from chaos.run.interface.wanted import Handed, Use, Wanted
 OWN_AGENT = ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result")
 """Actions of a cluster's agent. MindSpore registers functions of its own for them where ARF runs without one."""
 
+CONTROLLER = (
+    "tft_init_controller",
+    "tft_start_controller",
+    "tft_destroy_controller",
+    "tft_query_high_availability_switch",
+)
+"""Names of ``controller_ttp`` that host the controller. Whoever takes one of them cannot do without it."""
+
 
 @dataclass(frozen=True)
 class Disagreement:
@@ -33,7 +41,7 @@ def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
 
 def _of_use(use: Use, offered: Offered) -> Disagreement | None:
     module = f"mindio_ttp.{use.module}"
-    own_agent = use.module == "controller_ttp"
+    own_agent = use.module == "controller_ttp" and use.name not in CONTROLLER
     if use.module not in offered.names:
         return Disagreement(f"{module} is missing (wanted by {use.where})", own_agent)
     offer = offered.names[use.module].get(use.name)

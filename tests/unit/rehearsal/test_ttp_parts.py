@@ -380,6 +380,21 @@ def test_its_numbers_are_the_vendors(sdk: ModuleType) -> None:
     assert (sdk.OptimizerType.ATTENTION.value, sdk.OptimizerType.MOE.value) == (0, 1)
 
 
+def test_the_controller_tells_whether_any_rank_is_connected(sdk: ModuleType, port: int) -> None:
+    agent = importlib.import_module("mindio_ttp.controller_ttp")
+    assert sdk.tft_init_controller is agent.tft_init_controller
+    assert agent.tft_query_high_availability_switch() is False
+    agent.tft_init_controller(-1, 1, False)
+    agent.tft_start_controller("127.0.0.1", port, False, "")
+    assert agent.tft_query_high_availability_switch() is False
+    sdk.tft_init_processor(0, 1, False)
+    sdk.tft_start_processor("127.0.0.1", port)
+    assert agent.tft_query_high_availability_switch() is True
+    agent.tft_destroy_controller()
+    assert agent.tft_query_high_availability_switch() is False
+    sdk.tft_destroy_processor()
+
+
 def test_what_it_does_not_know_it_refuses(sdk: ModuleType) -> None:
     for switch in ("enable_zit",):
         with pytest.raises(RuntimeError, match="ZIT must be off"):

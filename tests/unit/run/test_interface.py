@@ -11,9 +11,9 @@ import pytest
 
 import chaos
 from chaos.run.driver import _refuse_if_lacking
-from chaos.run.interface.fit import disagreements
-from chaos.run.interface.offered import offered_by
-from chaos.run.interface.wanted import wanted_by
+from chaos.run.interface.fit import CONTROLLER, disagreements
+from chaos.run.interface.offered import Offer, Offered, offered_by
+from chaos.run.interface.wanted import Use, Wanted, wanted_by
 from chaos.run.machine import Machine, Probe, probe
 from chaos.run.prepare import known_names, needs_of_scenario
 from chaos.run.refusal import Refused
@@ -109,6 +109,28 @@ def install(tmp_path: Path) -> Install:
 def seen(machine: Machine, need: str = "interface") -> Probe:
     (found,) = probe([need], machine)
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "own_agent"), [*((name, False) for name in CONTROLLER), ("tft_register_mindx_callback", True)]
+)
+def test_who_hosts_the_controller_needs_its_names_whoever_the_agent_is(name: str, own_agent: bool) -> None:
+    wanted = Wanted([Use("controller_ttp", name, "here")])
+    (found,) = disagreements(wanted, Offered({"controller_ttp": {}}))
+    assert found.own_agent is own_agent
+    assert disagreements(wanted, Offered({"controller_ttp": {name: Offer("there")}})) == []
+
+
+def test_the_stand_in_offers_what_the_vendors_controller_does() -> None:
+    offered = offered_by(Path(chaos.__file__).parent / "rehearsal" / "sdk" / "mindio_ttp")
+    ours = {name: str(offered.names["controller_ttp"][name].signature) for name in CONTROLLER}
+    assert ours == {
+        "tft_init_controller": "(rank, world_size, enable_local_copy, enable_arf=False, enable_zit=False)",
+        "tft_start_controller": "(bind_ip, port, enable_tls=True, tls_info='')",
+        "tft_destroy_controller": "()",
+        "tft_query_high_availability_switch": "()",
+    }
+    assert set(CONTROLLER[:3]) <= offered.names["framework_ttp"].keys()
 
 
 def test_a_pair_that_agrees_is_fit(install: Install) -> None:

@@ -1,14 +1,18 @@
-"""The interface of MindIO TFT 7.3 by which a cluster's agent steers the controller (``mindio_ttp.controller_ttp``).
+"""The controller's interface of MindIO TFT 7.3 (``mindio_ttp.controller_ttp``).
 
-The functions may be called before the controller is made, in its process. Each notification returns 0 when it was
-taken, 1 when the controller had not asked.
+A cluster's agent hosts the controller by it and steers it. There is one controller a process, so this module holds it.
+The functions of the agent may be registered before the controller is made, in its process.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any, Callable
 
 from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
+from chaos.rehearsal.ttp.controller import Controller
+from chaos.rehearsal.ttp.own_run import configuration, log, secret, timings
 from chaos.rehearsal.ttp.pause import Pausing
 
 dialogue = AgentDialogue()
@@ -20,6 +24,60 @@ pausings: list[Pausing] = []
 _TAKEN, _REFUSED = 0, 1
 _PAUSE_SECONDS = 600.0
 """How long a pause may last where the agent does not say: what MindCluster takes for a network switch by default."""
+
+_controller: Controller | None = None
+
+
+def tft_init_controller(
+    rank: int, world_size: int, enable_local_copy: bool, enable_arf: bool = False, enable_zit: bool = False
+) -> None:
+    """Make the controller; rank 0, or -1 outside the ranks."""
+    del enable_local_copy
+    global _controller
+    if enable_zit:
+        raise RuntimeError("this stand-in does not shrink a job: ZIT must be off")
+    own, writer = configuration(), log()
+    _controller = Controller(
+        rank,
+        world_size,
+        run=own.run,
+        secret=secret(own),
+        timings=timings(own),
+        log=writer,
+        arf=enable_arf,
+        agent=dialogue,
+    )
+    pausings.append(_controller.pausing)
+    writer.info(
+        "TTP controller.cpp:145",
+        f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, "
+        f"arf:{int(enable_arf)}, zit:0 FrameworkType:1",
+    )
+
+
+def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_info: str = "") -> None:
+    """Start the controller; like the vendor's it ends the process with 2 when it cannot listen."""
+    del enable_tls, tls_info
+    assert _controller is not None
+    try:
+        _controller.start(bind_ip, port, configuration().address)
+    except (OSError, ValueError) as error:
+        advice = "end the program that listens there, or choose another MS_TFT_PORT"
+        text = f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}"
+        print(text, file=sys.stderr, flush=True)
+        os._exit(2)
+
+
+def tft_destroy_controller() -> None:
+    """Stop the controller, where there is one."""
+    if _controller is not None:
+        _controller.close()
+
+
+def tft_query_high_availability_switch() -> bool:
+    """Whether high availability is on: any rank's processor is connected to this process's controller."""
+    log().info("PYH ttp_controller.py:77", "query high availability switch...")
+    return _controller is not None and _controller.connected
 
 
 def tft_register_mindx_callback(action: str, func: Callable[..., Any]) -> int:

@@ -1,24 +1,22 @@
 """The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as saving, repair and replacement need it.
 
-The interface is a module with one controller and one processor a process, so this module holds them. What it does is in
-:mod:`chaos.rehearsal.ttp`. Run, secret and timings come from the run's own configuration.
+The interface is a module with one processor a process, so this module holds it. What it does is in
+:mod:`chaos.rehearsal.ttp`. The controller's functions are those of :mod:`mindio_ttp.controller_ttp`.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import sys
 from enum import Enum
 from typing import Any, Callable
 
-from chaos.agent.configuration import Configuration, read_configuration
-from chaos.rehearsal.ttp.controller import Controller
-from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.own_run import configuration, log, secret, timings
 from chaos.rehearsal.ttp.processor import Handler, Processor
-from chaos.rehearsal.ttp.timings import Timings, timings_of
-from mindio_ttp.controller_ttp import dialogue, pausings
+from mindio_ttp.controller_ttp import tft_destroy_controller as tft_destroy_controller
+from mindio_ttp.controller_ttp import tft_init_controller as tft_init_controller
+from mindio_ttp.controller_ttp import tft_start_controller as tft_start_controller
 
 
 class ReportState(Enum):
@@ -62,73 +60,13 @@ class OptimizerType(Enum):
 
 
 _handlers: dict[str, Handler] = {}
-_controller: Controller | None = None
 _processor: Processor | None = None
-
-
-def _configuration() -> Configuration:
-    return read_configuration(os.environ["CHAOS_AGENT"])
-
-
-def _secret(configuration: Configuration) -> bytes:
-    assert configuration.secret is not None
-    with open(configuration.secret, "rb") as file:
-        return file.read().strip()
-
-
-def _timings(configuration: Configuration) -> Timings:
-    return timings_of(configuration.settings["timings"], os.environ)
-
-
-def _log() -> TtpLog:
-    return TtpLog(os.environ.get("TTP_LOG_PATH"), os.environ)
 
 
 def _running() -> Processor:
     if _processor is None:
         raise RuntimeError("tft_init_processor has not been called")
     return _processor
-
-
-def tft_init_controller(
-    rank: int, world_size: int, enable_local_copy: bool, enable_arf: bool = False, enable_zit: bool = False
-) -> None:
-    """Make the controller; rank 0, or -1 outside the ranks."""
-    del enable_local_copy
-    global _controller
-    if enable_zit:
-        raise RuntimeError("this stand-in does not shrink a job: ZIT must be off")
-    configuration = _configuration()
-    log = _log()
-    _controller = Controller(
-        rank,
-        world_size,
-        run=configuration.run,
-        secret=_secret(configuration),
-        timings=_timings(configuration),
-        log=log,
-        arf=enable_arf,
-        agent=dialogue,
-    )
-    pausings.append(_controller.pausing)
-    log.info(
-        "TTP controller.cpp:145",
-        f"Init controller success, rank:{rank}, world size:{world_size}, is master controller:1, "
-        f"arf:{int(enable_arf)}, zit:0 FrameworkType:1",
-    )
-
-
-def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_info: str = "") -> None:
-    """Start the controller; like the vendor's it ends the process with 2 when it cannot listen."""
-    del enable_tls, tls_info
-    assert _controller is not None
-    try:
-        _controller.start(bind_ip, port, _configuration().address)
-    except (OSError, ValueError) as error:
-        advice = "end the program that listens there, or choose another MS_TFT_PORT"
-        text = f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}"
-        print(text, file=sys.stderr, flush=True)
-        os._exit(2)
 
 
 def tft_init_processor(
@@ -146,13 +84,13 @@ def tft_init_processor(
     global _processor
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
-    configuration = _configuration()
+    own = configuration()
     _processor = Processor(
         rank,
-        run=configuration.run,
-        secret=_secret(configuration),
-        timings=_timings(configuration),
-        log=_log(),
+        run=own.run,
+        secret=secret(own),
+        timings=timings(own),
+        log=log(),
         handlers=_handlers,
         arf=enable_arf,
     )
@@ -169,12 +107,6 @@ def _leave_in_order() -> None:
     """Say that this process ends, unless by an error: where TSP is on alone, MindSpore destroys no processor."""
     if _processor is not None and not hasattr(sys, "last_type"):
         _processor.leave()
-
-
-def tft_destroy_controller() -> None:
-    """Stop the controller."""
-    if _controller is not None:
-        _controller.close()
 
 
 def tft_destroy_processor() -> None:

@@ -1,0 +1,31 @@
+"""What a process of the stand-in is told of its own run: where it belongs, the secret, the timings, the log."""
+
+from __future__ import annotations
+
+import os
+
+from chaos.agent.configuration import Configuration, read_configuration
+from chaos.rehearsal.ttp.log import TtpLog
+from chaos.rehearsal.ttp.timings import Timings, timings_of
+
+
+def configuration() -> Configuration:
+    """Read the run's configuration, which the environment names."""
+    return read_configuration(os.environ["CHAOS_AGENT"])
+
+
+def secret(own: Configuration) -> bytes:
+    """Read the run's secret."""
+    assert own.secret is not None
+    with open(own.secret, "rb") as file:
+        return file.read().strip()
+
+
+def timings(own: Configuration) -> Timings:
+    """Return the limits of the run's profile."""
+    return timings_of(own.settings["timings"], os.environ)
+
+
+def log() -> TtpLog:
+    """Open this process's log where the environment says."""
+    return TtpLog(os.environ.get("TTP_LOG_PATH"), os.environ)
