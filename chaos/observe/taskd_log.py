@@ -30,15 +30,17 @@ _TABLE = (
     known(
         "taskd.result", "send recover status", r"send recover status to clusterd, msg: (?P<message_text>[^,]{0,400})"
     ),
-    known("taskd.start", "will start workers", r"nodeRank: ?(?P<node>\d+) will start workers"),
+    known("taskd.start", "will start workers", r"nodeRank: ?(?P<node>-?\d+) will start workers"),
     known("taskd.started", "processes has been started", r"all training processes has been started"),
     known("taskd.start_list", "will start worker list", r"will start worker list, global rank: ?" + _RANKS),
     known("taskd.started_list", "process list has been started", r"has been started, global rank: ?" + _RANKS),
     known("taskd.restart", "restart part workers", r"restart part workers"),
-    known("taskd.is_fault", "fault_status.is_fault", r"nodeRank: ?(?P<node>\d+) {1,4}entering fault_status\.is_fault"),
+    known(
+        "taskd.is_fault", "fault_status.is_fault", r"nodeRank: ?(?P<node>-?\d+) {1,4}entering fault_status\.is_fault"
+    ),
     known("taskd.kill", "will be killed", r"rank with pid (?P<pids_text>.{1,4000}?) will be killed"),
     known("taskd.kill_controller", "kill mindio controller", r"will kill mindio controller"),
-    known("taskd.rank_status", " status is ", r"^rank (?P<rank>\d+) status is (?P<status_text>.{1,100})"),
+    known("taskd.rank_status", " status is ", r"^rank (?P<rank>-?\d+) status is (?P<status_text>.{1,100})"),
 )
 
 

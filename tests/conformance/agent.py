@@ -50,6 +50,11 @@ class Agent:
         self._pausing = True
         self._tell("stop_train", {}, "pause", seconds)
 
+    def dump(self) -> None:
+        """Order to save and end the job, which nobody has asked for."""
+        self._chosen = "dump"
+        self._tell("dump")
+
     def report_fault_ranks(self, ranks: dict[int, int], *codes: Any) -> int:
         """Ranks are at fault. Later versions of the SDK give the codes too, and report again once all have stopped."""
         self._hear("report_fault_ranks", _by_name(ranks))

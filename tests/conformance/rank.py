@@ -68,6 +68,7 @@ class Rank:
         self.acts = [act for act in JOB["acts"] if act["rank"] == RANK and act.get("incarnation", 0) == INCARNATION]
         self.generation = "0"
         self.links: Communicator | None = None
+        self.agent: agent.Agent | None = None
 
     # Calls of the SDK.
 
@@ -86,7 +87,7 @@ class Rank:
         for name in HANDLERS:
             getattr(tft, f"tft_register_{name}_handler")(self.handler(name), f"context of {name}")
         if JOB["controller"] == RANK:
-            agent.start_controller(tft, RANK, JOB, self.record)
+            self.agent = agent.start_controller(tft, RANK, JOB, self.record)
         tft.tft_init_processor(RANK, RANKS, False, False, "", True, JOB["arf"])
         tft.tft_start_processor(ADDRESS, JOB["port"])
         if self.call("tft_is_reboot_node"):
@@ -187,6 +188,10 @@ class Rank:
                 raise Imprecise("results differ")
             elif act["what"] == "uce-low":
                 raise Uce("UCEError")
+            elif act["what"] == "order-dump":
+                assert self.agent is not None
+                self.agent.dump()
+                threading.Event().wait()  # the job ends by it
             elif act["what"] == "pause":
                 Path("pause-wanted").touch()
             elif act["what"] == "unknown":

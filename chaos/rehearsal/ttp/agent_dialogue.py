@@ -1,7 +1,9 @@
 """The dialogue between the controller and the agent of the cluster, which starts lost ranks again.
 
 The agent registers four functions; only when all are there is it asked at all. It answers by notifying, from inside
-such a function or later from another thread (order and codes as published for MindIO TFT 7.3).
+such a function or later from another thread (order and codes as published for MindIO TFT 7.3). What it says is an order
+whether it was asked or not: the controller keeps the last one, obeys a stop or a dump in the middle of the training,
+and exits at one that it does not expect where it waits for another.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ STRATEGIES = ("exit", "dump", "retry", "recover")
 OK, NO_PROCESSORS, RECOVER_ALLOWED, DUMP_ALLOWED, EXIT_ONLY = 0, 404, 405, 406, 499
 """Codes of a reported result: it worked, no rank is left, or what may still be tried."""
 
+STOP, WHO, CHANGE, DUMP = "stop_train", "on_global_rank", "change_strategy", "dump"
+"""What an agent orders. ``DUMP`` is its own order to save and end the job, not the strategy of that name."""
+
+_AWAITED = {
+    "report_fault_ranks": "stop train",
+    "report_stop_complete": "all fault ranks",
+    "report_strategies": "repair strategy",
+    "report_result": "repair strategy",
+}
 _TAKEN, _REFUSED = 0, 1
+_FAULT_TYPES = range(3)
 
 
 class AgentDialogue:
@@ -27,51 +39,75 @@ class AgentDialogue:
 
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._answers: dict[str, Any] = {}
         self._answered = threading.Condition()
-        self._asked: set[str] = set()
+        self._order: tuple[str, Any] | None = None
+        self._woken = False
+        self._knows: Callable[[int], bool] | None = None
 
     # The agent's side.
 
     def register(self, action: str, function: Callable[..., Any]) -> int:
-        """Take the agent's function for an action. Raises ValueError for an action that is not one of ACTIONS."""
-        if action not in ACTIONS:
-            raise ValueError(f"no action {action!r}: it must be one of {', '.join(ACTIONS)}")
+        """Take the agent's function for an action. 1 where there is no such action, or no function."""
+        if action not in ACTIONS or not callable(function):
+            return _REFUSED
         self._functions[action] = function
         return _TAKEN
 
-    def notify(self, question: str, answer: Any) -> int:
-        """Take the agent's answer. 0 when it was asked for, 1 when not."""
+    def notify(self, order: str, value: Any) -> int:
+        """Take an order of the agent. 1 where no controller listens, or where it names ranks that there are not."""
         with self._answered:
-            if question not in self._asked:
+            if self._knows is None or (order in (STOP, WHO) and not self._fits(value)):
                 return _REFUSED
-            self._asked.discard(question)
-            self._answers[question] = answer
+            self._order, self._woken = (order, value), True
             self._answered.notify_all()
         return _TAKEN
 
+    def _fits(self, ranks: Mapping[int, int]) -> bool:
+        knows = self._knows
+        return knows is not None and all(knows(rank) and kind in _FAULT_TYPES for rank, kind in ranks.items())
+
     # The controller's side; one thread.
+
+    def listen(self, knows: Callable[[int], bool]) -> None:
+        """Take orders from now on. ``knows`` tells whether a rank has registered."""
+        self._knows = knows
+
+    def close(self) -> None:
+        """Take no more orders."""
+        self._knows = None
+
+    def last_order(self) -> tuple[str, Any] | None:
+        """Return the last order since :meth:`forget`, asked for or not."""
+        return self._order
+
+    def forget(self) -> None:
+        """Forget the last order: training goes on."""
+        with self._answered:
+            self._order = None
 
     @property
     def registered(self) -> bool:
         """Whether there is an agent to talk to."""
         return self._functions.keys() >= set(ACTIONS)
 
-    def report_faults(self, faults: Mapping[int, int], seconds: float, log: TtpLog) -> bool:
-        """Tell which ranks have failed and wait for the order to stop. False when it does not come in time."""
-        stopped = self._ask("stop_train", seconds, log, "report_fault_ranks", dict(faults))
-        return stopped is not None
+    def report_faults(self, faults: Mapping[int, int], seconds: float, log: TtpLog) -> str | None:
+        """Tell which ranks have failed and wait for the order to stop. Returns that order or ``DUMP``, None for others.
+
+        An order that came before it was asked for is the answer, as it is what the training was stopped by.
+        """
+        order = self._order_after(seconds, log, "report_fault_ranks", dict(faults), keep=True)
+        return order[0] if order is not None and order[0] in (STOP, DUMP) else self._unexpected(order, log)
 
     def report_stopped(self, faults: Mapping[int, int], seconds: float, log: TtpLog) -> dict[int, int] | None:
         """Tell that training has stopped. Returns the faulty ranks of the whole job, None without an answer."""
-        told = self._ask("on_global_rank", seconds, log, "report_stop_complete", OK, "stop ok", dict(faults))
+        told = self._ask(WHO, seconds, log, "report_stop_complete", OK, "stop ok", dict(faults))
         return None if told is None else {int(rank): int(kind) for rank, kind in dict(told).items()}
 
     def report_recoverable(
         self, code: int, text: str, faults: Mapping[int, int], strategy: str, seconds: float, log: TtpLog
     ) -> dict[int, int] | None:
         """Tell that a strategy has failed after which ranks may be replaced. Returns as :meth:`report_stopped` does."""
-        told = self._ask("on_global_rank", seconds, log, "report_result", code, text, dict(faults), strategy)
+        told = self._ask(WHO, seconds, log, "report_result", code, text, dict(faults), strategy)
         return None if told is None else {int(rank): int(kind) for rank, kind in dict(told).items()}
 
     def report_strategies(
@@ -102,25 +138,39 @@ class AgentDialogue:
         return self._choice(offered, seconds, log, "report_result", code, text, dict(faults), strategy)
 
     def _choice(self, offered: Sequence[str], seconds: float, log: TtpLog, action: str, *arguments: Any) -> str | None:
-        chosen: str | None = self._ask("change_strategy", seconds, log, action, *arguments)
+        chosen: str | None = self._ask(CHANGE, seconds, log, action, *arguments)
         if chosen is not None and chosen not in offered:
-            log.warning("TTP mindx_engine.cpp:220", f"strategy {chosen} is not one of {list(offered)}")
+            log.error("TTP mindx_engine.cpp:203", f"receive strategy: {chosen} is not valid!")
+            if action == "report_strategies":
+                self._tell(log, "report_result", EXIT_ONLY, "invalid strategy", arguments[0], "")
             return None
         return chosen
 
-    def _ask(self, question: str, seconds: float, log: TtpLog, action: str, *arguments: Any) -> Any:
-        """Call the agent and wait for its answer to ``question``; None when it does not come in time."""
-        with self._answered:
-            self._answers.pop(question, None)
-            self._asked.add(question)
+    def _ask(self, expected: str, seconds: float, log: TtpLog, action: str, *arguments: Any) -> Any:
+        """Call the agent and wait for the ``expected`` order. None when another comes, or none in time."""
+        order = self._order_after(seconds, log, action, *arguments)
+        return order[1] if order is not None and order[0] == expected else self._unexpected(order, log)
+
+    def _order_after(
+        self, seconds: float, log: TtpLog, action: str, *arguments: Any, keep: bool = False
+    ) -> tuple[str, Any] | None:
+        """Call the agent and wait for any order. With ``keep`` one that came before counts."""
+        if not keep:
+            with self._answered:
+                self._woken = False
         self._tell(log, action, *arguments)
-        log.warning("TTP controller.cpp:925", f"wait Mindx notify {question}...")
+        log.warning("TTP controller.cpp:925", f"wait Mindx notify {_AWAITED[action]}...")
         with self._answered:
-            came = self._answered.wait_for(lambda: question in self._answers, seconds)
-            self._asked.discard(question)
-            answer = self._answers.pop(question, None)
+            came = self._answered.wait_for(lambda: self._woken, seconds)
+            self._woken = False
+            order = self._order if came else None
         log.info("TTP mindx_engine.cpp:157", f"wait mindx wake up action ret:{int(not came)}")
-        return answer
+        return order
+
+    @staticmethod
+    def _unexpected(order: tuple[str, Any] | None, log: TtpLog) -> None:
+        if order is not None:
+            log.warning("TTP controller.cpp:937", "mindx calling action unexpected! prepare to exit")
 
     def _tell(self, log: TtpLog, action: str, *arguments: Any) -> None:
         shown = ", ".join(repr(argument) for argument in arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from chaos.rehearsal.ttp.agent_dialogue import EXIT_ONLY, OK, AgentDialogue
+from chaos.rehearsal.ttp.agent_dialogue import CHANGE, DUMP, EXIT_ONLY, OK, STOP, AgentDialogue
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
@@ -24,6 +24,30 @@ class Choice:
         """Whether an agent has registered."""
         return self._agent.registered
 
+    def listen(self, knows: Callable[[int], bool]) -> None:
+        """Take the agent's orders from now on."""
+        self._agent.listen(knows)
+
+    def close(self) -> None:
+        """Take no more orders."""
+        self._agent.close()
+
+    def training(self) -> None:
+        """Training goes on: what was ordered before is over."""
+        self._agent.forget()
+
+    def ordered(self) -> tuple[str, dict[int, int]] | None:
+        """Whether the agent has ordered a stop or a dump of its own accord, and of which ranks it says so."""
+        order = self._agent.last_order()
+        if order is None or order[0] not in (STOP, DUMP):
+            return None
+        return order[0], dict(order[1]) if order[0] == STOP else {}
+
+    def ordered_to_end(self) -> str | None:
+        """Whether the agent has ordered to dump or to exit while it was not asked."""
+        order = self._agent.last_order()
+        return str(order[1]) if order is not None and order[0] == CHANGE and order[1] in ("dump", "exit") else None
+
     def first(self, faults: dict[int, int], possible: Callable[[], Possible]) -> str:
         """The strategy for ``faults``, to which the agent may add ranks that are faulty elsewhere in the job.
 
@@ -31,7 +55,11 @@ class Choice:
         """
         if not self.agent:
             return possible().default()
-        if not self._agent.report_faults(faults, self._seconds, self._log):
+        stop = self._agent.report_faults(faults, self._seconds, self._log)
+        if stop == DUMP:
+            self._told = dict(faults)
+            return "dump"
+        if stop is None:
             return self._unanswered()
         everywhere = self._agent.report_stopped(faults, self._seconds, self._log)
         if everywhere is None:
@@ -82,8 +110,10 @@ class Choice:
         if self.agent:
             self._agent.report_result(code, text, {}, "continue", self._log)
 
-    def dumped(self, saved: bool) -> None:
-        """The job ends after an attempt to save."""
+    def dumped(self, saved: bool, *, faults: dict[int, int] | None = None) -> None:
+        """The job ends after an attempt to save. ``faults`` are told where the agent was not asked before."""
+        if faults is not None:
+            self._told = dict(faults)
         if self.agent:
             code, text = (OK, "do dump success") if saved else (EXIT_ONLY, "save ckpt failed")
             self._agent.report_result(code, text, self._told, "dump", self._log)

@@ -16,12 +16,13 @@ from collections.abc import Collection
 
 from chaos.agent.unproven import Unproven, callers
 from chaos.rehearsal.addresses import why_open
-from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
+from chaos.rehearsal.ttp.agent_dialogue import DUMP, STOP, AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.dump import Dump
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.pause import Pause, Pausing
-from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
+from chaos.rehearsal.ttp.prelock import pre_lock
+from chaos.rehearsal.ttp.recover import OrderedToEnd, Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.retry import Retry, RetryFailed, losing
 from chaos.rehearsal.ttp.roster import Member, Roster
@@ -31,8 +32,9 @@ from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.trust import Stranger, Trust
 from chaos.rehearsal.ttp.wire import Link
 
-_PRE_LOCK_TRIES = 3
 _PORTS = range(1024, 65536)
+_EVENTS = {STOP: 5, DUMP: 17}
+"""How the vendor's log numbers these orders."""
 
 
 class Controller:
@@ -68,6 +70,7 @@ class Controller:
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closing = threading.Event()
         self._exiting = False
+        self._started = False
         self.pausing = Pausing(
             self._roster,
             timings,
@@ -97,9 +100,21 @@ class Controller:
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((address, port))
         self._listener.listen(self._world_size + 1)
+        self._started = True
+        self._choice.listen(self._roster.knows)
         threading.Thread(target=self._accept, name="ttp-accept", daemon=True).start()
         threading.Thread(target=self._drive, name="ttp-controller", daemon=True).start()
         self._log.info("TTP controller.cpp:342", f"Start controller success! ip: {address}, port: {port}")
+
+    @property
+    def started(self) -> bool:
+        """Whether it listens, or has."""
+        return self._started
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._closing.is_set()
 
     @property
     def connected(self) -> bool:
@@ -109,6 +124,7 @@ class Controller:
     def close(self) -> None:
         """Stop watching and listening, and tell the ranks: who has not finished yet need not look for a controller."""
         self._closing.set()
+        self._choice.close()
         for member in self._roster.members():
             member.link.send({"message": "closed"})
         # Closing alone would not wake the thread that accepts.
@@ -161,20 +177,29 @@ class Controller:
     # The state machine: one thread.
 
     def _drive(self) -> None:
-        self._enter("STATE_OP_NORMAL")
+        self._train()
         while not self._closing.is_set():
             paused = self.pausing.run() if self.pausing.requested else None
             if paused is Pause.CONTINUED:
-                self._enter("STATE_OP_NORMAL")
-            if paused is Pause.EXPIRED or self._abnormal():
-                strategy = self._handle(only_dump=paused is Pause.EXPIRED)
+                self._train()
+            ordered = self._choice.ordered()
+            if ordered is not None:
+                name, self._faults = ordered
+                self._log.warning("TTP controller.cpp:687", f"NormalCallback found mindx event:{_EVENTS[name]}, ret:1")
+            if paused is Pause.EXPIRED or ordered is not None or self._abnormal():
+                strategy = self._handle(only_dump=paused is Pause.EXPIRED, ordered=ordered is not None and name == DUMP)
                 if strategy is None:
                     return
                 self._faults = {}
-                self._enter("STATE_OP_NORMAL")
+                self._train()
                 self._closing.wait(self._timings.check_interval)
                 self._choice.succeeded(strategy)
             self._closing.wait(self._timings.check_interval)
+
+    def _train(self) -> None:
+        """Enter the state of training, in which an order that came before is over."""
+        self._choice.training()
+        self._enter("STATE_OP_NORMAL")
 
     def _abnormal(self) -> bool:
         """Two looks, one check interval apart, must both find an abnormal rank."""
@@ -197,24 +222,29 @@ class Controller:
             f"diff_time : {self._roster.silent_ms(member)}"
         )
 
-    def _handle(self, *, only_dump: bool = False) -> str | None:
+    def _handle(self, *, only_dump: bool = False, ordered: bool = False) -> str | None:
         """Answer the fault. Returns the strategy by which training goes on, None when the job has been ended.
 
-        ``only_dump``: nothing is repaired, as after a pause that nobody has ended in time.
+        ``only_dump``: nothing is repaired, as after a pause that nobody has ended in time. ``ordered``: the agent has
+        ordered to save and end the job, whether there is a fault or not, and is not asked again.
         """
         self._enter("STATE_OP_ABNORMAL")
         silent = self._roster.ask(self._asked(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
-        bad = {member.rank for member in [*silent, *lost]}
+        bad = {member.rank for member in [*silent, *lost]} | self._faults.keys()
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: -1")
         self._step = self._pre_lock(bad, self._repairable_online(bad))
         self._log.info("TTP controller.cpp:2615", f"selected error ranks: {sorted(bad)}, step: {self._step}")
         self._note_faults(bad)
-        strategy = self._possible().default() if only_dump else self._choose()
+        strategy = self._first_strategy(only_dump, ordered)
         tried = ""
         while strategy in ("retry", "recover"):
-            failure = self._retry() if strategy == "retry" else self._recover(stopped=tried == "retry")
+            try:
+                failure = self._retry() if strategy == "retry" else self._recover(stopped=tried == "retry")
+            except OrderedToEnd as order:
+                strategy = order.strategy
+                break
             tried = strategy
             if failure is None:
                 return strategy
@@ -223,14 +253,28 @@ class Controller:
         good = {member.rank for member in self._good(set(self._faults))}
         if strategy == "dump":
             self._enter("STATE_OP_DUMP")
-            dump = Dump(self._roster, self._replicas, self._timings, self._log)
-            self._choice.dumped(dump.run(self._step, good))
+            self._choice.dumped(self._dump(good), faults=self._faults if ordered else None)
         else:
             self._log.warning("TTP controller.cpp:1570", f"nothing can be saved at step {self._step}, exit")
             for group in self._replicas.savers(good)[1]:
                 self._log.warning("TTP controller.cpp:2400", f"dp:{list(group)} has no complete data. ret:1")
         self._exit()
         return None
+
+    def _dump(self, good: set[int]) -> bool:
+        """Have the state saved. The cluster may order it where that is not possible, before the first step say."""
+        if not self._possible(recover=False).dump:
+            self._log.error("TTP controller.cpp:1142", "do not support dump!")
+            return False
+        return Dump(self._roster, self._replicas, self._timings, self._log).run(self._step, good)
+
+    def _first_strategy(self, only_dump: bool, ordered: bool) -> str:
+        if only_dump:
+            return self._possible().default()
+        if ordered and self._choice.agent:
+            self._log.warning("TTP controller.cpp:979", "Mindx Cluster notify to do dump, try to do dump...")
+            return "dump"
+        return self._choose()
 
     def _choose(self) -> str:
         return self._choice.first(self._faults, lambda: self._possible(retry=True))
@@ -266,7 +310,13 @@ class Controller:
 
     def _recover(self, *, stopped: bool) -> tuple[Possible, str] | None:
         recover = Recover(
-            self._roster, self._replicas, self._timings, self._log, enter=self._enter, closing=self._closing
+            self._roster,
+            self._replicas,
+            self._timings,
+            self._log,
+            enter=self._enter,
+            closing=self._closing,
+            ordered=self._choice.ordered_to_end,
         )
         try:
             recover.run(set(self._faults), self._step, stopped=stopped)
@@ -282,9 +332,9 @@ class Controller:
             self._faults[rank] = fault_of(member.status, self._roster.lost(member) or member.link_broken is not None)
 
     def _repairable_online(self, bad: set[int]) -> bool:
-        """Whether every fault is one of the device or of communication, and every process lives."""
+        """Whether there are faults, each is one of the device or of communication, and every process lives."""
         members = [member for member in self._roster.members() if member.rank in bad]
-        return all(member.status in ONLINE and not self._roster.lost(member) for member in members)
+        return bool(members) and all(member.status in ONLINE and not self._roster.lost(member) for member in members)
 
     def _asked(self) -> list[Member]:
         """Who is asked how far it is. Where heartbeats alone decide, so is a silent rank that is still connected."""
@@ -299,33 +349,7 @@ class Controller:
         return [member for member in self._roster.members() if member.rank not in bad]
 
     def _pre_lock(self, bad: set[int], online: bool) -> int:
-        """Bring all good ranks to the highest step that any rank has told of. -1 when they do not get there.
-
-        The lost ones' last word counts too: a rank that is behind such a step has its gradients, and only has to
-        finish. Where steps were counted anew since, none ever gets there, and nothing can be saved. A rank that dies
-        meanwhile is added to the bad ones.
-        """
-        for attempt in range(1, _PRE_LOCK_TRIES + 1):
-            good = self._good(bad)
-            if not good and online:  # an error of communication on all ranks: none of them has lost anything
-                return self._common_step()
-            step = max((member.step for member in self._roster.members()), default=0)
-            self._log.info("TTP controller.cpp:1552", f"controller:{self._rank} pre lock start.")
-            missing = self._roster.ask(good, "pre-lock", self._timings.pre_lock, step=step)
-            self._log.info("TTP controller.cpp:1556", f"controller prelock step: {step} try times: {attempt}")
-            if not missing and all(member.step == step and not member.updating for member in good):
-                self._log.info("TTP controller.cpp:1558", f"controller:{self._rank} pre lock success.")
-                return step
-            if not missing and any(member.step < step and member.status == NORMAL for member in good):
-                self._log.warning("TTP controller.cpp:1561", f"controller:{self._rank} pre lock error.")
-                return -1
-            bad |= {member.rank for member in missing if member.link_broken}
-        self._log.warning("TTP controller.cpp:1560", f"controller:{self._rank} pre lock failed.")
-        return -1
-
-    def _common_step(self) -> int:
-        steps = {member.step for member in self._roster.members()}
-        return steps.pop() if len(steps) == 1 else -1
+        return pre_lock(self._roster, self._timings, self._log, self._rank, bad, online)
 
     def _exit(self) -> None:
         """Tell every living rank to exit; the rank that hosts this controller last, since it takes it along."""

@@ -34,17 +34,24 @@ class Dump:
         )
         missing = self._roster.ask(members, "dump", self._timings.action, step=step)
         failed = [m.rank for m in members if m not in missing and m.replies["dump"].get("result") != 0]
+        if missing:
+            silent = ", ".join(str(member.rank) for member in missing)
+            self._log.error(
+                "TTP action_engine.cpp:138",
+                "ProcessInner failed after reply error retry. opCode: ACTION_OP_SAVECKPT, sn: 0, "
+                f"not reply ranks: [{silent}].",
+            )
         if missing or failed:
-            self._log.warning("TTP controller.cpp:2450", f"dump failed, ranks: {[m.rank for m in missing] + failed}")
+            self._log.error("TTP controller.cpp:1150", "DumpCallback: save ckpt failed, ret: 1")
             return False
-        return self._rename(step, members[-1])
+        return self._rename(step, self._roster.member(self._replicas.renamer(savers)))
 
     def _rename(self, step: int, member: Member) -> bool:
         self._log.info("TTP controller.cpp:2457", "Start rename.")
         if self._roster.ask([member], "rename", self._timings.action, step=step) or (
             member.replies["rename"].get("result") != 0
         ):
-            self._log.warning("TTP controller.cpp:2470", f"rename failed, rank:{member.rank}")
+            self._log.error("TTP controller.cpp:1158", "DumpCallback: rename failed, ret: 1")
             return False
         self._log.info("TTP controller.cpp:2478", f"finish rename, rank:{member.rank}")
         self._log.info("TTP controller.cpp:1162", "DumpCallback return TTP_OK")

@@ -38,6 +38,10 @@ class TtpLog:
         """Write a warning line."""
         self._write("warning", place, text)
 
+    def error(self, place: str, text: str) -> None:
+        """Write an error line."""
+        self._write("error", place, text)
+
     def _write(self, level: str, place: str, text: str) -> None:
         if self._file is None or _LEVELS[level.upper()] < self._least:
             return

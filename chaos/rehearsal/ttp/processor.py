@@ -27,7 +27,10 @@ RETRY, EXIT = 0, 1
 
 
 class Processor:
-    """One rank's side. ``handlers`` maps a name (save_ckpt, rename, exit, …) to a function and its context."""
+    """One rank's side. ``handlers`` maps a name (save_ckpt, rename, exit, …) to a function and its context.
+
+    ``cleans_before_dump``: a rank that is to save stops and cleans its device first, unless a repair has done so.
+    """
 
     def __init__(
         self,
@@ -39,8 +42,12 @@ class Processor:
         log: TtpLog,
         handlers: dict[str, Handler],
         arf: bool = False,
+        cleans_before_dump: bool = False,
     ) -> None:
         self.rank = rank
+        self._cleans_before_dump = cleans_before_dump
+        self._cleaned = False
+        self._saving = threading.Lock()
         self._run = run
         self._secret = secret
         self._timings = timings
@@ -241,7 +248,8 @@ class Processor:
         elif kind == "rename":
             self._reply(kind, result=self._call("rename", message["step"]))
         elif kind == "exit":
-            self._exit()
+            with self._saving:  # a save is finished first, however long it takes
+                self._exit()
         elif kind == "closed":
             # The rank that hosts the controller has trained to its end, so this one is about to.
             self._controller_closed = True
@@ -263,14 +271,29 @@ class Processor:
 
     def _dump(self, step: int) -> None:
         self._log.info("TTP processor.cpp:561", f"rank:{self.rank} receive dump message")
+        with self._saving:
+            result = self._save(step) if self._ready_to_dump() else 1
+        self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
+        self._reply("dump", result=result)
+
+    def _save(self, step: int) -> int:
         self._log.info(
             "PYH ttp_decorator.py:505",
             f"rank:{self.rank} set dump config step:{step}, repairId:1, optimidxs:[0], ranks:[[{self.rank}]]",
         )
         self._log.info("PYH ttp_decorator.py:425", f"rank:{self.rank} begin to execute save checkpoint")
-        result = self._call("save_ckpt", step, [{"type": 0, "ranks": [self.rank]}], self._step_arguments)
-        self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
-        self._reply("dump", result=result)
+        return self._call("save_ckpt", step, [{"type": 0, "ranks": [self.rank]}], self._step_arguments)
+
+    def _ready_to_dump(self) -> bool:
+        """Stop and clean the device before a save, where that is wanted. Only what clean says counts."""
+        if not self._cleans_before_dump or self._cleaned:
+            return True
+        if (stopped := self._stop("dump")) != 0:
+            self._log.error("TTP processor.cpp:625", f"rank:{self.rank} device stop failed before dump, ret: {stopped}")
+        cleaned = self._call("clean", self._status == UCE, self._step_arguments)
+        if cleaned != 0:
+            self._log.error("TTP processor.cpp:632", f"rank:{self.rank} clean before dump failed, ret: {cleaned}")
+        return cleaned == 0
 
     def _pause(self, step: int) -> None:
         self._log.info("TTP processor.cpp:1077", f"rank:{self.rank} receive pause message")
@@ -294,6 +317,7 @@ class Processor:
             result = self._stop(message.get("strategy", "retry"))
         elif kind == "clean":
             result = self._call("clean", self._status == UCE, self._step_arguments)
+            self._cleaned = result == 0
         elif kind == "rebuild":
             result = self._rebuild(message["lost"])
         elif kind == "repair":
@@ -345,6 +369,7 @@ class Processor:
             self.repair_step = step
             self.reboot = False
         self._parked.clear()
+        self._cleaned = False
         self._log.info("TTP processor.cpp:1182", f"rank:{self.rank} reply notify normal result success")
         self._reply("go on")
         self._go_on.set()

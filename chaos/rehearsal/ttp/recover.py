@@ -23,6 +23,14 @@ class RecoverFailed(RuntimeError):
         self.lost = frozenset(lost)
 
 
+class OrderedToEnd(RuntimeError):
+    """The agent has ordered another end while the new processes were awaited: ``strategy`` is dump or exit."""
+
+    def __init__(self, strategy: str) -> None:
+        super().__init__(strategy)
+        self.strategy = strategy
+
+
 class Recover:
     """Replaces ``lost`` ranks: stop and clean the others, rebuild the groups, copy from replicas, roll back, go on."""
 
@@ -35,6 +43,7 @@ class Recover:
         *,
         enter: Callable[[str], None],
         closing: threading.Event,
+        ordered: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._roster = roster
         self._replicas = replicas
@@ -42,10 +51,11 @@ class Recover:
         self._log = log
         self._enter = enter
         self._closing = closing
+        self._ordered = ordered
         self._lost: set[int] = set()
 
     def run(self, lost: Collection[int], step: int, *, stopped: bool = False) -> None:
-        """Bring the whole job back to ``step``. Raises RecoverFailed.
+        """Bring the whole job back to ``step``. Raises RecoverFailed or OrderedToEnd.
 
         ``stopped``: an online repair has stopped and cleaned the survivors already; it is not done again.
         """
@@ -83,7 +93,7 @@ class Recover:
         return [member for member in self._roster.members() if member.rank not in self._lost]
 
     def _await_new(self, status: int, seconds: float, what: str) -> list[Member]:
-        """Wait until every lost rank has a new process that reports ``status``. Raises RecoverFailed."""
+        """Wait until every lost rank has a new process that reports ``status``. Raises as :meth:`run` does."""
 
         def new() -> list[Member]:
             members = [member for member in self._roster.members() if member.rank in self._lost]
@@ -94,9 +104,12 @@ class Recover:
             return [member for member in living if self._roster.lost(member)]
 
         def over() -> bool:
-            return self._closing.is_set() or len(new()) == len(self._lost) or bool(dead())
+            return self._closing.is_set() or len(new()) == len(self._lost) or bool(dead() or self._ordered())
 
         self._roster.wait_until(over, seconds, poll=self._timings.check_interval)
+        if (strategy := self._ordered()) is not None:
+            self._log.warning("TTP controller.cpp:2208", f"mindx notify to {strategy}, controller do arf repair failed")
+            raise OrderedToEnd(strategy)
         if died := sorted({member.rank for member in dead()}):
             raise RecoverFailed(f"ranks {died} died meanwhile", self._lost | set(died))
         ready = new()
@@ -112,12 +125,12 @@ class Recover:
                 source = self._source(group, rank)
                 if source is None:
                     raise RecoverFailed(f"dp:{list(group)} has no complete data. ret:1", self._lost)
-                actions[rank] = {"repair_type": _RECEIVE, "src": [source], "dst": [rank], "rank_list": list(group)}
-                sending = actions.setdefault(
-                    source, {"repair_type": _SEND, "src": [], "dst": [], "rank_list": list(group)}
-                )
+                actions[rank] = {"repair_type": _RECEIVE, "src": [source], "dst": [rank]}
+                sending = actions.setdefault(source, {"repair_type": _SEND, "src": [], "dst": []})
                 sending["src"].append(source)
                 sending["dst"].append(rank)
+        for info in actions.values():  # the vendor's names all who take part, of whichever group
+            info["rank_list"] = sorted(actions)
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 
 class Replicas:
@@ -34,6 +34,14 @@ class Replicas:
             sorted({rank for _, rank in chosen if rank is not None}),
             [group for group, rank in chosen if rank is None],
         )
+
+    def renamer(self, savers: Collection[int]) -> int:
+        """Return who renames when all have saved: the first saver that is not rank 0, as the vendor's SDK has it.
+
+        The groups count in the order in which they were reported.
+        """
+        ordered = [rank for group in dict.fromkeys(self._groups.values()) for rank in group if rank in savers]
+        return next((rank for rank in ordered if rank), 0)
 
 
 def _first(group: Iterable[int], good: set[int]) -> int | None:

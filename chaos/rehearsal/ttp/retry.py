@@ -89,15 +89,15 @@ class Retry:
                     continue
                 at = group.index(rank)
                 source = next(other for other in (*group[at:], *group[:at]) if other not in broken)
-                pair = {"src": [source], "dst": [rank], "rank_list": list(group)}
+                pair = {"src": [source], "dst": [rank]}
                 actions[rank] = {"repair_type": _UCE_HIGH if broken[rank] == UCE else _RECEIVE, **pair}
-                sending = actions.setdefault(
-                    source, {"repair_type": _SEND, "src": [], "dst": [], "rank_list": list(group)}
-                )
+                sending = actions.setdefault(source, {"repair_type": _SEND, "src": [], "dst": []})
                 sending["src"].append(source)
                 sending["dst"].append(rank)
         if not actions:
             return
+        for info in actions.values():  # the vendor's names all who take part, of whichever group
+            info["rank_list"] = sorted(actions)
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
 

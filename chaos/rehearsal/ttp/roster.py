@@ -53,6 +53,11 @@ class Roster:
         with self._changed:
             return [self._members[rank] for rank in sorted(self._members) if not self._members[rank].left]
 
+    def knows(self, rank: int) -> bool:
+        """Whether a rank has ever registered."""
+        with self._changed:
+            return rank in self._members
+
     def member(self, rank: int) -> Member:
         """One rank."""
         return self._members[rank]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from chaos.observe.log_event import LogEvent
+from chaos.observe.taskd_log import TaskdLogReader
 from chaos.observe.ttp_log import TtpLogReader
 from tests.unit.observe.test_every_form import ROWS
 
@@ -165,3 +166,11 @@ def test_chatter_of_the_transport_is_known_and_nothing_of_the_job() -> None:
     event = event_of("info", "Worker 3 is waiting for work", HEADS[3])
     assert (event.kind, event.rank, event.step) == ("acc.chatter", None, None)
     assert event_of("error", "Worker 3 has no socket", HEADS[3]).kind == "acc.error"
+
+
+@pytest.mark.parametrize("line", ["rank -1 status is 300", "nodeRank:-1 will start workers"])
+def test_a_number_of_the_agent_that_is_none_is_read_and_is_no_rank(line: str) -> None:
+    prefix = "[WARNING]     2026/11/21 07:38:56.000551 5903   msrun_plugin.py:104     "
+    event = TaskdLogReader(timezone.utc).read(prefix + line)
+    assert event is not None
+    assert (event.rank, event.fields.get("node")) in ((None, None), (None, -1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.rehearsal.ttp.agent_dialogue import ACTIONS, AgentDialogue
+from chaos.rehearsal.ttp.agent_dialogue import ACTIONS, CHANGE, DUMP, STOP, WHO, AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.strategies import Possible
@@ -22,6 +22,7 @@ class Agent:
     def __init__(self, strategy: str, *, silent_on: str = "", more: dict[int, int] | None = None) -> None:
         self.heard: list[tuple[str, tuple[Any, ...]]] = []
         self.dialogue = AgentDialogue()
+        self.dialogue.listen(lambda rank: rank in range(4))
         self._strategy, self._silent_on, self._more = strategy, silent_on, more or {}
         for action in ACTIONS:
             self.dialogue.register(action, lambda *arguments, action=action: self._hear(action, *arguments))
@@ -72,13 +73,72 @@ def test_an_agent_that_does_not_answer_gets_nothing_repaired_and_nothing_saved(s
     assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "exit"
 
 
-def test_a_strategy_that_was_not_offered_is_not_followed() -> None:
+def test_a_strategy_that_was_not_offered_is_not_followed_and_the_agent_is_told() -> None:
     agent = Agent("recover")
     assert choice(agent.dialogue).first({2: 1}, lambda: Possible(True, False, False)) == "exit"
+    assert agent.heard[-1] == ("report_result", (499, "invalid strategy", {2: 1}, ""))
 
 
-def test_an_answer_that_nobody_asked_for_is_refused() -> None:
-    assert AgentDialogue().notify("change_strategy", "recover") == 1
+def test_an_order_is_refused_only_where_no_controller_listens() -> None:
+    dialogue = AgentDialogue()
+    assert dialogue.notify(CHANGE, "recover") == 1
+    dialogue.listen(lambda rank: True)
+    assert dialogue.notify(CHANGE, "recover") == 0
+    dialogue.close()
+    assert dialogue.notify(CHANGE, "recover") == 1
+
+
+@pytest.mark.parametrize("ranks", [{4: 1}, {-1: 1}, {2: 3}, {2: -1}])
+def test_an_order_that_names_what_there_is_not_is_refused(ranks: dict[int, int]) -> None:
+    agent = Agent("recover")
+    assert [agent.dialogue.notify(order, ranks) for order in (STOP, WHO)] == [1, 1]
+    assert choice(agent.dialogue).ordered() is None
+
+
+@pytest.mark.parametrize(("order", "value", "told"), [(STOP, {2: 1}, {2: 1}), (DUMP, None, {})])
+def test_an_order_that_nobody_asked_for_is_kept_until_training_goes_on(
+    order: str, value: Any, told: dict[int, int]
+) -> None:
+    agent = Agent("dump")
+    one = choice(agent.dialogue)
+    assert one.ordered() is None
+    assert agent.dialogue.notify(order, value) == 0
+    assert one.ordered() == (order, told)
+    one.training()
+    assert one.ordered() is None
+
+
+def test_an_order_to_stop_that_came_first_is_the_answer_when_it_is_asked_for() -> None:
+    agent = Agent("dump", silent_on="report_fault_ranks")
+    agent.dialogue.notify(STOP, {2: 1})
+    assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "dump"
+
+
+def test_an_order_to_dump_is_obeyed_where_a_stop_is_awaited() -> None:
+    agent = Agent("recover", silent_on="report_fault_ranks")
+    agent.dialogue.notify(DUMP, None)
+    assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "dump"
+    assert [name for name, _ in agent.heard] == ["report_fault_ranks"]
+
+
+@pytest.mark.parametrize("waiting", ["report_stop_complete", "report_strategies"])
+def test_an_order_to_dump_is_no_answer_to_another_question(waiting: str) -> None:
+    """The vendor's controller exits without a checkpoint."""
+    agent = Agent("dump", silent_on=waiting)
+    agent.dialogue.register(waiting, lambda *_: agent.dialogue.notify(DUMP, None))
+    assert choice(agent.dialogue).first({2: 1}, lambda: ALL) == "exit"
+
+
+@pytest.mark.parametrize(("strategy", "end"), [("dump", "dump"), ("exit", "exit"), ("recover", None)])
+def test_another_end_may_be_ordered_while_nobody_asks(strategy: str, end: str | None) -> None:
+    agent = Agent("recover")
+    agent.dialogue.notify(CHANGE, strategy)
+    assert choice(agent.dialogue).ordered_to_end() == end
+
+
+@pytest.mark.parametrize(("action", "function"), [("report_weather", print), ("report_result", "no function")])
+def test_what_cannot_be_registered_is_refused(action: str, function: Any) -> None:
+    assert AgentDialogue().register(action, function) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,5 +201,3 @@ def test_a_part_of_an_agent_is_none() -> None:
     for action in ACTIONS[:3]:
         dialogue.register(action, lambda *_: 0)
         assert not dialogue.registered
-    with pytest.raises(ValueError, match="no action 'report_weather'"):
-        dialogue.register("report_weather", lambda *_: 0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.rehearsal.ttp.log import TtpLog
-from chaos.rehearsal.ttp.recover import Recover, RecoverFailed
+from chaos.rehearsal.ttp.recover import OrderedToEnd, Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import INIT_FINISH, PREREPAIR_FINISH
@@ -63,11 +63,17 @@ class Job:
         self.roster.hear(new.member, {"message": "heartbeat", "status": INIT_FINISH})
         return new
 
-    def recover(self, *lost: int) -> None:
-        closing = threading.Event()
-        Recover(self.roster, self._replicas, TIMINGS, TtpLog(None), enter=self.states.append, closing=closing).run(
-            lost, 9
+    def recover(self, *lost: int, ordered: str | None = None) -> None:
+        recover = Recover(
+            self.roster,
+            self._replicas,
+            TIMINGS,
+            TtpLog(None),
+            enter=self.states.append,
+            closing=threading.Event(),
+            ordered=lambda: ordered,
         )
+        recover.run(lost, 9)
 
     def told(self, rank: int) -> list[str]:
         return [message["message"] for message in self.ranks[rank].told]
@@ -131,6 +137,15 @@ def test_a_survivor_that_dies_while_a_process_is_waited_for_ends_it() -> None:
     with pytest.raises(RecoverFailed, match=r"ranks \[1\] died") as caught:
         job.recover(2)
     assert caught.value.lost == {1, 2}
+
+
+@pytest.mark.parametrize("strategy", ["dump", "exit"])
+def test_another_end_may_be_ordered_while_a_process_is_waited_for(strategy: str) -> None:
+    job = Job()
+    with pytest.raises(OrderedToEnd) as caught:
+        job.recover(2, ordered=strategy)
+    assert caught.value.strategy == strategy
+    assert job.told(0) == ["stop", "clean"]
 
 
 def test_a_handler_that_fails_ends_it() -> None:

@@ -73,6 +73,20 @@ def test_a_memory_error_is_repaired_from_the_replica_and_all_go_on_at_the_same_s
     assert {rank.told[-1]["step"] for rank in job.ranks} == {9}
 
 
+def test_every_rank_that_takes_part_is_named_to_each_of_them_whatever_its_group() -> None:
+    """Recorded of the vendor's SDK: errors of ranks 1 and 2, groups [0, 2] and [1, 3]."""
+    job = Job({1: UCE, 2: UCE})
+    job.repair()
+    actions = job.ranks[1].told[2]["actions"]
+    everyone = [0, 1, 2, 3]
+    assert actions == {
+        "0": {"repair_type": 0, "src": [0], "dst": [2], "rank_list": everyone},
+        "1": {"repair_type": 1, "src": [3], "dst": [1], "rank_list": everyone},
+        "2": {"repair_type": 1, "src": [0], "dst": [2], "rank_list": everyone},
+        "3": {"repair_type": 0, "src": [3], "dst": [1], "rank_list": everyone},
+    }
+
+
 def test_nothing_is_copied_after_a_low_level_clean_or_a_communication_error() -> None:
     low = Job({1: UCE}, {1: {"clean": 2}})
     low.repair()

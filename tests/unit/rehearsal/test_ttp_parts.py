@@ -147,6 +147,17 @@ def test_the_lowest_good_rank_of_each_group_saves(groups: int, copies: int, data
     assert savers == sorted(min(good & set(group)) for group in members if good & set(group))
 
 
+def test_the_first_saver_that_is_not_rank_0_renames() -> None:
+    replicas = Replicas(6)
+    for rank, group in [(0, [0, 3]), (2, [2, 5]), (1, [1, 4])]:
+        replicas.report(rank, group)
+    assert replicas.renamer([0, 1, 2]) == 2  # as reported, not by number
+    assert replicas.renamer([0, 1, 5]) == 5
+    alone = Replicas(2)
+    alone.report(0, [0, 1])
+    assert (alone.renamer([0]), alone.renamer([1])) == (0, 1)
+
+
 # Messages.
 
 
@@ -393,6 +404,23 @@ def test_the_controller_tells_whether_any_rank_is_connected(sdk: ModuleType, por
     agent.tft_destroy_controller()
     assert agent.tft_query_high_availability_switch() is False
     sdk.tft_destroy_processor()
+
+
+def test_a_second_controller_in_one_process_is_the_first_one(sdk: ModuleType, port: int) -> None:
+    for _ in range(2):
+        sdk.tft_init_controller(-1, 1, False)
+        sdk.tft_start_controller("127.0.0.1", port, False, "")
+    sdk.tft_init_processor(0, 1, False)
+    sdk.tft_start_processor("127.0.0.1", port)
+    sdk.tft_destroy_processor()
+    sdk.tft_destroy_controller()
+
+
+def test_only_a_hot_switch_can_be_prepared_and_this_stand_in_cannot(sdk: ModuleType) -> None:
+    agent = importlib.import_module("mindio_ttp.controller_ttp")
+    assert agent.tft_notify_controller_prepare_action("cold switch") == 1
+    with pytest.raises(RuntimeError, match="cannot hot switch"):
+        agent.tft_notify_controller_prepare_action("hot switch", {1: 1})
 
 
 def test_what_it_does_not_know_it_refuses(sdk: ModuleType) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Callable
 
-from chaos.rehearsal.ttp.agent_dialogue import AgentDialogue
+from chaos.rehearsal.ttp.agent_dialogue import CHANGE, DUMP, STOP, WHO, AgentDialogue
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.own_run import configuration, log, secret, timings
 from chaos.rehearsal.ttp.pause import Pausing
@@ -31,9 +31,12 @@ _controller: Controller | None = None
 def tft_init_controller(
     rank: int, world_size: int, enable_local_copy: bool, enable_arf: bool = False, enable_zit: bool = False
 ) -> None:
-    """Make the controller; rank 0, or -1 outside the ranks."""
+    """Make the controller; rank 0, or -1 outside the ranks. Where one is there already it stays."""
     del enable_local_copy
     global _controller
+    if _controller is not None and not _controller.closed:
+        log().info("TTP controller.cpp:112", f"controller has already inited, rank:{rank}")
+        return
     if enable_zit:
         raise RuntimeError("this stand-in does not shrink a job: ZIT must be off")
     own, writer = configuration(), log()
@@ -59,6 +62,9 @@ def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_i
     """Start the controller; like the vendor's it ends the process with 2 when it cannot listen."""
     del enable_tls, tls_info
     assert _controller is not None
+    if _controller.started:
+        log().info("TTP controller.cpp:303", f"controller has started, ip: {bind_ip}, port: {port}")
+        return
     try:
         _controller.start(bind_ip, port, configuration().address)
     except (OSError, ValueError) as error:
@@ -94,13 +100,13 @@ def tft_notify_controller_stop_train(
         return _TAKEN
     if stop_type != "stop":
         return _REFUSED
-    return dialogue.notify("stop_train", dict(fault_ranks))
+    return dialogue.notify(STOP, dict(fault_ranks))
 
 
 def tft_notify_controller_on_global_rank(fault_ranks: dict[int, int], time: float | None = None) -> int:
     """Say which ranks of the whole job are faulty."""
     del time
-    return dialogue.notify("on_global_rank", dict(fault_ranks))
+    return dialogue.notify(WHO, dict(fault_ranks))
 
 
 def tft_notify_controller_change_strategy(strategy: str, params: str = "") -> int:
@@ -109,18 +115,23 @@ def tft_notify_controller_change_strategy(strategy: str, params: str = "") -> in
     if strategy == "continue" and pausings:
         pausings[-1].go_on()
         return _TAKEN
-    return dialogue.notify("change_strategy", strategy)
+    return dialogue.notify(CHANGE, strategy)
 
 
 def tft_notify_controller_prepare_action(action: str, fault_ranks: dict[int, int] | None = None) -> int:
     """Prepare a hot switch: the move of a rank to a spare node, which this stand-in does not know.
 
-    It has nothing to do with switching the network, which takes place during a pause.
+    It has nothing to do with switching the network, which takes place during a pause. No other action can be prepared.
     """
     del fault_ranks
+    if action not in ("hot switch", "stop switch"):
+        return _REFUSED
     raise RuntimeError(f"this stand-in cannot {action}")
 
 
 def tft_notify_controller_dump() -> int:
-    """Choose to save and end, in the place of a strategy."""
-    return dialogue.notify("change_strategy", "dump")
+    """Order to save and end the job, whether anybody has asked or not.
+
+    It is no answer to an offer of strategies: there the controller exits without a checkpoint.
+    """
+    return dialogue.notify(DUMP, None)

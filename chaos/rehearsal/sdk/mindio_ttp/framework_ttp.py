@@ -7,6 +7,7 @@ The interface is a module with one processor a process, so this module holds it.
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 import sys
 from enum import Enum
@@ -93,6 +94,7 @@ def tft_init_processor(
         log=log(),
         handlers=_handlers,
         arf=enable_arf,
+        cleans_before_dump=os.environ.get("TTP_STOP_CLEAN_BEFORE_DUMP") == "1",
     )
 
 
