@@ -29,6 +29,9 @@ _TABLES = {"TTP": CONTROLLER + PROCESSOR + AGENT + FAILED, "PYH": PYTHON, "ACC":
 _QUIET = frozenset({"trace", "debug", "info", "warning"})
 _LONGEST = 400
 
+CHATTER = "acc.chatter"
+"""The kind of what the link layer tells of itself, which is nothing of the job."""
+
 MESSAGES = (*CONTROLLER, *PROCESSOR, *AGENT, *FAILED, *PYTHON)
 """What stands behind the prefix of a line, that of the link layer excepted."""
 
@@ -53,7 +56,7 @@ class TtpLogReader(PrefixedReader):
         if event is None:
             event = read_failure("acc" if part == "ACC" else "ttp", level, message, wall_ns)
         if event is None and part == "ACC" and level in _QUIET:
-            event = LogEvent("acc.chatter", wall_ns, fields={"what_text": message[:_LONGEST]})
+            event = LogEvent(CHATTER, wall_ns, fields={"what_text": message[:_LONGEST]})
         if event is None:
             return None
         event = with_numbers(event, message)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.observe.tail import LogTail
+from chaos.observe.ttp_log import CHATTER
 from chaos.platforms.directories import FileKey
 from chaos.platforms.outputs import Output, outputs_of, teed_outputs_of
 from chaos.platforms.process import ProcessIdentity
@@ -49,7 +50,9 @@ class _Followed:
         return next((one for one in candidates if one.pid == event.pid), None)
 
     def takes(self, event: LogEvent) -> bool:
-        """Whether it is said here and not only repeated."""
+        """Whether it is of the job, and said here and not only repeated."""
+        if event.kind == CHATTER:
+            return False
         only_launcher = all(one.role == "launcher" for one in self.writers.values())
         return not only_launcher or event.kind.startswith(_OF_LAUNCHER)
 

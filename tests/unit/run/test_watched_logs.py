@@ -147,3 +147,13 @@ def test_a_rank_that_is_started_again_and_appends_to_its_log_is_the_one_that_wri
     logs.follow([again])
     add(shared, PRINTED % (1, 7))
     assert [one.process for one in logs.read()] == [again]
+
+
+def test_what_the_sdks_link_layer_tells_of_itself_is_nothing_of_the_job(
+    job: OwnJob, start: Start, logs: WatchedLogs
+) -> None:
+    worker = job.logs / "worker_0.log"
+    prefix = "2026-11-21 01:32:19.903248 info 30710 "
+    logs.follow([start(0, "7>/dev/null", 1)])
+    add(worker, f"{prefix}[ACC a.cpp:1] Worker 0 thread started\n{prefix}[TTP a.cpp:1] finish rename, rank:0\n")
+    assert told(logs) == [(0, "ttp.renamed", None)]
