@@ -17,7 +17,9 @@ import functools
 import os
 import socket
 import stat
+import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
@@ -26,6 +28,7 @@ from filelock import Timeout, UnixFileLock
 
 from chaos.plain_files import read_plain
 from chaos.platforms.find import runs_alive
+from chaos.platforms.lease_holder import Holder, in_words, read_holder, this_holder, write_holder
 
 T = TypeVar("T")
 
@@ -50,18 +53,41 @@ class Lease:
     """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager.
 
     ``named`` are the files that name the run which has them; a name stays as long as processes of the run do.
+    ``records`` tell others who holds it (:mod:`chaos.platforms.lease_holder`).
     """
 
     def __init__(
-        self, numbers: Iterable[int], locks: list[UnixFileLock], run: str = "", named: Iterable[Path] = ()
+        self,
+        numbers: Iterable[int],
+        locks: list[UnixFileLock],
+        run: str = "",
+        named: Iterable[Path] = (),
+        records: Iterable[Path] = (),
     ) -> None:
         self.numbers = tuple(numbers)
         self._locks = locks
         self._run = run
         self._named = list(named)
+        self._records = list(records)
+        if self._records:
+            self._holder = this_holder()
+            self._record()
+
+    def name_run(self, run: str) -> None:
+        """Tell others which run it is held for."""
+        if self._records:
+            self._holder = replace(self._holder, run=run)
+            self._record()
+
+    def _record(self) -> None:
+        for path in self._records:
+            write_holder(path, self._holder)
 
     def release(self) -> None:
         """Give it back. A second call does nothing."""
+        while self._records:
+            with contextlib.suppress(OSError):  # a record that stays names a process that has ended
+                self._records.pop().unlink(missing_ok=True)
         if self._named and self._run not in runs_alive():
             for path in self._named:
                 with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
@@ -143,17 +169,22 @@ class Leases:
         if not 1 <= count <= len(self._cores):
             raise LeaseError(f"{count} cores are needed; this process may use {len(self._cores)}")
         most = max(count, up_to or count)
-        return self._take("core", lambda: self._try_some("core", self._cores, count, most), wait, blocked)
+        return self._take("core", self._cores, (count, most), wait, blocked)
 
     def take_devices(
         self, devices: Iterable[int], *, wait: Wait, blocked: Callable[[str], None] | None = None
     ) -> Lease:
         """Lease exactly these accelerator devices. ``wait`` and ``blocked`` are as for cores."""
         wanted = tuple(dict.fromkeys(devices))
-        return self._take("device", lambda: self._try_some("device", wanted, len(wanted), len(wanted)), wait, blocked)
+        return self._take("device", wanted, (len(wanted), len(wanted)), wait, blocked)
 
     def _take(
-        self, kind: str, attempt: Callable[[], Lease | None], wait: Wait, blocked: Callable[[str], None] | None
+        self,
+        kind: str,
+        numbers: tuple[int, ...],
+        least_and_most: tuple[int, int],
+        wait: Wait,
+        blocked: Callable[[str], None] | None,
     ) -> Lease:
         turn: list[UnixFileLock] = []
         told: list[str] = []
@@ -161,9 +192,9 @@ class Leases:
         def condition() -> Lease | None:
             if not turn and (lock := self._try_lock(f"{kind}-turn")) is not None:
                 turn.append(lock)
-            lease = attempt() if turn else None
+            lease = self._try_some(kind, numbers, *least_and_most) if turn else None
             if lease is None and blocked is not None and not told:
-                told.append(f"every {kind} that would do is leased to another job on this host; waiting")
+                told.append(in_words(kind, self._holders(kind, numbers), time.time()))
                 blocked(told[0])
             return lease
 
@@ -178,11 +209,19 @@ class Leases:
         for number in numbers:
             if len(taken) < most and (lock := self._try_lock(f"{kind}-{number}")) is not None:
                 taken[number] = lock
-        lease = Lease(taken, list(taken.values()))
         if len(taken) >= least:
-            return lease
-        lease.release()
+            return Lease(taken, list(taken.values()), records=[self._record_of(kind, number) for number in taken])
+        Lease(taken, list(taken.values())).release()
         return None
+
+    def _record_of(self, kind: str, number: int) -> Path:
+        return self._directory / f"{kind}-{number}.holder"
+
+    def _holders(self, kind: str, numbers: tuple[int, ...]) -> dict[int, Holder | None]:
+        """Who holds which of the numbers, as far as it is recorded; of all nobody where none is."""
+        found = {number: read_holder(self._record_of(kind, number)) for number in numbers}
+        known: dict[int, Holder | None] = {number: holder for number, holder in found.items() if holder is not None}
+        return known or dict.fromkeys(numbers)
 
     def _try_lock(self, name: str) -> UnixFileLock | None:
         path = self._directory / f"{name}.lock"

@@ -93,7 +93,7 @@ def run_cell(
         interruptible(),
         _cores_here(cell.scenario, leases, wanted, patience, progress) as cores,
     ):
-        runner = _Runner(loaded, cell, options, progress, clock, leases, cores.numbers, sdk)
+        runner = _Runner(loaded, cell, options, progress, clock, leases, cores, sdk)
         return runner.run(plan)
 
 
@@ -125,7 +125,7 @@ class _Runner:
         progress: Progress,
         clock: Clock,
         leases: Leases,
-        cores: tuple[int, ...],
+        cores: Lease,
         sdk: str,
     ) -> None:
         self._loaded = loaded
@@ -135,7 +135,8 @@ class _Runner:
         self._progress = progress
         self._clock = clock
         self._leases = leases
-        self._cores = cores
+        self._cores = cores.numbers
+        self._lease = cores
         self._sdk = sdk
         self._kind: JobKind = registry("jobs").load(scenario.job.kind)
         self._traits = examine(loaded, cell).traits
@@ -153,6 +154,7 @@ class _Runner:
             if fault.seed is not None:
                 self._progress.note(f"fault {fault.id}: seed {fault.seed} drew ranks {list(fault.ranks)}")
         owned = create_run(self._options.reports, plan.scenario, plan.cell, clock=self._clock)
+        self._lease.name_run(str(owned.path))
         with owned.lock:
             self._describe(owned, plan, self._scenario)
             point_latest(self._options.reports, owned.run)
