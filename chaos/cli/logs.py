@@ -30,7 +30,9 @@ _LONGEST = 1000
     "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, allow_dash=True, path_type=Path)
 )
 @click.option("--unknown", is_flag=True, help="Print the lines that no reader knows in place of the events.")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only these events: ttp.state, or all of ttp.")
+@click.option(
+    "--kind", "kinds", multiple=True, metavar="KIND", help="Only these events: ttp.state, all of ttp, or error."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event, and one for each file.")
 @debug_option
 def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_json: bool) -> int:
@@ -88,7 +90,7 @@ def _files(paths: Iterable[Path], unseen: Unseen) -> Iterator[Path]:
 
 
 def _is_wanted(kind: str, kinds: tuple[str, ...]) -> bool:
-    return not kinds or any(kind == one or kind.startswith(one + ".") for one in kinds)
+    return not kinds or any(kind == one or kind.startswith(f"{one}.") or kind.endswith(f".{one}") for one in kinds)
 
 
 def _as_text(event: LogEvent) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaos.observe.device_log import DeviceLogReader
+from chaos.observe.error_line import ErrorLineReader
 from chaos.observe.launcher_prefix import Unprefixed, strip_launcher
 from chaos.observe.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.log_event import LogEvent
@@ -37,7 +38,8 @@ class LogReader(Protocol):
 
     One that reads what a rank says of itself may have ``own_rank = True``: then an event that names no rank gets that
     of the file, if its name tells one. One that knows lines which mean nothing in another log may have
-    ``only_when_chosen = True``: it is chosen after all others, and read nothing with where another is.
+    ``only_when_chosen = True``: it is chosen after all others, and read nothing with where another is. One that takes
+    whatever others leave has ``asked_last = True``.
     """
 
     @property
@@ -82,6 +84,7 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
         DeviceLogReader(tz),
         MindSporeLogReader(tz),
         QuotedLogReader(),
+        ErrorLineReader(tz),
     ]
 
 
@@ -93,12 +96,16 @@ def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> L
 
 def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
     """The readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
-    others = (reader for reader in readers if reader is not first and not _only_when_chosen(reader))
-    return [*([] if first is None else [first]), *others]
+    others = [reader for reader in readers if reader is not first and not _only_when_chosen(reader)]
+    return [*([] if first is None else [first]), *sorted(others, key=_asked_last)]
 
 
 def _only_when_chosen(reader: LogReader) -> bool:
     return bool(getattr(reader, "only_when_chosen", False))
+
+
+def _asked_last(reader: LogReader) -> bool:
+    return bool(getattr(reader, "asked_last", False))
 
 
 def read_log(
@@ -196,14 +203,20 @@ def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
 
 def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
     *before, last = split_records(line)
-    found = [_read(readers, part) for part in (*before, last)]
+    if not before:
+        only = _read(readers, line)
+        return [] if only is None else [only]
+    knowing = [reader for reader in readers if not _asked_last(reader)]
+    found = [_read(knowing, part) for part in (*before, last)]
     for index, part in enumerate(before):
         if (one := found[index]) is not None and one[0].kind == STEP:
-            found[index] = _read(readers, part + TORN)
-    known = [one for one in found if one is not None]
-    if before and not known and (one := _read(readers, line)) is not None and one[0].kind not in (STEP, PROGRESS):
-        return [one]
-    return known
+            found[index] = _read(knowing, part + TORN)
+    whole = None if any(found) else _read(knowing, line)
+    if whole is not None and whole[0].kind not in (STEP, PROGRESS):
+        return [whole]
+    left = [reader for reader in readers if _asked_last(reader)]
+    every = (one or _read(left, part) for one, part in zip(found, (*before, last), strict=True))
+    return [one for one in every if one is not None]
 
 
 def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:
