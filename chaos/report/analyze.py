@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
+from chaos.checks.first_errors import first_errors
 from chaos.checks.judge import Judgement, judge
 from chaos.checks.measures import Measure, rollback, stalled
 from chaos.checks.pods import pod_fates
@@ -58,6 +59,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         agent=_agent_cost(judgement.history),
         clocks=_clocks(judgement.history),
         pods=_pods(judgement),
+        first_errors=() if judgement.verdict == "pass" else first_errors(run_dir),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
 

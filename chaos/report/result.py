@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.checks.finding import Verdict
+from chaos.checks.first_errors import FirstError
 from chaos.checks.pods import What
 from chaos.plain_files import read_plain
 from chaos.plan.io import loads
@@ -113,6 +114,7 @@ class Result:
     clocks: tuple[dict[str, Any], ...] = ()
     pods: tuple[PodResult, ...] = ()
     reason: str = ""
+    first_errors: tuple[FirstError, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -162,6 +164,7 @@ class Result:
             "agent": dict(self.agent),
             "clocks": list(self.clocks),
             "pods": [{**asdict(one), "mechanisms": list(one.mechanisms)} for one in self.pods],
+            "first_errors": [asdict(one) for one in self.first_errors],
         }
 
 
@@ -209,6 +212,7 @@ def from_json(data: dict[str, Any]) -> Result:
         agent=data["agent"],
         clocks=tuple(data.get("clocks", ())),
         pods=tuple(PodResult(**{**one, "mechanisms": tuple(one["mechanisms"])}) for one in data.get("pods", ())),
+        first_errors=tuple(FirstError(**one) for one in data.get("first_errors", ())),
     )
 
 

@@ -27,6 +27,7 @@ def print_result(result: Result, console: Console) -> None:
     console.print(_checks(result), soft_wrap=False)
     for check in sorted((one for one in result.checks if one.verdict != "pass"), key=_when):
         _print_finding(check, console)
+    _print_first_errors(result, console)
     if result.recovery.phases:
         console.print(_phases(result))
     for pod in result.pods:
@@ -81,6 +82,17 @@ def _print_finding(check: CheckResult, console: Console) -> None:
     console.print(f"  seen      {escape(check.seen)}", soft_wrap=True, highlight=False)
     for place in check.where:
         console.print(f"  where     {escape(place)}", soft_wrap=True, highlight=False)
+
+
+def _print_first_errors(result: Result, console: Console) -> None:
+    """What the logs said first, where the run has not passed: a fault makes errors too, so that none is a finding."""
+    if result.first_errors:
+        console.print("first errors in the logs:")
+    for one in result.first_errors:
+        who = "" if one.rank is None else f"rank {one.rank}, "
+        others = f" ({one.alike} other log{'s' * (one.alike != 1)} alike)" if one.alike else ""
+        text = f"  {who}{one.file}:{one.line}: {one.text}{others}"
+        console.print(escape(text), soft_wrap=True, highlight=False)
 
 
 def _phases(result: Result) -> Table:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
+from chaos.checks.first_errors import FirstError
 from chaos.report.result import PodResult
 from tests.unit.cli.kit import Ended
 from tests.unit.good_run import good_run
@@ -38,6 +39,7 @@ def test_every_key_of_a_result_is_documented(chaos: Call, tmp_path: Path) -> Non
     keys = {f"{part}.{key}" for part in ("recovery",) for key in result[part]} | set(result)
     keys |= {f"{part}[].{key}" for part in ("faults", "checks") for entry in result[part] for key in entry}
     keys |= {f"pods[].{one.name}" for one in fields(PodResult)}  # a run of this host has none
+    keys |= {f"first_errors[].{one.name}" for one in fields(FirstError)}  # one that passes has none
     section = DOCUMENT.read_text().split("## result.json")[1].split("## summary.json")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", section, re.MULTILINE)
     assert {name for row in rows for name in re.findall("`([^`]+)`", row)} == keys

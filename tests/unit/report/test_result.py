@@ -41,6 +41,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "agent",
         "clocks",
         "pods",
+        "first_errors",
     ]
     assert data["schema_version"] == 1
     assert data["verdict"] == "pass"

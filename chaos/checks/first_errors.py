@@ -1,0 +1,137 @@
+"""The first errors in the logs of a run: what a reader would look for first when it has not passed.
+
+An error is a line of level ERROR or above, and the line that ends a traceback of Python. Nothing is judged by them: a
+fault makes errors that the plan expects. Only the beginning of each log is searched, so that a run of many gigabytes
+does not take long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timezone
+from pathlib import Path
+
+from chaos.checks.artifacts import SDK_LOGS
+from chaos.checks.text import readable
+from chaos.observe.error_line import ErrorLineReader
+from chaos.observe.launcher_prefix import strip_launcher
+from chaos.observe.lines import LineSplitter
+from chaos.observe.records import is_repeated, split_records
+from chaos.plain_files import open_plain
+
+MOST_BYTES = 16 << 20
+"""Bytes at the beginning of a log that are searched."""
+
+MOST_BYTES_IN_ALL = 256 << 20
+MOST_OF_A_LOG = 3
+MOST = 8
+LONGEST = 300
+
+_CHUNK = 1 << 20
+_FIRST = ("train",)
+_MARKS = (b"ERROR", b" error ", b"CRITICAL", b" critical ", b"FATAL", b" fatal ", b"EXCEPTION", b"Error", b"Exception")
+_KLOG = (b"\nE", b"\nF")
+_RAISED = re.compile(r"[A-Za-z_][\w.]{0,120}(?:Error|Exception)(?::|$)")
+_WORKER = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log")
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+@dataclass(frozen=True)
+class FirstError:
+    """An error in a log. ``alike`` counts the other logs of the attempt that say the same, numbers aside."""
+
+    attempt: str
+    rank: int | None
+    file: str
+    line: int
+    text: str
+    alike: int = 0
+
+
+@dataclass(frozen=True)
+class _Seen:
+    error: FirstError
+    wall_ns: int | None
+
+
+def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
+    """The first errors of a run, those of its first attempt first; by time where the lines tell it."""
+    found: list[FirstError] = []
+    left = MOST_BYTES_IN_ALL
+    for directory in _attempts(run_dir / "logs"):
+        seen: list[_Seen] = []
+        for path in _logs(directory):
+            if left <= 0:
+                break
+            try:
+                left -= min(path.stat().st_size, MOST_BYTES)
+                seen += _errors_of(path, directory.name, path.relative_to(run_dir).as_posix())
+            except OSError:  # the checks that need this log say so
+                continue
+        found += _alike(sorted(seen, key=_moment))
+    return tuple(found[:MOST])
+
+
+def _attempts(logs: Path) -> list[Path]:
+    if not logs.is_dir() or logs.is_symlink():
+        return []
+    directories = [path for path in logs.iterdir() if path.is_dir() and not path.is_symlink()]
+    return sorted(directories, key=lambda path: (path.name not in _FIRST, path.name))
+
+
+def _logs(directory: Path) -> list[Path]:
+    paths = {path for pattern in ("*.log", *SDK_LOGS) for path in directory.glob(pattern)}
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def _errors_of(path: Path, attempt: str, name: str) -> Iterator[_Seen]:
+    """The first errors of one log. One without a time was written after the last that has one."""
+    reader, splitter = ErrorLineReader(timezone.utc), LineSplitter()
+    match = _WORKER.fullmatch(path.name)
+    rank = int(match[1]) if match else None
+    wall_ns: int | None = None
+    count = 0
+    with open_plain(path) as stream:
+        while stream.tell() < MOST_BYTES and (chunk := stream.read(_CHUNK)):
+            begin = splitter.lines + 1
+            lines = splitter.feed(chunk)
+            if not any(mark in chunk for mark in (*_MARKS, *_KLOG)):
+                continue
+            for number, line in enumerate(lines, begin):
+                error = _error_in(reader, line)
+                if error is None:
+                    continue
+                text, own_rank, own_wall = error
+                wall_ns = wall_ns if own_wall is None else own_wall
+                told = rank if own_rank is None else own_rank
+                yield _Seen(FirstError(attempt, told, name, number, readable(text[:LONGEST])), wall_ns)
+                count += 1
+                if count == MOST_OF_A_LOG:
+                    return
+
+
+def _error_in(reader: ErrorLineReader, line: str) -> tuple[str, int | None, int | None] | None:
+    text = strip_launcher(line).text
+    if is_repeated(text):
+        return None
+    for part in split_records(text):
+        if (error := reader.apart(part)) is not None:
+            return part.strip(), error.rank, error.wall_ns
+    return (text.strip(), None, None) if _RAISED.match(text) else None
+
+
+def _moment(seen: _Seen) -> tuple[float, str, int]:
+    return (float("inf") if seen.wall_ns is None else seen.wall_ns, seen.error.file, seen.error.line)
+
+
+def _alike(seen: list[_Seen]) -> list[FirstError]:
+    """Each error once, with how many other logs have it."""
+    kept: dict[str, FirstError] = {}
+    logs: dict[str, set[str]] = {}
+    for one in seen:
+        key = _NUMBERS.sub("0", one.error.text)
+        kept.setdefault(key, one.error)
+        logs.setdefault(key, set()).add(one.error.file)
+    return [replace(error, alike=len(logs[key]) - 1) for key, error in kept.items()]
