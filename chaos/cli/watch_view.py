@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from chaos.checks.text import readable
+from chaos.cli.watch_errors import FirstErrors
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -136,12 +137,15 @@ class PlainView:
         self._stream = stream
         self._looks = 0
         self._last = ""
+        self._errors = FirstErrors()
 
     def show(self, one: Happened) -> None:
         """Print it if it matters."""
         if one.event == "job.end":
             self._summary()
-        if (text := headline(one)) is not None:
+            if (left := self._errors.left()) is not None:
+                self._print(left)
+        if self._errors.shows(one) and (text := headline(one)) is not None:
             self._print(text)
 
     def looked(self) -> None:
@@ -171,6 +175,7 @@ class TableView:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._live: Live | None = None
+        self._errors = FirstErrors()
 
     def attach(self, live: Live) -> None:
         """Show headlines above the table of this display."""
@@ -178,7 +183,13 @@ class TableView:
 
     def show(self, one: Happened) -> None:
         """Print it above the table if it matters."""
-        if self._live is not None and (text := headline(one)) is not None:
+        if one.event == "job.end" and (left := self._errors.left()) is not None:
+            self._print(left)
+        if self._errors.shows(one) and (text := headline(one)) is not None:
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        if self._live is not None:
             self._live.console.print(_line(text), markup=False, highlight=False)
 
     def looked(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -10,16 +11,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from chaos.cli.watch_view import headline
+from chaos.cli.watch_view import PlainView, headline
 from chaos.history.reader import read_history
 from chaos.run.happened import Happened
 from chaos.run.wait import wait_for
 from tests.unit.cli.kit import Ended
 from tests.unit.running_jobs import OwnJob, own_job
+
+if TYPE_CHECKING:
+    from chaos.run.watching import Watch
 
 
 @pytest.fixture
@@ -123,3 +128,25 @@ def test_a_terminal_gets_a_table(job: OwnJob) -> None:
     assert process.wait(120) == 0
     os.close(here)
     assert b"container" in shown
+
+
+def error(file: str, text: str, *, before: bool = False) -> Happened:
+    fields = {"level": "ERROR", "text": text}
+    return Happened("log", 0, 3, 7, {"kind": "mindspore.error", "step": None, "fields": fields, "file": file}, before)
+
+
+def test_the_first_errors_of_each_log_are_shown_and_the_others_counted() -> None:
+    out = io.StringIO()
+    view = PlainView(cast("Watch", SimpleNamespace(ranks={})), out)
+    view.show(error("a.log", "long ago", before=True))
+    for number in range(9):
+        view.show(error("a.log", f"number {number}"))
+    view.show(error("b.log", "another"))
+    view.show(Happened("job.end", 0, data={}))
+    *shown, left, end = out.getvalue().splitlines()
+    assert shown == [
+        *(f"rank 3: mindspore.error level=ERROR text=number {number}" for number in range(5)),
+        "rank 3: mindspore.error level=ERROR text=another",
+    ]
+    assert left == "4 more lines of level ERROR in a.log: chaos logs FILE --kind error shows them"
+    assert end.startswith("the job has ended")

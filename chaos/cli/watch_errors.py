@@ -1,0 +1,36 @@
+"""Of errors that no form fits a watcher sees the first ones of each log, and at the end how many more there were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaos.run.happened import Happened
+
+FIRST = 5
+"""Errors of one log that get a line each: a program that has lost its way writes thousands."""
+
+
+class FirstErrors:
+    """Counts the errors of each log."""
+
+    def __init__(self) -> None:
+        self._of_log: Counter[str] = Counter()
+
+    def shows(self, one: Happened) -> bool:
+        """Whether it gets a line: everything does but the later errors of a log."""
+        if one.event != "log" or one.before or not str(one.data.get("kind")).endswith(".error"):
+            return True
+        file = str(one.data.get("file"))
+        self._of_log[file] += 1
+        return self._of_log[file] <= FIRST
+
+    def left(self) -> str | None:
+        """What was not shown, None where all was."""
+        more = {file: count - FIRST for file, count in self._of_log.items() if count > FIRST}
+        if not more:
+            return None
+        most = max(more, key=lambda file: more[file])
+        whose = most if len(more) == 1 else f"{len(more)} logs, most in {most}"
+        return f"{sum(more.values())} more lines of level ERROR in {whose}: chaos logs FILE --kind error shows them"
