@@ -114,9 +114,7 @@ class ErrorLineReader:
         rank = int(found[1]) if found else None
         wall_ns = self._wall.ns(match["date"], match["time"], int(match["micro"]))
         program = "acc" if match["part"] == "ACC" else "ttp"
-        return ErrorLine(
-            program, level["level"].upper(), text, _place(match[0]), wall_ns, None, int(rank[1]) if rank else None
-        )
+        return ErrorLine(program, level["level"].upper(), text, _place(match[0]), wall_ns, None, rank)
 
     def _of_agent(self, match: re.Match[str], line: str) -> ErrorLine | None:
         level = line[1 : line.index("]")]

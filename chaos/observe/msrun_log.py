@@ -6,6 +6,7 @@ node that they blame is in the field ``node`` and never the event's ``rank``. Fa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import tzinfo
 
@@ -17,6 +18,8 @@ from chaos.observe.wall_time import WallTime
 NODE_RANK = "cluster.node_rank"
 """In which a process tells the rank that the cluster has given it."""
 
+# The C++ part names its function before the message; the error that ends a traceback has it behind its name.
+_HEAD = re.compile(r"(?:[\w~<>:]{1,200}\] )?(?:\w{1,60}Error: (?:Distributed job exited with exception\. )?)?")
 _MARKS = ("Start scheduler process", "Start worker process with rank id", "meta_server_node.cc")
 _TABLE = (
     known(
@@ -96,4 +99,4 @@ class MsrunLogReader:
     def read(self, line: str) -> LogEvent | None:
         """The event of a line, None when it is not one of the lines known."""
         prefixed = split_prefix(line, self._wall)
-        return find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid)
+        return find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid, _HEAD)

@@ -15,6 +15,7 @@ _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d{1,18}\.\d{1,18}")
 _LIST = re.compile(r"\[[\[\]\d, -]{0,65536}\]")
 _OWN = ("rank", "step")
+_QUOTES = "'\"`\u2018\u201c"
 _NO_RANK = 2**31 - 1
 """From here on a number says that there is no rank: programs write the largest one that they have."""
 
@@ -40,10 +41,18 @@ def known(kind: str, literal: str, pattern: str) -> Known:
     return Known(kind, literal, re.compile(pattern))
 
 
-def find_event(table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None) -> LogEvent | None:
-    """The event of the first entry in ``table`` that the message fits, or None."""
+def find_event(
+    table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, head: re.Pattern[str] | None = None
+) -> LogEvent | None:
+    """The event of the first entry in ``table`` that the message fits, or None.
+
+    What stands in quotation marks is not said but quoted. With ``head`` the message has to begin with the entry's own
+    words, or with what ``head`` allows before them: for programs whose lines have nothing else that tells them.
+    """
     for entry in table:
         if entry.literal in message and (match := entry.pattern.search(message)):
+            if is_quoted(message, match.start()) or not _begins(entry, message, match.start(), head):
+                continue
             groups = {name: text for name, text in match.groupdict().items() if text is not None}
             values = dict(_field(name, text) for name, text in groups.items())
             fields = {name: value for name, value in values.items() if name not in _OWN}
@@ -51,6 +60,20 @@ def find_event(table: Sequence[Known], message: str, wall_ns: int | None, pid: i
                 entry.kind, wall_ns, _natural(values.get("rank")), _natural(values.get("step")), pid, fields
             )
     return None
+
+
+def is_quoted(message: str, at: int) -> bool:
+    """Whether what stands at this place of a message is within quotation marks."""
+    return at > 0 and (message[at - 1] in _QUOTES or message.count('"', 0, at) % 2 == 1)
+
+
+def _begins(entry: Known, message: str, at: int, head: re.Pattern[str] | None) -> bool:
+    if head is None or head.fullmatch(message, 0, at):
+        return True
+    allowed = head.match(message)
+    return message.startswith(entry.literal) or (
+        allowed is not None and message.startswith(entry.literal, allowed.end())
+    )
 
 
 def _field(name: str, text: str) -> tuple[str, Any]:

@@ -24,6 +24,9 @@ _OTHER = re.compile(
     r"\s|\d{4}[-/]|\[(?:[A-Z]+\] {1,8}\d|[A-Z]+\] [A-Z]\w*\()|\w{1,60}(?:Error|Exception): |- [A-Z]+ - "
 )
 
+# Who or what a message is about, such as "controller:0 execute ", "[stop] " and "check mindx ".
+_HEAD = re.compile(r"(?:(?!: )[\w:,\[\] -]){0,60}")
+
 
 class QuotedLogReader:
     """Messages of MindFormers and MindIO TFT without a prefix, with the kinds that they have with one."""
@@ -44,4 +47,4 @@ class QuotedLogReader:
 
     def read(self, line: str) -> LogEvent | None:
         """The event of a line, None when it is not one of the messages known."""
-        return None if _OTHER.match(line) else find_event(_TABLE, line, None, None)
+        return None if _OTHER.match(line) else find_event(_TABLE, line, None, None, _HEAD)
