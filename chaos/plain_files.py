@@ -9,7 +9,15 @@ import errno
 import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAX_JSON = 64 << 20
 """Bytes of a JSON document that is read whole. The plan of 16,384 ranks takes a few."""
@@ -23,6 +31,53 @@ class UnreadableFile(OSError):
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
+
+
+class TooMuch(Exception):
+    """More was to be read than anybody should wait for. No error of a file: what was not read says nothing."""
+
+
+@dataclass
+class Share:
+    """How much may be read in all, which bounds the time: bytes, those in holes of files, and files that are opened.
+
+    A hole takes no room where it is kept and nearly none in an archive, and as much time as anything to be read.
+    """
+
+    most_bytes: int = 32 << 30
+    most_holes: int = 1 << 30
+    most_files: int = 500_000
+    bytes: int = 0
+    holes: int = 0
+    files: int = 0
+
+    def open(self) -> None:
+        """Count a file. Raises TooMuch."""
+        self.files += 1
+        if self.files > self.most_files:
+            raise TooMuch(f"more than {self.most_files:,} files were to be opened")
+
+    def take(self, count: int, holes: int) -> None:
+        """Count what was read. Raises TooMuch."""
+        self.bytes += count
+        self.holes += holes
+        if self.bytes > self.most_bytes:
+            raise TooMuch(f"more than {self.most_bytes >> 30} GiB were to be read in all")
+        if self.holes > self.most_holes:
+            raise TooMuch(f"more than {self.most_holes >> 30} GiB were to be read of files that are mostly holes")
+
+
+_SHARE: ContextVar[Share | None] = ContextVar("share", default=None)
+
+
+@contextmanager
+def reading_at_most(share: Share | None) -> Iterator[None]:
+    """Let no more be read meanwhile by what is opened here; None: as much as there is."""
+    token = _SHARE.set(share)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 def open_plain(path: Path) -> io.BufferedReader:
@@ -40,9 +95,14 @@ def open_plain(path: Path) -> io.BufferedReader:
     except (OSError, ValueError) as error:
         raise UnreadableFile(path, _why(path, error)) from error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise UnreadableFile(path, "is not a plain file")
-        return os.fdopen(descriptor, "rb")
+        share = _SHARE.get()
+        if share is None:
+            return os.fdopen(descriptor, "rb")
+        share.open()
+        return io.BufferedReader(_Shared(descriptor, share, found), max(io.DEFAULT_BUFFER_SIZE, found.st_blksize))
     except BaseException:
         os.close(descriptor)
         raise
@@ -58,6 +118,29 @@ def read_plain(path: Path, limit: int = MAX_JSON) -> bytes:
     if len(content) > limit:
         raise UnreadableFile(path, f"is larger than {limit:,} bytes, the limit for such a file")
     return content
+
+
+class _Shared(io.FileIO):
+    """A file whose bytes count."""
+
+    def __init__(self, descriptor: int, share: Share, found: os.stat_result) -> None:
+        super().__init__(descriptor, "rb")
+        self._share = share
+        kept = found.st_blocks * 512
+        self._hollow = 1 - kept / found.st_size if 2 * kept < found.st_size else 0.0
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        count = super().readinto(buffer)
+        self._count(count or 0)
+        return count
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        self._count(len(content))
+        return content
+
+    def _count(self, count: int) -> None:
+        self._share.take(count, int(count * self._hollow))
 
 
 def _why(path: Path, error: OSError | ValueError) -> str:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Optional
 
+MAX_ENTRIES = 1_000_000
+"""Files and directories that one walk looks at. A thousand ranks that each save a hundred files have a tenth."""
+
 MAX_LEVELS = 256
 """Levels of directories below the one where a walk begins. Every directory of a walk by descriptors may be open."""
 
@@ -56,7 +59,11 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
     start = os.fspath(top)
     too_deep = _once(start, onerror)
     waiting = [(start, 0)]
+    seen = 0
     while waiting:
+        if seen > MAX_ENTRIES:
+            too_deep(f"has more than {MAX_ENTRIES:,} files and directories below")
+            return
         path, level = waiting.pop()
         # Asked for as late as possible: a job may put a link in the place of a directory meanwhile.
         if level and os.path.islink(path):  # noqa: PTH114 - never raises
@@ -70,6 +77,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
             if onerror is not None and not isinstance(error, _GONE):
                 onerror(error)
             continue
+        seen += len(directories) + len(others)
         yield path, directories, others
         below = [name for name in reversed(directories) if name not in links]
         if level < MAX_LEVELS:

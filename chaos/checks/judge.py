@@ -14,7 +14,7 @@ from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
-from chaos.plain_files import read_plain
+from chaos.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.plan.io import PlanFormatError, loads
 from chaos.plan.model import Plan
 
@@ -41,12 +41,18 @@ class Judgement:
     history: History
 
 
-def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None) -> Judgement:
+def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None, *, bounded: bool = True) -> Judgement:
     """Run every check over the run in ``run_dir``; the worst verdict wins.
 
-    ``checks`` replaces the registered ones. A check that raises is unknown. Raises RunUnreadable when there is no plan
-    to judge by.
+    ``checks`` replaces the registered ones. A check that raises is unknown, and so is one that would read more of the
+    run than :class:`chaos.plain_files.Share` allows in all, unless that is not to be ``bounded``. Raises RunUnreadable
+    when there is no plan to judge by.
     """
+    with reading_at_most(Share() if bounded else None):
+        return _judge(run_dir, checks)
+
+
+def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judgement:
     _refuse_links(run_dir)
     plan = _read_plan(run_dir)
     history = read_history(run_dir / "history")
@@ -105,6 +111,9 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
     try:
         function: Check = check.load() if isinstance(check, EntryPoint) else check
         found = list(function(plan, history, artifacts))
+    except TooMuch as error:
+        told = f"{error}: the rest was not read; chaos analyze --unbounded reads all of it"
+        found = [Finding(name, "unknown", "all that the check needs can be read", told)]
     except Exception as error:
         text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
         found = [Finding(name, "unknown", "the check comes to an end", text)]

@@ -11,6 +11,7 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.places import find_run
+from chaos.cli.trusting import chosen
 from chaos.scenario.errors import printable
 
 if TYPE_CHECKING:
@@ -24,10 +25,26 @@ _LONGEST = 1000
 @click.command("heal", short_help="Undo what an interrupted run has left behind.")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--all", "everything", is_flag=True, help="Every run in the reports directory: the default without RUN.")
+@click.option("--trust", is_flag=True, help="Go through what is not shown to be this user's, step by step.")
+@click.option("--trust-step", "steps", multiple=True, metavar="ID", help="With --trust: do this step; repeat it.")
+@click.option(
+    "--inventory",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --trust: your inventory, which must have the hosts that a step means.",
+)
 @reports_option
 @json_option
 @debug_option
-def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: bool) -> int:
+def command(
+    runs: tuple[str, ...],
+    everything: bool,
+    trust: bool,
+    steps: tuple[str, ...],
+    inventory: Path | None,
+    reports: Path,
+    as_json: bool,
+) -> int:
     """End the processes that a killed harness has left, and undo its faults, the latest first.
 
     RUN is a directory, or a name in the reports directory; without one, every run there that has left something. It
@@ -35,17 +52,29 @@ def command(runs: tuple[str, ...], everything: bool, reports: Path, as_json: boo
     put back; naming a run that is still going on counts as that, and so does naming a copy of a run's directory: what
     it tells of is that of the original.
 
+    What does not carry the proof that this user's chaos has made it on this machine is refused, and what would be done
+    is shown. With RUN --trust each such step is shown and asked for on a terminal; without one, only those are done
+    that --trust-step names. No program, key file or kubeconfig that a ledger names is ever used so.
+
     \b
     Examples:
       chaos heal
       chaos heal kill-rank-20250101-120000-1a2b
+      chaos heal copied/kill-rank-20250101-120000-1a2b --trust --trust-step private-directory
     """
     if runs and everything:
         raise click.UsageError("give runs or --all, not both")
+    if (steps or inventory is not None) and not trust:
+        raise click.UsageError("--trust-step and --inventory are for --trust")
+    if trust and (len(runs) != 1 or everything):
+        raise click.UsageError("--trust is for one run at a time: give its directory")
     from chaos.run.heal import heal_all, heal_run
     from chaos.run.tidying import runs_in
 
-    reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
+    if trust:
+        reported = [chosen(find_run(runs[0], reports), steps, inventory, ask=not as_json)]
+    else:
+        reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
     looked_at = len(runs or runs_in(reports))
     failed = [one for one in reported if one.failed or one.refused or (runs and (one.live or one.copy))]
     if as_json:

@@ -53,8 +53,10 @@ def find_run(text: str, reports: Path) -> Path:
 
 def make_reports(reports: Path) -> None:
     """Make the reports directory where there is none. Raises click.UsageError where no run can be written to it."""
+    from chaos.run.directory import private_mode
+
     try:
-        reports.mkdir(parents=True, exist_ok=True)
+        reports.mkdir(private_mode(), parents=True, exist_ok=True)
     except OSError as error:
         raise click.UsageError(
             f"--reports {reports}: it cannot be made: {error.strerror}; give another directory"

@@ -16,6 +16,9 @@ __all__ = ["MAX_LINE", "Line", "UnreadableFile", "decode", "encode", "read_lines
 MAX_LINE = 1 << 20
 """Longest line in bytes, newline included. A longer one is refused by writers and is a problem for readers."""
 
+MAX_SKIPPED = 64 << 20
+"""Bytes of a line that are passed over. A file with a longer one, such as one of a hole, is read no further."""
+
 MAX_DEPTH = 64
 """Levels of objects and lists in a line; more than any record has."""
 
@@ -36,14 +39,19 @@ def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of a plain file, holding at most one of MAX_LINE bytes in memory. NUL bytes at the end are none.
 
     Raises UnreadableFile for anything but a plain file: a FIFO would block for ever and a link may lead out of the run.
+    So it does for a line that has no end.
     """
     with open_plain(path) as file:
         number = 0
         while line := file.readline(MAX_LINE + 1):
             number += 1
             long = len(line) > MAX_LINE
+            skipped = len(line)
             while long and not line.endswith(b"\n") and (rest := file.readline(MAX_LINE)):
                 line = rest
+                skipped += len(line)
+                if skipped > MAX_SKIPPED:
+                    raise UnreadableFile(path, f"has a line of more than {MAX_SKIPPED:,} bytes")
             if not long and line.endswith(b"\0"):
                 # The agent maps its file into memory: what it has not written yet is NUL bytes, at the end only.
                 line = line.rstrip(b"\0")

@@ -23,13 +23,13 @@ from chaos.report.reason import broken_in_order, reason_of
 from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
 
 
-def analyze(run_dir: Path, *, write: bool = True) -> Result:
+def analyze(run_dir: Path, *, write: bool = True, bounded: bool = True) -> Result:
     """Judge the run in ``run_dir`` and, with ``write``, put result.json and junit.xml there.
 
-    Needs neither the job nor the machine that ran it. Raises chaos.checks.judge.RunUnreadable when there is no plan,
-    and OSError when the reports cannot be written.
+    Needs neither the job nor the machine that ran it. ``bounded``: no more of it is read than can be waited for. Raises
+    chaos.checks.judge.RunUnreadable when there is no plan, and OSError when the reports cannot be written.
     """
-    result = _result(run_dir, judge(run_dir))
+    result = _result(run_dir, judge(run_dir, bounded=bounded))
     if write:
         write_result(result, run_dir)
         write_junit(result, run_dir)

@@ -86,12 +86,12 @@ def create_run(
     Raises RunDirectoryError, KeyUnusable without a key to prove it by, and DeadlineExpired if that lock cannot be had.
     """
     try:
-        reports.mkdir(parents=True, exist_ok=True)
+        reports.mkdir(private_mode(), parents=True, exist_ok=True)
         with creation_lock(reports, clock=clock):
             run = f"{_stem(scenario, cell)}-{_local(clock.wall()):%Y%m%d-%H%M%S}-{random_hex(2)}"
             path, token = reports / run, f"{run}-{random_hex(8)}"
             seal = seal_of(token)
-            path.mkdir()
+            path.mkdir(private_mode())
             owned = RunDirectory(path, run, token, RunLock.acquire(path, clock=clock), seal)
             try:
                 created, there = _local(clock.wall()).isoformat(), path.stat()
@@ -106,6 +106,16 @@ def create_run(
     except OSError as error:
         raise RunDirectoryError(f"a run's directory cannot be made in {reports}: {error}") from error
     return owned
+
+
+def private_mode() -> int:
+    """Mode of a directory that runs are in: for its owner alone, unless the umask lets the group in, and others not.
+
+    A umask of 027 or 007 says that the group is to see what its user makes; one of 022 or 002 says nothing of the kind.
+    """
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o770 if mask & 0o007 == 0o007 and mask & 0o070 != 0o070 else 0o700
 
 
 def creation_lock(reports: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
@@ -160,7 +170,9 @@ def write_json(path: Path, value: object) -> None:
     """Replace ``path`` in one step: a reader sees the old content or the new one, also after a SIGKILL."""
     unfinished = _unfinished(path)
     try:
-        unfinished.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", "utf-8")
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o660)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
         unfinished.replace(path)
     except (Exception, KeyboardInterrupt):
         with contextlib.suppress(OSError):

@@ -22,6 +22,7 @@ from chaos.platforms.kubernetes.asking import Insistent, asked
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
+from chaos.platforms.kubernetes.kubeconfig import refuse_programs
 from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import rank_table, settled_placing
@@ -165,13 +166,18 @@ def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[
 def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
     """What an undo step says about the run's cluster, which is asked again where it cannot answer just now.
 
-    Raises NotOurs where another one is reached now.
+    Nothing that its kubeconfig names is run, unless the caller's environment names that file. Raises NotOurs where
+    another cluster is reached now.
     """
     settings = Kubernetes.model_validate(arguments.get("settings"))
     kubeconfig = arguments.get("kubeconfig")
     # KUBECONFIG may name several files; then the environment has to name them again.
     single = Path(kubeconfig) if isinstance(kubeconfig, str) and os.pathsep not in kubeconfig else None
-    api = Insistent(connect(settings.context, single if single is not None and single.is_file() else None))
+    if single is not None and not single.is_file():
+        single = None
+    if single is not None:
+        refuse_programs(single)
+    api = Insistent(connect(settings.context, single))
     refuse_another(arguments.get("cluster"), api)
     return settings, Own(api, settings.namespace, label_of(token), settings.nodes)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaos.history.clock import Clock
-from chaos.history.ledger import Ledger
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.run.directory import (
     MARKER,
     RUN_NAME,
@@ -172,3 +174,30 @@ def test_a_private_directory_is_private_marked_and_short(tmp_path: Path, run: Ru
     (step,) = ledger.open_steps()
     assert remove_directory(step, UndoContext(run.token, clock)) == f"removed {path}"
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("mask", "directory", "file"),
+    [
+        (0o022, 0o700, 0o640),
+        (0o002, 0o700, 0o660),
+        (0o077, 0o700, 0o600),
+        (0o000, 0o700, 0o660),
+        (0o027, 0o750, 0o640),
+        (0o007, 0o770, 0o660),
+    ],
+)
+def test_runs_are_for_their_owner_unless_the_umask_lets_the_group_in(
+    tmp_path: Path, mask: int, directory: int, file: int
+) -> None:
+    """What others may read of a file in a directory that they cannot enter does not matter; they may read none."""
+    before = os.umask(mask)
+    try:
+        run = create_run(tmp_path / "reports", "a")
+        run.ledger.record(UndoStep("a", None, "end-job", {}))
+        update_run(run.path, seed=1)
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "reports", run.path)]
+    assert modes == [directory, directory]
+    assert [stat.S_IMODE((run.path / name).stat().st_mode) for name in ("run.json", "undo.jsonl")] == [file, file]
