@@ -79,12 +79,16 @@ class Mishaps:
         """Say why this look comes late, if it does. What the kernel has not counted as run or waited was a stop."""
         between = self._last - since
         waited = min(between, spent.waited + spent.stolen)
-        stopped = max(spent.suspended, between - min(between, waited + spent.ran))
+        explained = min(between, waited + spent.ran)
+        rest = between - explained
+        late = between >= STOPPED_SECONDS * 1e9
         span = {"since": since, "until": self._last}
-        if stopped >= STOPPED_SECONDS * 1e9:
+        # Of a stop that is hardly long enough the rest is the larger part, but for the sleep between two looks.
+        mostly = late and rest - LOOK_SECONDS * 1e9 > explained
+        if mostly or max(rest, spent.suspended) >= STOPPED_SECONDS * 1e9:
             seconds = max(between, spent.suspended)
             self._record("harness.stopped", seconds=_rounded(seconds), **span, waited=_rounded(waited))
-        elif between >= STOPPED_SECONDS * 1e9:
+        elif late:
             self._record("harness.starved", seconds=_rounded(waited), **span, ran=_rounded(spent.ran))
 
     def _record(self, event: str, **data: Any) -> None:

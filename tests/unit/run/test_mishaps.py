@@ -64,6 +64,8 @@ SECOND = 1_000_000_000
         (5.0, Spent(waited=2 * SECOND, stolen=SECOND), "harness.starved", 3.0),
         (5.0, Spent(waited=SECOND, ran=2 * SECOND), "harness.starved", 1.0),
         (60.0, Spent(ran=SECOND, waited=SECOND), "harness.stopped", 60.0),
+        (3.1, Spent(waited=SECOND // 5), "harness.stopped", 3.1),
+        (3.1, Spent(waited=2 * SECOND), "harness.starved", 2.0),
         (2.9, Spent(), None, 0.0),
         (LOOK_SECONDS, Spent(suspended=40 * SECOND), "harness.stopped", 40.0),
         (LOOK_SECONDS, Spent(suspended=SECOND), None, 0.0),
