@@ -359,6 +359,8 @@ def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: st
         mark = f"  {check['name']}" + ("" if check["verdict"] == verdict else f" ({check['verdict']})")
         lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]
         lines += [f"    where     {_place(place, scenario, result['directory'])}" for place in check.get("where", [])]
+    if errors := result.get("first_errors", []):
+        lines += ["  first errors in the logs", *(f"    {_error(one, result['directory'])}" for one in errors)]
     return "\n".join(lines)
 
 
@@ -370,6 +372,11 @@ def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
             lines += [f"  {one['measure']} ({one['verdict']})", f"    expected  {one['expected']}"]
             lines += [f"    seen      {one['seen']}"]
     return "\n".join(lines)
+
+
+def _error(one: Mapping[str, Any], directory: str) -> str:
+    who = "" if one["rank"] is None else f"rank {one['rank']}, "
+    return f"{who}{Path(directory) / one['file']}:{one['line']}: {one['text']}"
 
 
 def _count(checks: int) -> str:

@@ -35,7 +35,7 @@ def command(
 ) -> int:
     """Print what should happen: mechanism, checkpoint, resume, budgets. Starts nothing.
 
-    SCENARIO is a file, or a name in scenarios/.
+    SCENARIO is a file, a pipe, - for standard input, or a name in scenarios/.
 
     \b
     Examples:

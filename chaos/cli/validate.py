@@ -22,8 +22,8 @@ _ANY_SEED = 0
 def command(paths: tuple[str, ...], as_json: bool) -> int:
     """Check scenario files, and those in directories, and print every problem of each.
 
-    SCENARIO is a file, a directory, or a name in scenarios/. Also plans every cell, so an expectation that cannot be
-    met is found too. Ends with 64 when there is a problem.
+    SCENARIO is a file, a directory, a pipe, - for standard input, or a name in scenarios/. Also plans every cell, so
+    an expectation that cannot be met is found too. Ends with 64 when there is a problem.
 
     \b
     Examples:

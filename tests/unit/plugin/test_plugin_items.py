@@ -366,3 +366,14 @@ def test_a_description_begins_with_the_reason_and_with_what_broke_first() -> Non
     lines = describe("kill-rank", "fail", result, scenario="s").splitlines()
     assert lines[0] == "kill-rank: fail: hygiene: d (expected: c); then checkpoint"
     assert [line.strip() for line in lines if line.strip() in ("hygiene", "checkpoint")] == ["hygiene", "checkpoint"]
+
+
+def test_a_description_ends_with_what_the_logs_said_first() -> None:
+    errors = [{"rank": 2, "file": "logs/train/worker_2.log", "line": 7, "text": "ValueError: no"}]
+    errors += [{"rank": None, "file": "logs/train/msrun.log", "line": 9, "text": "ERROR: no"}]
+    result = {"checks": [], "run": "r", "directory": "/r", "first_errors": errors}
+    assert describe("kill-rank", "fail", result, scenario="s").splitlines()[-3:] == [
+        "  first errors in the logs",
+        "    rank 2, /r/logs/train/worker_2.log:7: ValueError: no",
+        "    /r/logs/train/msrun.log:9: ERROR: no",
+    ]
