@@ -54,6 +54,7 @@ class _Peer:
         self.arrived: dict[int, bytes] = {}
         self.outgoing: list[memoryview] = []
         self.gone = False
+        self.gone_at = 0.0
 
     def take_frames(self) -> None:
         """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
@@ -75,7 +76,8 @@ class Communicator:
     the ranks listen.
 
     A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_stranger`` and dropped.
-    ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long).
+    ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long). ``deserted_seconds`` is
+    how long a collective is waited in for a rank that has gone, where nobody is to stop it.
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class Communicator:
         on_stranger: Callable[[str], None],
         join_seconds: float | None = None,
         address: str | None = None,
+        deserted_seconds: float | None = None,
     ) -> None:
         self.rank = rank
+        self._deserted_seconds = deserted_seconds
         self.ranks = sorted(ranks)
         self._limit_seconds = limit_seconds
         self._join_seconds = limit_seconds if join_seconds is None else join_seconds
@@ -139,7 +143,7 @@ class Communicator:
             if not peer.gone:
                 peer.outgoing = [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
                 self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
-        self._exchange(lambda: _missing(peers, sequence))
+        self._exchange(lambda: _missing(peers, sequence), lambda: _gone_at(peers, sequence))
         total = None
         for rank in members:
             part = (
@@ -222,8 +226,11 @@ class Communicator:
         self._aborted.set()
         os.write(self._wake_write, b"x")
 
-    def _exchange(self, waits: Callable[[], str | None]) -> None:
-        """Serve all peers until ``waits`` has nothing to say any more."""
+    def _exchange(self, waits: Callable[[], str | None], gone_at: Callable[[], float | None] = lambda: None) -> None:
+        """Serve all peers until ``waits`` has nothing to say any more.
+
+        ``gone_at`` says since when a rank has gone that can give no more what is waited for; None where none has.
+        """
         deadline = time.monotonic() + self._limit_seconds
         while True:
             if self._aborted.is_set():
@@ -231,11 +238,22 @@ class Communicator:
             if (waiting := waits()) is None:
                 return
             left = deadline - time.monotonic()
+            if self._deserted_seconds is not None and (since := gone_at()) is not None:
+                self._check_deserted(since, waiting)
+                left = min(left, since + self._deserted_seconds - time.monotonic())
             if left <= 0:
                 raise CommunicationTimeout(f"rank {self.rank} waited {self._limit_seconds:g} s {waiting}")
             for key, events in self._selector.select(left):
                 if key.data is not None:
                     self._serve(key.data, events)
+
+    def _check_deserted(self, since: float, waiting: str) -> None:
+        """Whoever has gone sends nothing more, however busy the machine is."""
+        assert self._deserted_seconds is not None
+        if time.monotonic() - since >= self._deserted_seconds:
+            raise CommunicationTimeout(
+                f"rank {self.rank} waited {self._deserted_seconds:g} s {waiting}, of which one has gone"
+            )
 
     def _serve(self, peer: _Peer, events: int) -> None:
         if events & selectors.EVENT_WRITE:
@@ -272,7 +290,7 @@ class Communicator:
 
     def _lose(self, peer: _Peer) -> None:
         """Stop listening to a dead peer; whoever waits for it goes on waiting until told to stop."""
-        peer.gone = True
+        peer.gone, peer.gone_at = True, time.monotonic()
         peer.outgoing = []
         self._selector.unregister(peer.socket)
         peer.socket.close()
@@ -284,6 +302,11 @@ class Communicator:
             raise CommunicationTimeout(
                 f"rank {self.rank} waited {self._join_seconds:g} s for ranks {missing} to join the communicator"
             )
+
+
+def _gone_at(peers: Sequence[_Peer], sequence: int) -> float | None:
+    """Since when a rank has gone that has not given its part of this collective; None where none has."""
+    return min((peer.gone_at for peer in peers if peer.gone_at and sequence not in peer.arrived), default=None)
 
 
 def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:

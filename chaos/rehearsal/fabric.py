@@ -17,6 +17,8 @@ from chaos.rehearsal.membership import Membership
 from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
+_DESERTED_SECONDS = 10.0
+"""How long ranks that nothing protects wait for one whose process has ended: nobody will come to stop them."""
 _JOIN_LIMIT_SECONDS = 60.0
 """All ranks are started together; one that has not joined by then will not, and the others say which it is."""
 
@@ -108,7 +110,14 @@ class Fabric:
             on_stranger=self._record_stranger,
             join_seconds=_JOIN_LIMIT_SECONDS,
             address=self._agent.configuration.address,
+            deserted_seconds=_DESERTED_SECONDS if self._is_unprotected() else None,
         )
+
+    def _is_unprotected(self) -> bool:
+        """Whether no mechanism, no agent and no limit of the scenario's own ends a collective of this job."""
+        settings = self._agent.configuration.settings
+        switched = ":1" in os.environ.get("MS_ENABLE_TFT", "")
+        return bool(settings.get("unprotected")) and not switched and not settings.get("hccl")
 
     def _limit_seconds(self) -> float:
         """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""

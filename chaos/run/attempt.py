@@ -20,6 +20,7 @@ from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Str
 from chaos.run.follow import LogFollower, RankFollower
 from chaos.run.injection import Injection
 from chaos.run.progress import Progress
+from chaos.run.stalled import Stalled
 from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 from chaos.scenario.model import Deadlines
 
@@ -68,6 +69,7 @@ class Attempt:
         self._deserted = 0
         self._refused: dict[int, str] = {}
         self._on_nodes = job.launcher.node is not None
+        self._moves = 0
 
     def follow(self) -> None:
         """Follow the job to its end.
@@ -190,9 +192,18 @@ class Attempt:
         )
 
     def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
+        stalled = Stalled(name, seconds, self._watch.clock, detail)
+
+        def told() -> bool:
+            if condition():
+                return True
+            if (text := stalled.look(self._moves)) is not None:
+                self._watch.progress.note(f"{self.name}: {text}")
+            return False
+
         wait_for(
             name,
-            condition,
+            told,
             seconds=seconds,
             clock=self._watch.clock,
             detail=detail,
@@ -282,6 +293,7 @@ class Attempt:
             name, rank = event.get("event"), event.get("rank")
             if not isinstance(rank, int) or not isinstance(name, str):
                 continue
+            self._moves += 1
             if name == "step.begin":
                 self._started.add(rank)
             if name in ("step.begin", "step.end") and isinstance(event.get("step"), int):
@@ -304,6 +316,7 @@ class Attempt:
         for identity, rank in list(self._processes.items()):
             status = self._job.exit_status(identity)
             if status is not None:
+                self._moves += 1
                 del self._processes[identity]
                 if self.ranks[rank] == identity:
                     self._exited[rank] = str(status)

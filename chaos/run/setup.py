@@ -64,6 +64,7 @@ def agent_configuration(
         extensions=list(extensions),
         settings={
             "timings": scenario.job.timings,
+            "unprotected": not scenario.job.protection and not scenario.job.agent,
             "hccl": None if scenario.job.hccl is None else scenario.job.hccl.model_dump(),
             "storage": {
                 "mb_per_second": scenario.job.storage.mb_per_second,

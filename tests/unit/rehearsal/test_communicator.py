@@ -358,3 +358,45 @@ def test_any_thread_may_abort_and_many_may(group: Group) -> None:
         thread.join(SECONDS)
     with pytest.raises(CommunicationAborted):
         waiting.result(SECONDS)
+
+
+def unprotected(group: Group, ranks: int) -> list[Communicator]:
+    """Ranks that nobody stops: they wait for one that has gone for a moment only."""
+    made = [
+        Communicator(
+            rank,
+            range(ranks),
+            str(group.directory),
+            SECRET,
+            limit_seconds=SECONDS,
+            on_stranger=group.strangers.append,
+            deserted_seconds=0.2,
+        )
+        for rank in range(ranks)
+    ]
+    for joined in [group.pool.submit(one.join) for one in made]:
+        joined.result(SECONDS)
+    return made
+
+
+def test_a_rank_that_nobody_will_stop_leaves_the_dead_soon(group: Group) -> None:
+    ranks = unprotected(group, 2)
+    ranks[1].close()
+    with pytest.raises(CommunicationTimeout, match=r"rank 0 waited 0\.2 s in all-reduce 1 .* one has gone"):
+        ranks[0].all_reduce(floats(0))
+
+
+def test_one_that_has_given_its_part_before_it_went_keeps_nobody_from_waiting_for_the_slow(group: Group) -> None:
+    ranks = unprotected(group, 3)
+    waiting, leaving = (group.pool.submit(ranks[number].all_reduce, floats(0)) for number in (0, 2))
+    peer = ranks[0]._peers[2]
+    wait_for("its part", lambda: peer.arrived, seconds=SECONDS)
+    ranks[2].abort()
+    with pytest.raises(CommunicationAborted):
+        leaving.result(SECONDS)
+    ranks[2].close()
+    wait_for("its end", lambda: peer.gone and time.monotonic() > peer.gone_at + 0.5, seconds=SECONDS)
+    assert not waiting.done()
+    ranks[0].abort()
+    with pytest.raises(CommunicationAborted):
+        waiting.result(SECONDS)

@@ -162,6 +162,16 @@ def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, t
     )
 
 
+def test_ranks_that_wait_for_each_other_are_told_of_while_they_do(make: Make) -> None:
+    launch = make()
+    with pytest.raises(DeadlineExpired):
+        launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(2, 0))
+    first, *_ = launch.watcher.notes
+    assert first.startswith("train: nothing has moved for 10 s; deadline end runs out in ")
+    assert "ranks have not exited: " in first and "0 (step 2)" in first
+    assert 2 < len(launch.watcher.notes) < 8
+
+
 def test_a_rank_that_ends_before_the_first_step_ends_the_attempt_at_once(make: Make, tmp_path: Path) -> None:
     launch = make()
     began = launch.clock.now
