@@ -162,7 +162,7 @@ def test_a_delay_is_refused_by_name_before_the_start_where_a_hosts_kernel_has_no
     on_hosts: Chaos, hosts: TestHosts
 ) -> None:
     done = on_hosts.run("plain-network-delay.yaml", *arguments(hosts), "--baseline", "none")
-    assert done.code == 3, done.errors + done.output
+    assert done.code == 64, done.errors + done.output
     told = "faults cannot change its network: node 0: network_check: network-delay cannot be made there"
     assert told in done.errors + done.output
     assert "the kernel has no netem (sch_netem)" in done.errors + done.output
@@ -348,7 +348,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do(on_hosts: Chaos, hosts: 
         text.replace(f"    fingerprint: {fingerprint}\n", "", 1).replace("hosts:", "known_hosts: none\nhosts:", 1)
     )
     done = on_hosts.run(PLAIN, "--platform", "ssh", "--inventory", str(strange))
-    assert done.code == 3
+    assert done.code == 64
     assert fingerprint in done.errors
     assert "as 'fingerprint'" in done.errors
     assert left_on(hosts) == []
