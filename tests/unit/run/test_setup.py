@@ -125,6 +125,7 @@ def test_the_agent_is_told_where_the_secret_is_and_not_what_it_is(tmp_path: Path
     assert (told.extensions, told.digest_interval) == (["device"], 1)
     assert told.settings == {
         "timings": "vendor",
+        "unprotected": True,
         "hccl": None,
         "storage": {"mb_per_second": None, "memory": None},
     }
