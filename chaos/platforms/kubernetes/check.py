@@ -9,13 +9,17 @@ Sources are MindCluster's (August 2026): the page on a job's YAML, the pages on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.check_ascendjob import ascendjob_problems
+from chaos.platforms.kubernetes.check_commands import command_problems
+from chaos.platforms.kubernetes.check_environment import environment_problems
 from chaos.platforms.kubernetes.check_pods import Template, pod_problems, templates
+from chaos.platforms.kubernetes.check_types import as_written, type_problems
+from chaos.platforms.kubernetes.check_vcjob import vcjob_problems
 from chaos.platforms.kubernetes.documents import Placed, read_manifests
 from chaos.platforms.kubernetes.resources import workload_of
 from chaos.scenario.errors import Problem, ScenarioError, suggest
@@ -28,7 +32,6 @@ _VALUES = {
     names.SUB_HEALTHY: ("ignore", "graceExit", "forceExit", "hotSwitch"),
 }
 _WAIT_SECONDS = (30, 270)
-_MOST_RETRIES = 100
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
         seen = ", ".join(str(one.at("kind").data) for one in documents if one.at("kind")) or "nothing"  # type: ignore[union-attr]
         message = f"the file has {len(jobs)} jobs, and a run submits one; it holds {seen}"
         hint = "a job is an AscendJob (mindxdl.gitee.com/v1), a Job of batch.volcano.sh/v1alpha1 or one of batch/v1"
+        if any(_head(one).get("kind") == "Deployment" for one in documents):
+            hint += "; MindCluster also trains in a Deployment, which this harness neither checks nor submits"
         place = jobs[1][0] if jobs else documents[0] if documents else None
         if place is None:
             raise ScenarioError([Problem(str(path), 0, 0, "the file holds no manifest", hint=hint)])
@@ -69,8 +74,18 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
     job, workload = jobs[0]
     found = [problem for one in documents for problem in _metadata(one, wanted or Wanted())]
     found += _job_problems(job, workload, wanted or Wanted())
-    unique = dict.fromkeys(found)
-    return Checked(job, workload, tuple(sorted(unique, key=lambda one: (one.line, one.column))))
+    return Checked(job, workload, tuple(_said_once(found)))
+
+
+def _said_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The problems in the order of their lines; what several pods have in common is one problem, with all its lines."""
+    ordered = sorted(dict.fromkeys(problems), key=lambda one: (one.line, one.column))
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for one in ordered:
+        alike.setdefault((one.message, one.hint), []).append(one)
+    for first, *others in alike.values():
+        lines = ", ".join(dict.fromkeys(str(one.line) for one in others))
+        yield replace(first, message=f"{first.message} (as in line {lines})") if others else first
 
 
 def _refuse_scenario(documents: Sequence[Placed]) -> None:
@@ -103,7 +118,7 @@ def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
                 kind = "a boolean" if isinstance(value.data, bool) else "no text"
                 yield value.problem(
                     f"{part[:-1]} {key} is {kind} ({value.data}), and the cluster refuses whatever is no text",
-                    f'write it in quotes: {key}: "{_as_written(value.data)}"',
+                    f'write it in quotes: {key}: "{as_written(value.data)}"',
                 )
     namespace = document.at("metadata", "namespace")
     if wanted.namespace is not None and namespace is not None and namespace.data != wanted.namespace:
@@ -111,10 +126,6 @@ def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
             f"the namespace is {namespace.data}, and the scenario's is {wanted.namespace}",
             "a run touches the scenario's namespace only (cluster.kubernetes.namespace)",
         )
-
-
-def _as_written(data: object) -> str:
-    return {True: "on", False: "off"}.get(data, str(data)) if isinstance(data, bool) else str(data)
 
 
 def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Problem]:
@@ -144,7 +155,12 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
     pods = templates(job, workload)
     if workload == "ascendjob":
         yield from ascendjob_problems(job)
-    yield from pod_problems(job, pods, strategies)
+    elif workload == "vcjob":
+        yield from vcjob_problems(job, pods)
+    yield from type_problems(pods)
+    yield from pod_problems(job, pods)
+    yield from environment_problems(pods, [one.strip() for one in strategies])
+    yield from command_problems(pods)
     yield from _size(job, pods, wanted)
 
 
@@ -180,15 +196,19 @@ def _values(job: Placed) -> Iterator[Problem]:
                 f"label {key} is {value.data!r}, which MindCluster takes as if it were not there",
                 suggest(value.data, allowed, "values"),
             )
-    for part, key, least, most in (
-        ("labels", names.FAULT_RETRY_TIMES, 0, _MOST_RETRIES),
-        ("annotations", names.WAIT_RESCHEDULE, *_WAIT_SECONDS),
+    least, most = _WAIT_SECONDS
+    retries, wait = "a whole number, 0 or more,", f"a whole number from {least} to {most}"
+    for part, key, known, wanted in (
+        ("labels", names.FAULT_RETRY_TIMES, lambda _: True, retries),
+        ("annotations", names.WAIT_RESCHEDULE, lambda number: least <= number <= most, wait),
     ):
         value = job.at("metadata", part, key)
         if value is None or not isinstance(value.data, str):
             continue
-        if not (value.data.isascii() and value.data.isdecimal() and least <= int(value.data) <= most):
-            yield value.problem(f"{key} is {value.data!r}: a whole number from {least} to {most} is wanted")
+        # Go reads it by Atoi, which takes no more than 64 bits.
+        whole = value.data.isascii() and value.data.isdecimal() and len(value.data) < 19
+        if not (whole and known(int(value.data))):
+            yield value.problem(f"{key} is {value.data!r}: {wanted} is wanted")
 
 
 def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:

@@ -9,6 +9,9 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.documents import Placed
 from chaos.scenario.errors import Problem
 
+_GRACE_OVER_TIME = 900
+"""Seconds (MindCluster, the installation of Volcano, ``grace-over-time``)."""
+
 
 @dataclass(frozen=True)
 class Template:
@@ -51,32 +54,47 @@ def templates(job: Placed, workload: str) -> list[Template]:
     ]
 
 
-def pod_problems(job: Placed, pods: Sequence[Template], strategies: Sequence[str]) -> Iterator[Problem]:
+def pod_problems(job: Placed, pods: Sequence[Template]) -> Iterator[Problem]:
     """What in the pods keeps the job from being recovered."""
-    used = [one.strip() for one in strategies]
-    ports = {port: one.place for one in pods for port in _ttp_ports(one)}
-    if len(ports) > 1:
-        seen = ", ".join(sorted(ports))
-        yield next(iter(ports.values())).problem(f"TTP_PORT must be the same in all pods, and it is {seen}")
+    yield from _selectors(pods)
     for one in pods:
+        yield from _grace(job, one)
         container = one.container
         if container is None:
             continue
         yield from _resources(container)
         yield from _policy(job, one)
-        if used and one.trains:
-            yield from _ports(container, used)
         if one.place.at("spec", "hostNetwork") is not None:
             yield from _host_network(job, one)
 
 
-def _ttp_ports(template: Template) -> Iterator[str]:
-    container = template.container
-    env = container.at("env") if container is not None else None
-    for one in env.each() if env is not None else ():
-        name, value = one.at("name"), one.at("value")
-        if name is not None and name.data == "TTP_PORT" and value is not None:
-            yield str(value.data)
+def _selectors(pods: Sequence[Template]) -> Iterator[Problem]:
+    """Pods of one job that ask for different nodes cannot be rescheduled (MindCluster, FAQ)."""
+    found = [(one, one.place.at("spec", "nodeSelector")) for one in pods]
+    first, asked = next(((one, place) for one, place in found if place is not None), (None, None))
+    if first is None or asked is None:
+        return
+    for other, place in found:
+        seen = {} if place is None else place.plain()
+        if other is not first and seen != asked.plain():
+            yield (place or other.place).problem(
+                f"nodeSelector of {other.name} is {seen or 'not there'}, and that of {first.name} is {asked.plain()}: "
+                "with different ones MindCluster cannot reschedule the job"
+            )
+
+
+def _grace(job: Placed, template: Template) -> Iterator[Problem]:
+    """Between SIGTERM and SIGKILL a checkpoint is saved, and Volcano waits for it no longer than grace-over-time."""
+    place = template.place.at("spec", "terminationGracePeriodSeconds")
+    scheduling = job.at("metadata", "labels", names.FAULT_SCHEDULING)
+    if place is None or scheduling is None or scheduling.data != "grace" or type(place.data) is not int:
+        return
+    # The document asks for less than grace-over-time; the vendor's own manifests have as much.
+    if not 0 < place.data <= _GRACE_OVER_TIME:
+        yield place.problem(
+            f"terminationGracePeriodSeconds is {place.data}: with fault-scheduling: grace it must be larger than 0 and "
+            f"no longer than Volcano's grace-over-time, which is {_GRACE_OVER_TIME} unless the cluster sets another"
+        )
 
 
 def _resources(container: Placed) -> Iterator[Problem]:
@@ -103,21 +121,6 @@ def _policy(job: Placed, template: Template) -> Iterator[Problem]:
                 f"restartPolicy is {one.data}: with fault-retry-times it must be Never, or the container is started "
                 "again before MindCluster has seen that it failed"
             )
-
-
-def _ports(container: Placed, used: Sequence[str]) -> Iterator[Problem]:
-    ports = container.at("ports")
-    declared = {str(port.data) for one in (ports.each() if ports else ()) if (port := one.at("containerPort"))}
-    if str(names.TASKD_PORT) not in declared:
-        yield (ports or container).problem(
-            f"port {names.TASKD_PORT} (taskd-port), by which TaskD's parts talk, is not declared; needed for "
-            f"{', '.join(used)}"
-        )
-    env = container.at("env")
-    if not any((name := one.at("name")) is not None and name.data == "TTP_PORT" for one in (env.each() if env else ())):
-        yield (env or container).problem(
-            f"TTP_PORT is not in the container's environment: MindIO talks on it; needed for {', '.join(used)}"
-        )
 
 
 def _host_network(job: Placed, template: Template) -> Iterator[Problem]:

@@ -95,10 +95,21 @@ def read_manifests(path: Path) -> tuple[Placed, ...]:
         raise ScenarioError([source.problem(1, 1, f"not YAML: {first}")]) from None
     except RecursionError:
         raise ScenarioError([source.problem(1, 1, "nested too deeply")]) from None
-    wrong = [one for one in documents if one.data is not None and not isinstance(one.data, dict)]
+    objects = [one for document in documents if document.data is not None for one in _objects(document)]
+    wrong = [one for one in objects if not isinstance(one.data, dict)]
     if wrong:
         raise ScenarioError([one.problem("a manifest is a mapping of keys to values") for one in wrong])
-    return tuple(one for one in documents if one.data is not None)
+    return tuple(objects)
+
+
+def _objects(document: Placed) -> Iterator[Placed]:
+    """The objects of a List, which is what ``kubectl get … -o yaml`` prints; anything else is one itself."""
+    kind, items = document.at("kind"), document.at("items")
+    if kind is None or kind.data != "List" or items is None:
+        yield document
+        return
+    for one in items.each():
+        yield from _objects(one)
 
 
 class _Reader:
@@ -127,14 +138,35 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Placed]:
         found: dict[str, Placed] = {}
+        merged: dict[str, Placed] = {}
         for key, value in node.value:
-            mark = key.start_mark
-            if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
-                message = "a key must be plain text; merge keys are not read"
-                raise ScenarioError([self._source.problem(mark.line + 1, mark.column + 1, message)])
+            if isinstance(key, yaml.ScalarNode) and key.tag.endswith(":merge"):
+                for name, entry in self._merged(value, depth + 1).items():
+                    merged.setdefault(name, entry)
+                continue
+            if not isinstance(key, yaml.ScalarNode):
+                raise ScenarioError([self._problem(key, "a key must be plain text")])
             if key.value in found:
                 first = found[key.value].line
                 message = f"key '{key.value}' is written twice, first in line {first}"
-                raise ScenarioError([self._source.problem(mark.line + 1, mark.column + 1, message, text=key.value)])
+                raise ScenarioError([self._problem(key, message, text=key.value)])
             found[key.value] = self.placed(value, depth + 1, key)
+        return {**merged, **found}
+
+    def _merged(self, node: yaml.Node, depth: int) -> dict[str, Placed]:
+        """What a merge key brings, as kubectl reads it: of several mappings the first that has a key counts."""
+        self._count += 1
+        if depth > MAX_DEPTH or self._count > MAX_VALUES:
+            raise ScenarioError([self._problem(node, "too deep, or too many values, to be a manifest")])
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, depth)
+        if not isinstance(node, yaml.SequenceNode) or not all(isinstance(one, yaml.MappingNode) for one in node.value):
+            raise ScenarioError([self._problem(node, "a merge key takes a mapping, or a list of mappings")])
+        found: dict[str, Placed] = {}
+        for one in node.value:
+            found = {**self._merged(one, depth + 1), **found}
         return found
+
+    def _problem(self, node: yaml.Node, message: str, text: str = "") -> Problem:
+        mark = node.start_mark
+        return self._source.problem(mark.line + 1, mark.column + 1, message, text=text)
