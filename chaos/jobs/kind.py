@@ -96,10 +96,14 @@ class JobKind(Protocol):
 
 @dataclass(frozen=True)
 class Examined:
-    """What the plan has to know of a job from its own files: its traits, and what they forbid, each with its place."""
+    """What the plan has to know of a job from its own files: its traits, and what they forbid, each with its place.
+
+    ``remarks`` are conditions that the files do not keep and that nobody refuses: the plan gives them as reasons.
+    """
 
     traits: JobTraits
     problems: tuple[Problem, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -105,7 +105,8 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
             *unknown_checks(cell, str(loaded.path)),
         ),
     )
-    return replace(plan, reasons=(*plan.reasons, *_chosen(plan, scenario, machine or Machine())))
+    chosen = _chosen(plan, scenario, machine or Machine())
+    return replace(plan, reasons=(*plan.reasons, *examined.remarks, *chosen))
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:

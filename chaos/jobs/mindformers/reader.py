@@ -13,6 +13,7 @@ from chaos.jobs.mindformers.configuration import read_configuration
 from chaos.jobs.mindformers.keys import decided, facts, sinks
 from chaos.jobs.mindformers.known_keys import misspelt, unread
 from chaos.jobs.mindformers.launching import PROGRAM
+from chaos.jobs.mindformers.remarks import remarks
 from chaos.jobs.mindformers.rules import problems
 from chaos.jobs.mindformers.rules_resume import unplanned_resumes
 from chaos.jobs.mindformers.saving import saved_format, saving_of
@@ -101,7 +102,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     scheduler = configuration.get("parallel.pipeline_config.pipeline_scheduler")
     if scheduler is not None and scheduler.data == "zero_bubble_v":
         traits = replace(traits, loss_on_rank_0=True)
-    return Examined(traits, tuple(found))
+    return Examined(traits, tuple(found), tuple(remarks(case)))
 
 
 def _release(scenario_file: Path, checkout: str | None) -> Release:

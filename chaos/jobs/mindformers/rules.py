@@ -215,15 +215,38 @@ def names_of_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def replicas_of_experts(case: Case) -> Iterator[Problem]:
-    """Experts are spread over ranks that are replicas of each other in everything else."""
+    """Experts are spread over ranks that are replicas of each other in everything else.
+
+    How they are laid out is up to the model's layers: ``moe.py`` spreads them over the data-parallel ranks and slices
+    each over the model-parallel ones, ``moev3.py`` spreads whole ones over both (MindFormers 1.5 to 2.1). MindSpore
+    gives MindIO the smallest set of ranks that hold a parameter in common (2.10, train/serialization.py).
+    """
     mechanism = case.first_of(tuple(NEEDS["replicas"]))
     size = case.value("parallel_config.expert_parallel")
-    if mechanism is not None and size is not None and isinstance(size.data, int) and size.data > 1:
-        yield size.problem(
-            f"{mechanism} ({case.written}) needs replicas, and with expert_parallel {size.data} fewer ranks hold the "
-            "same experts than hold the same other weights; which ones is not planned by this version",
-            "use expert_parallel: 1",
-        )
+    if mechanism is None or size is None or not isinstance(size.data, int) or size.data < 2:
+        return
+    dense, sliced, whole = _copies(case, size.data)
+    yield size.problem(
+        f"{mechanism} ({case.written}) needs replicas of dense weights and of experts. Dense weights have {dense} "
+        f"copies, which {_suffice(dense)}; with expert_parallel {size.data} each expert has {sliced} where its layers "
+        f"are those of moe.py, which {_suffice(sliced)}, and {whole} where they are those of moev3.py, which "
+        f"{_suffice(whole)}. Which ranks hold the same experts is not planned by this version",
+        "use expert_parallel: 1",
+    )
+
+
+def _copies(case: Case, experts: int) -> tuple[int, int, int]:
+    """Copies of the dense weights; those of each expert, sliced over the model-parallel ranks, and whole."""
+    data, model, context = (
+        case.typed.whole(f"parallel_config.{name}", least=1) or 1
+        for name in ("data_parallel", "model_parallel", "context_parallel")
+    )
+    dense = data * context
+    return dense, dense // experts, dense * model // experts
+
+
+def _suffice(copies: int) -> str:
+    return "is enough" if copies > 1 else "leaves no replica"
 
 
 def known_to_this_version(case: Case) -> Iterator[Problem]:

@@ -247,8 +247,15 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:14:3",
-        "TTP (scenario.yaml:7) needs replicas, and with expert_parallel 2 fewer ranks hold the same experts",
+        "Dense weights have 4 copies, which is enough; with expert_parallel 2 each expert has 2 where its layers are "
+        "those of moe.py, which is enough",
         [(RANKS, f"  expert_parallel: 2\n{RANKS}")],
+        [(RANKS, f"  expert_parallel: 1\n{RANKS}")],
+    ),
+    (
+        "job.yaml:14:3",
+        "each expert has 1 where its layers are those of moe.py, which leaves no replica, and 1 where",
+        [(RANKS, f"  expert_parallel: 4\n{RANKS}")],
         [(RANKS, f"  expert_parallel: 1\n{RANKS}")],
     ),
     (
