@@ -45,11 +45,19 @@ class Source:
         return Problem(self.file, line, column, message, printable(text[:_WINDOW]), hint, excerpt, at - start)
 
 
-def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES, shown: str | None = None) -> Source:
+def read_source(
+    path: Path,
+    what: str = "a scenario file",
+    most: int = MAX_BYTES,
+    shown: str | None = None,
+    *,
+    pipes: bool = True,
+) -> Source:
     """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
 
-    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``shown`` is its
-    name in messages, the path unless given.
+    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``pipes`` is False
+    for what a file names and not the user: that may be a plain file only. ``shown`` is its name in messages, the path
+    unless given.
 
     Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML
     does not allow.
@@ -60,7 +68,7 @@ def read_source(path: Path, what: str = "a scenario file", most: int = MAX_BYTES
         return ScenarioError([Problem(file, 0, 0, message, hint=hint)])
 
     try:
-        if is_pipe(path):
+        if pipes and is_pipe(path):
             raw = read_piped(path, most)
         elif not path.is_file():
             raise unreadable("is not a file" if path.exists() else "there is no such file")

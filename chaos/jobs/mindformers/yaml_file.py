@@ -86,7 +86,7 @@ def read_yaml(path: Path, shown: str | None = None) -> Value:
 
     Raises ScenarioError, with the place, on anything that MindFormers cannot read.
     """
-    parsed = _parsed(read_source(path, "a configuration", MAX_BYTES, shown))
+    parsed = _parsed(read_source(path, "a configuration", MAX_BYTES, shown, pipes=False))
     if isinstance(parsed, Value):
         return parsed
     raise ScenarioError(parsed)
