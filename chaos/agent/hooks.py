@@ -162,6 +162,7 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
             end_of_life=end_of_life,
             step=step if isinstance(step, int) else None,
             asynchronous=bool(asynchronous),
+            appended=[name for name in appended if isinstance(name, str)],
         ):
             return save(save_obj, ckpt_file_name, *args, **kwargs)
 

@@ -25,6 +25,9 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
 from chaos.agent.record import Record, optional_step
 
+_MOST_NAMES = 100
+"""Names of appended values that are recorded with a save."""
+
 
 class Training:
     """Records one process's training, digests its states and passes its barriers.
@@ -90,9 +93,16 @@ class Training:
 
     @contextmanager
     def saving(
-        self, path: str, *, end_of_life: bool, step: int | None = None, asynchronous: bool = False
+        self,
+        path: str,
+        *,
+        end_of_life: bool,
+        step: int | None = None,
+        asynchronous: bool = False,
+        appended: Iterable[str] = (),
     ) -> Iterator[None]:
-        """Round the saving of one checkpoint file. ``step`` is by default the one that the rank is in.
+        """Round the saving of one checkpoint file. ``step`` is by default the one that the rank is in. ``appended``
+        are the names that whoever saves adds to the parameters.
 
         The barriers of an end-of-life save are points of the SDK's handler, not of a step.
         """
@@ -101,6 +111,8 @@ class Training:
             "path": os.path.abspath(path),  # a job may save by one name of a file and load by another
             **optional_step(step if end_of_life or step is not None else self._barriers.step),
         }
+        if names := sorted(appended)[:_MOST_NAMES]:
+            fields["appended"] = names
         if asynchronous:
             fields["asynchronous"] = True
             self._background[_name_of(path)] = fields

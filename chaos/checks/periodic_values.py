@@ -11,6 +11,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.broken_off import broken_off
 from chaos.checks.collect import Collector
 from chaos.checks.damage import is_damaged
+from chaos.checks.exported import is_exported
 from chaos.checks.facts import step_of, text_list
 from chaos.checks.parameters import is_optimizer_state
 from chaos.checks.periodic import outside_text, periodic
@@ -154,8 +155,14 @@ def _judge_names(
     """Of a file to whose step there is no digest: the rank has the same parameters all the time."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for one in _with_parameters(recorded)[-1:]:
-        if missing := lacking(file, state, one.data["parameters"]):
+        if missing := lacking(file, state, _asked(file, state, one, history)):
             found.fail(EXPECTED, _lacks(file, state, missing), artifacts.relative(file.path), one.source)
+
+
+def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
+    """The names that a file has to hold of those that its rank held."""
+    exported = is_exported(file, state, history)
+    return [name for name in recorded.data["parameters"] if not (exported and is_optimizer_state(name))]
 
 
 def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str]) -> str:
@@ -173,7 +180,7 @@ def _judge(
     shared: list[str] = []
     for one in recorded:
         theirs = one.data["parameters"]
-        missing = lacking(file, state, theirs)
+        missing = lacking(file, state, _asked(file, state, one, twin.history))
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
             return

@@ -10,6 +10,7 @@ from chaos.checks.acted import TRE, TTP, mechanisms
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.clock import ClockError, LogClock, log_clock
 from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.checks.given import given_theirs
 from chaos.checks.measured import Phase, Recovery
 from chaos.checks.moment import Moment, earliest, latest
 from chaos.checks.on_node import ENDS_LATER, ended_at, is_silenced
@@ -310,7 +311,8 @@ def _relaunched(run: _Run, after: int) -> Moment:
 
 def _loaded(run: _Run, after: int) -> Moment:
     ends = run.history.select("load.end", attempt=RESUME)
-    last: dict[int | None, Event] = {one.rank: one for one in ends}
+    given = given_theirs(run.plan, [*run.history.select("load.begin", attempt=RESUME), *ends])
+    last = {one.rank for one in ends} | set(given)
     if len(last) < run.plan.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {run.plan.ranks} ranks")
     return latest(map(Moment.of, ends))

@@ -65,15 +65,32 @@ def _line(plan: Plan) -> str:
 
 
 def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
-    """What each rank recorded, from each beginning of training up to the next."""
+    """What each rank recorded, from each beginning of training up to the next one that is no continuation.
+
+    A training that has come to its end is continued by the next one of the process: a job may train each epoch by
+    itself.
+    """
     parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.ranks)}
     for one in history.select(attempt=TRAIN, writer="agent"):
         own = parts.get(-1 if one.rank is None else one.rank, [])
-        if one.event == "train.begin":
+        if one.event == "train.begin" and not (own and _is_continued(own[-1], one)):
             own.append([])
         if own:
             own[-1].append(one)
     return parts
+
+
+def _is_continued(part: list[Event], begin: Event) -> bool:
+    """Whether a training of the same process had come to its end at the step that the next one begins after."""
+    ends = _named(part, "train.end")
+    if (
+        not ends
+        or ends[-1].pid != begin.pid
+        or any(one.event.startswith("step.") for one in part[part.index(ends[-1]) :])
+    ):
+        return False
+    trained = _named(part, "step.end")
+    return not trained or step_of(trained[-1]) == begin.data.get("initial_step")
 
 
 def _that_count(own: list[list[Event]], planned: list[Span], rank: int) -> list[list[Event]]:

@@ -9,6 +9,7 @@ from chaos.checks.at_resume import state_at_resume, step_at_resume
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, is_damaged, loads_made
 from chaos.checks.facts import RESUME, is_of_this_run, places, ranks_text, text_list
+from chaos.checks.given import given_theirs
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
 from chaos.checks.saved import end_of_life, unowned
@@ -31,9 +32,10 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     files = by_path(wanted)
     chosen: dict[int, OwnedCheckpoint] = {}
     parts = {(file.rank, file.path.parent): file for file in wanted}
+    given = given_theirs(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
     for rank in range(plan.ranks):
         loads = loads_made(history, rank)
-        if not loads:
+        if not loads and rank not in given:
             found.unknown(LOADED, f"no load of rank {rank} is recorded")
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, found)
@@ -42,7 +44,10 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
             found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
-    found.settle(LOADED, f"{plan.ranks} ranks did")
+    seen = f"{plan.ranks - len(given)} ranks did"
+    seen += f", {ranks_text(sorted(given))} got theirs from one that did" if given else ""
+    found.settle(LOADED, seen)
+    chosen |= {rank: chosen[giver] for rank, giver in given.items() if giver in chosen}
     for rank, file in chosen.items():
         _judge_initial(history, artifacts, rank, file, found)
     if chosen:

@@ -84,7 +84,8 @@ class Twin:
         return next((one for one in baseline.select("writer.start") if one.data.get("run") in own), None)
 
     def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
-        theirs = {one.rank: one for one in baseline.select("initial", attempt=TRAIN)}
+        # A job that trains each epoch by itself begins more than once, here and in the baseline.
+        theirs = {one.rank: one for one in reversed(baseline.select("initial", attempt=TRAIN))}
         begun: set[int | None] = set()
         for ours in sorted(self.history.select("initial", attempt=TRAIN), key=lambda one: one.mono):
             other = theirs.get(ours.rank)

@@ -104,7 +104,7 @@ def _judge_whole(
         found.fail(WHOLE, f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}", where)
     strange = sorted(
         name
-        for name in set(state.digests) - names
+        for name in set(state.digests) - names - _handed_over(history, file)
         if names and not (is_flag(name) or is_appended(name) or name in MAY_BE_ADDED)
     )
     if strange:
@@ -119,6 +119,13 @@ def _judge_whole(
     for name, value in flags.items():
         seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
         found.fail("the saved state is marked consistent", seen, where)
+
+
+def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
+    """What the rank's own record names as added to the parameters by whoever saved them, the job for example."""
+    saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
+    added = (one.data.get("appended") for one in saves)
+    return {name for names in added if isinstance(names, list) for name in names if isinstance(name, str)}
 
 
 def _judge_equal(

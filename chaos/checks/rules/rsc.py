@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.checks.background import is_finished
 from chaos.checks.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
+from chaos.checks.given import given_theirs
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.severed import KIND as LINK
@@ -123,7 +124,9 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         case.found.fail(expected, text, case.line, *where[:1])
     if case.recovery.reads_checkpoint:
         saved = {str(one.data.get("path")): step_of(one) for one in finished}
-        for rank in range(case.plan.ranks):
+        loads = [one for name in ("load.begin", "load.end") for one in case.history.select(name, attempt=TRAIN)]
+        given = given_theirs(case.plan, case.span.of(loads))
+        for rank in sorted(set(range(case.plan.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
     case.found.settle(expected, "it does" if step else "none is", case.line)
 

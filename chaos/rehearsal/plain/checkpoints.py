@@ -149,8 +149,9 @@ class Checkpoints:
 
     def _save(self, path: str, appended: dict[str, int], *, end_of_life: bool) -> None:
         values = {**self._state.parameters, **{name: numpy.int64(value) for name, value in appended.items()}}
-        with self._device.training.saving(path, end_of_life=end_of_life, step=self._state.steps):
-            write_ckpt(path, values, self._device.create, self._device.training.wrote, crc=self._crc)
+        training, step = self._device.training, self._state.steps
+        with training.saving(path, end_of_life=end_of_life, step=step, appended=appended):
+            write_ckpt(path, values, self._device.create, training.wrote, crc=self._crc)
 
     def _load(self, path: str) -> int:
         saved: dict[str, Any] = self._device.training.load(

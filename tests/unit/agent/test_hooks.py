@@ -237,6 +237,8 @@ def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Eve
         ("end-of-life", 7, str(path)),
         ("end-of-life", 7, str(path)),
     ]
+    names = ["__exception_save__", "step_num"]
+    assert [one.data.get("appended") for one in begin] == [None, names, names]
     assert serialization.load_checkpoint(str(path))["bias"] == [0.5]
     assert [event.data for event in events("load.begin")] == [{"path": str(path)}]
     assert [event.data for event in events("load.end")] == [{"path": str(path), "parameters": 4}]
