@@ -14,6 +14,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.newest_saved import judge_newest
+from chaos.checks.overwritten import judge_overwritten
 from chaos.checks.periodic import outside_text
 from chaos.checks.periodic_values import judge_periodic_values
 from chaos.checks.save_records import judge_records
@@ -43,6 +44,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_left(plan, history, artifacts, found)
     judge_records(history, artifacts, found)
     judge_periodic_values(plan, history, artifacts, Twin(plan, history, artifacts), found)
+    judge_overwritten(history, artifacts, found)
     judge_saving_goes_on(plan, history, found)
     judge_newest(plan, history, artifacts, found)
     if plan.checkpoint is None:

@@ -15,7 +15,7 @@ import yaml
 
 from chaos.registry import registry
 from chaos.run.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, propose, recovers
+from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers
 from chaos.run.soak import VERDICTS, SoakRun
 from chaos.run.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
@@ -78,7 +78,7 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
             plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
         except ScenarioError:
             continue
-        if recovers(plan) and not (kind in _MINDSPORE and counts_within_epoch(plan)):
+        if recovers(plan) and not (kind in _MINDSPORE and (counts_within_epoch(plan) or overwrites_names(plan))):
             return Drawn(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()
     raise click.UsageError(f"no good recovery of {mechanism} could be drawn for jobs of kind {kind}")

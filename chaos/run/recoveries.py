@@ -64,6 +64,21 @@ def counts_within_epoch(plan: Plan) -> bool:
     )
 
 
+def overwrites_names(plan: Plan) -> bool:
+    """Whether MindSpore saves a later step over an earlier one's file (F-14): after a rollback its names count from the
+    beginning of the epoch in which the rollback ends."""
+    interval, epoch = plan.checkpoint_interval, plan.steps_per_epoch
+    if interval is None:
+        return False
+    for one in plan.recoveries:
+        if one.mechanism == "TRE" and one.succeeds and one.step is not None:
+            first, left = one.step - one.step % epoch, plan.last_step - one.step
+            anew = {first + min(count, left) for count in range(interval, left + interval, interval)}
+            if anew & set(range(interval, one.step + 1, interval)):
+                return True
+    return False
+
+
 def acting(plan: Plan) -> str:
     """The mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
     return ", ".join(one.mechanism if one.succeeds else f"({one.mechanism})" for one in plan.recoveries)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chaos.selftest.ckpt_file import CkptFile, stored
 from chaos.selftest.defect import Defect
+from chaos.selftest.records import Records, recorded
 
 _ROLLED_BACK = "rank_1/mnist-2_4.ckpt"
 """What rank 1 has saved last, after step 10, in the good run with a rollback."""
@@ -24,6 +25,13 @@ def _older_content(file: CkptFile, *, besides: tuple[str, ...] = ()) -> None:
 
 def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason: str) -> Defect:
     return Defect(name, what, "files", "tre", "checkpoint", reason, spoil=stored(_ROLLED_BACK, change))
+
+
+def _over_an_earlier_file(records: Records) -> None:
+    """Rank 1 gives what it saves after step 9 the name of step 3."""
+    for event in ("checkpoint.begin", "checkpoint.end"):
+        for one in records.all(event, rank=1, step=9):
+            one["path"] = str(Path(one["path"]).with_name("mnist-1_3.ckpt"))
 
 
 _OF_THE_SAVE = "and by its record the rank has saved that of step 10"
@@ -59,6 +67,15 @@ DEFECTS = (
         "The newest checkpoint of rank 1 holds all of step 10, and says the first epoch of two.",
         lambda file: file.set_number("epoch_num", 1),
         "rank 1's file of step 10 holds epoch 1, and that step is in epoch 2",
+    ),
+    Defect(
+        "later-step-over-an-earlier-file",
+        "After its rollback rank 1 saves step 9 over its file of step 3.",
+        "files",
+        "tre",
+        "checkpoint",
+        ("rank 1 has saved step 9 over its file of step 3: job/checkpoints/rank_1/mnist-1_3.ckpt",),
+        spoil=recorded(_over_an_earlier_file),
     ),
     Defect(
         name="content-of-the-save-before",

@@ -14,7 +14,7 @@ from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
 from chaos.registry import registry
 from chaos.run.prepare import plan_cell
-from chaos.run.recoveries import MECHANISMS, PHASES, counts_within_epoch
+from chaos.run.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
 from chaos.run.soak import SoakRun
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import Ended
@@ -87,6 +87,19 @@ def test_mindspore_is_not_asked_for_what_it_is_known_to_count_wrongly(tmp_path: 
         kind: [
             counts_within_epoch(planned(one))
             for one in draw_scenarios(60, 22, kinds=(kind,), mechanisms=("mixed",), directory=tmp_path / kind)
+        ]
+        for kind in ("rehearsal", "plain")
+    }
+    assert not any(asked["rehearsal"])
+    assert any(asked["plain"])
+
+
+def test_mindspore_is_not_asked_for_a_rollback_after_which_it_saves_over_earlier_files(tmp_path: Path) -> None:
+    """Finding F-14. Plain ranks name their files by the step, and are asked."""
+    asked = {
+        kind: [
+            overwrites_names(planned(one))
+            for one in draw_scenarios(8, 3, kinds=(kind,), mechanisms=("TRE",), directory=tmp_path / kind)
         ]
         for kind in ("rehearsal", "plain")
     }

@@ -1,0 +1,58 @@
+"""Part of check ``checkpoint``: no step is saved over the file of another one.
+
+Names that count epochs and steps are what a resume by name goes by, and an earlier step is one that a job may have to
+go back to. A name that counts nothing (``latest.ckpt``) is there to be saved anew. So is one that the fault-free run
+uses twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.mindformers_layout import ITERATION
+
+EXPECTED = "no step is saved over the file of another one"
+
+_COUNTED = re.compile(r".+-\d+_\d+(?:\.ckpt|\.safetensors)?")
+"""MindSpore's and MindFormers' names, PREFIX-EPOCH_STEP; the format may be left to MindSpore."""
+
+
+def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the names of all periodic saves. Says nothing where none counts its step."""
+    usual = set() if artifacts.baseline is None else {name for name, _, _ in _again(artifacts.baseline, artifacts)}
+    for name, before, after in _again(history, artifacts):
+        if name not in usual:
+            seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
+            found.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
+    names = {_name(one, artifacts) for one in _saves(history)}
+    if names:
+        found.settle(EXPECTED, f"{len(names)} files, each of one step")
+
+
+def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event, Event]]:
+    """The name, and both saves, where a name is used for another step than before."""
+    last: dict[tuple[int | None, str], Event] = {}
+    for save in _saves(history):
+        name = _name(save, artifacts)
+        before = last.get((save.rank, name))
+        if before is not None and before.data["step"] != save.data["step"]:
+            yield name, before, save
+        last[save.rank, name] = save
+
+
+def _saves(history: History) -> Iterator[Event]:
+    for one in sorted(history.select("checkpoint.end", kind="periodic"), key=lambda one: (one.mono, one.seq)):
+        path = PurePosixPath(str(one.data.get("path")))
+        counted = _COUNTED.fullmatch(path.name) or ITERATION.fullmatch(path.parent.name)
+        if counted and isinstance(one.data.get("step"), int):
+            yield one
+
+
+def _name(save: Event, artifacts: Artifacts) -> str:
+    return artifacts.recorded(str(save.data.get("path")))
