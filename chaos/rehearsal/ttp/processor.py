@@ -235,6 +235,7 @@ class Processor:
             # Waits for this rank's own update to end, so it must not keep the receiver from an exit.
             threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
         elif kind == "dump":
+            self._saving.acquire()  # here, or an exit that comes next could be faster than the thread
             threading.Thread(target=self._dump, args=(message["step"],), daemon=True).start()
         elif kind in ("stop", "clean", "rebuild", "repair", "rollback"):
             # In a thread of its own: a handler may wait for other ranks, and an exit must still be heard.
@@ -271,8 +272,10 @@ class Processor:
 
     def _dump(self, step: int) -> None:
         self._log.info("TTP processor.cpp:561", f"rank:{self.rank} receive dump message")
-        with self._saving:
+        try:
             result = self._save(step) if self._ready_to_dump() else 1
+        finally:
+            self._saving.release()
         self._log.info("TTP processor.cpp:610", f"rank:{self.rank} reply dump result success, dump ret:{result}")
         self._reply("dump", result=result)
 

@@ -164,12 +164,26 @@ def test_a_rank_that_saves_is_not_told_to_exit_before_it_has_saved(job: Start) -
     one.saved.clear()
     one.start()
     one.dialogue.notify(DUMP, None)
-    one.wait_for_exits(1)
-    assert one.calls == [("save", 0, 4), ("exit", 1)]
+    # Which of the two comes first is for the machine to say: the controller waits a second only.
+    wait_for("both", lambda: sorted(one.calls) == [("exit", 1), ("save", 0, 4)], seconds=SECONDS)
     assert one.heard == [("report_result", 499, "save ckpt failed", {}, "dump")]
     one.saved.set()
     one.wait_for_exits()
     assert one.calls[2:] == [("saved", 0), ("exit", 0)]
+
+
+def test_an_exit_that_comes_right_behind_the_order_to_save_waits_for_the_save(job: Start) -> None:
+    one = job()
+    one.saved.clear()
+    rank = one.start().ranks[0]
+    rank._obey({"message": "dump", "step": 4})
+    told = threading.Thread(target=rank._obey, args=({"message": "exit"},), daemon=True)
+    told.start()
+    wait_for("the save", lambda: one.calls == [("save", 0, 4)], seconds=SECONDS)
+    assert told.is_alive()
+    one.saved.set()
+    told.join(SECONDS)
+    assert one.calls == [("save", 0, 4), ("saved", 0), ("exit", 0)]
 
 
 def test_the_environment_may_want_a_device_cleaned_before_a_save(job: Start) -> None:
