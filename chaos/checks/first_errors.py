@@ -25,14 +25,18 @@ MOST_BYTES = 16 << 20
 """Bytes at the beginning of a log that are searched."""
 
 MOST_BYTES_IN_ALL = 256 << 20
+MOST_LOGS = 20_000
+MOST_LINES = 200_000
+"""Lines in all that may be errors and are looked at closely."""
+
 MOST_OF_A_LOG = 3
 MOST = 8
 LONGEST = 300
 
 _CHUNK = 1 << 20
 _FIRST = ("train",)
-_MARKS = (b"ERROR", b" error ", b"CRITICAL", b" critical ", b"FATAL", b" fatal ", b"EXCEPTION", b"Error", b"Exception")
-_KLOG = (b"\nE", b"\nF")
+_MARKS = ("ERROR", " error ", "CRITICAL", " critical ", "FATAL", " fatal ", "EXCEPTION", "Error", "Exception")
+_IN_BYTES = (*(mark.encode() for mark in _MARKS), b"\nE", b"\nF")
 _RAISED = re.compile(r"[A-Za-z_][\w.]{0,120}(?:Error|Exception)(?::|$)")
 _WORKER = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -50,6 +54,19 @@ class FirstError:
     alike: int = 0
 
 
+@dataclass
+class _Left:
+    """How much may still be read."""
+
+    bytes: int = MOST_BYTES_IN_ALL
+    logs: int = MOST_LOGS
+    lines: int = MOST_LINES
+
+    @property
+    def none(self) -> bool:
+        return min(self.bytes, self.logs, self.lines) <= 0
+
+
 @dataclass(frozen=True)
 class _Seen:
     error: FirstError
@@ -59,17 +76,18 @@ class _Seen:
 def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
     """The first errors of a run, those of its first attempt first; by time where the lines tell it."""
     found: list[FirstError] = []
-    left = MOST_BYTES_IN_ALL
+    left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
         seen: list[_Seen] = []
         for path in _logs(directory):
-            if left <= 0:
+            if left.none:
                 break
             try:
-                left -= min(path.stat().st_size, MOST_BYTES)
-                seen += _errors_of(path, directory.name, path.relative_to(run_dir).as_posix())
+                seen += _errors_of(path, directory.name, path.relative_to(run_dir).as_posix(), left)
             except OSError:  # the checks that need this log say so
                 continue
+            finally:
+                left.logs -= 1
         found += _alike(sorted(seen, key=_moment))
     return tuple(found[:MOST])
 
@@ -86,7 +104,7 @@ def _logs(directory: Path) -> list[Path]:
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
-def _errors_of(path: Path, attempt: str, name: str) -> Iterator[_Seen]:
+def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Seen]:
     """The first errors of one log. One without a time was written after the last that has one."""
     reader, splitter = ErrorLineReader(timezone.utc), LineSplitter()
     match = _WORKER.fullmatch(path.name)
@@ -95,11 +113,17 @@ def _errors_of(path: Path, attempt: str, name: str) -> Iterator[_Seen]:
     count = 0
     with open_plain(path) as stream:
         while stream.tell() < MOST_BYTES and (chunk := stream.read(_CHUNK)):
+            left.bytes -= len(chunk)
             begin = splitter.lines + 1
             lines = splitter.feed(chunk)
-            if not any(mark in chunk for mark in (*_MARKS, *_KLOG)):
+            if not any(mark in chunk for mark in _IN_BYTES):
                 continue
             for number, line in enumerate(lines, begin):
+                if not line.startswith(("E", "F")) and not any(mark in line for mark in _MARKS):
+                    continue
+                left.lines -= 1
+                if left.lines < 0:
+                    return
                 error = _error_in(reader, line)
                 if error is None:
                     continue

@@ -77,6 +77,17 @@ def test_only_the_beginning_of_a_log_is_searched(tmp_path: Path, monkeypatch: py
     assert first_errors(tmp_path) == ()
 
 
+@pytest.mark.parametrize(("limit", "ranks"), [("MOST_LOGS", [0]), ("MOST_LINES", [0])])
+def test_no_more_logs_and_lines_are_looked_at_than_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, ranks: list[int]
+) -> None:
+    write(tmp_path, "worker_0.log", "RuntimeError: alpha", *["no Error"] * 10)
+    write(tmp_path, "worker_1.log", "RuntimeError: beta")
+    assert [one.rank for one in first_errors(tmp_path)] == [0, 1]
+    monkeypatch.setattr(module, limit, {"MOST_LOGS": 1, "MOST_LINES": 5}[limit])
+    assert [one.rank for one in first_errors(tmp_path)] == ranks
+
+
 def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
     assert first_errors(tmp_path) == ()
     write(tmp_path, "worker_0.log", "RuntimeError: a")
