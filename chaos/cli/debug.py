@@ -12,10 +12,15 @@ F = TypeVar("F")
 
 @dataclass
 class Settings:
-    """What holds for every command. ``kept`` says where its result is, for a reader who could not be shown it."""
+    """What holds for every command.
+
+    ``kept`` says where its result is, for a reader who could not be shown it. ``arguments`` are those of the whole
+    command line, behind ``chaos``.
+    """
 
     debug: bool = False
     kept: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from chaos.cli import codes
-from chaos.cli.debug import debug_option
+from chaos.cli.debug import Settings, debug_option
 from chaos.cli.inject_view import report, show
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
@@ -131,6 +131,7 @@ def _inject(
             parameters=parameters,
             reports=reports.absolute(),
             progress=progress,
+            arguments=click.get_current_context().ensure_object(Settings).arguments,
         )
 
 

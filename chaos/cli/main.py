@@ -142,6 +142,7 @@ def _say(text: str) -> None:
 def _invoke(arguments: list[str], settings: Settings) -> int:
     """Run a command and turn every way in which it can end into an exit code."""
     try:
+        settings.arguments = tuple(arguments)  # click empties the list
         with cli.make_context("chaos", arguments, obj=settings) as context:
             code = cli.invoke(context)
     except click.exceptions.Exit as stop:

@@ -96,8 +96,8 @@ def command(
 
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
-    options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores)
     settled = context.ensure_object(Settings)
+    options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores, settled.arguments)
 
     def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
         with open_progress(to_errors=as_json) as progress:

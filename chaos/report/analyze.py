@@ -19,6 +19,7 @@ from chaos.plain_files import read_plain
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
 from chaos.report.junit import write_junit
+from chaos.report.making import read_making
 from chaos.report.reason import broken_in_order, reason_of
 from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
 
@@ -60,6 +61,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         clocks=_clocks(judgement.history),
         pods=_pods(judgement),
         first_errors=() if judgement.verdict == "pass" else first_errors(run_dir),
+        made=read_making(judgement.history, facts),
         not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
     )
 

@@ -115,6 +115,7 @@ def _incomparable(first: Result, second: Result, axis: str | None) -> str:
         differing.append("versions")
     if first.cell == second.cell:
         return "both runs are of one cell"
+    differing += [f"the variable {name}" for name in _other_values(first, second) if name != axis]
     if axis is not None and _others(first.cell, axis) != _others(second.cell, axis):
         differing.append(f"another axis than {axis}")
     return f"the runs differ in {', '.join(differing)}" if differing else ""
@@ -123,6 +124,18 @@ def _incomparable(first: Result, second: Result, axis: str | None) -> str:
 def _faults(result: Result) -> list[tuple[str, tuple[int, ...], str]]:
     faults = result.plan.get("faults") or []
     return [(one["kind"], tuple(one["ranks"]), str(one["trigger"])) for one in faults]
+
+
+def _other_values(first: Result, second: Result) -> list[str]:
+    """Variables that had another value in each; none where a run of an earlier version did not record them.
+
+    With no axis given the cells' own names say in what they differ.
+    """
+    one, other = first.made.variables, second.made.variables
+    if one is None or other is None:
+        return []
+    axes = {part.partition("=")[0] for cell in (first.cell, second.cell) for part in cell.split(",")}
+    return [name for name in one.keys() & other.keys() if one[name] != other[name] and name not in axes]
 
 
 def _others(cell: str, axis: str) -> list[str]:

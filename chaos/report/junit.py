@@ -1,4 +1,7 @@
-"""junit.xml: one test suite for the run, one test case for each check, the phases as properties."""
+"""junit.xml: one test suite for the run, one test case for each check, the phases as properties.
+
+A check takes no time of its own: the run's seconds are shared by its cases, since readers add those up.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,24 @@ def junit(result: Result) -> JUnitXml:
         suite.add_property(readable(f"recovery.{phase}"), _seconds(seconds))
     if result.recovery.phases:
         suite.add_property("recovery.total", _seconds(result.recovery.total))
-    for check, group in groupby(result.checks, key=lambda one: one.name):
-        suite.add_testcase(_case(name, check, list(group)))
     said = {check.name for check in result.checks}
+    total = result.made.seconds or 0.0
+    share = total / max(1, len(said))
+    for check, group in groupby(result.checks, key=lambda one: one.name):
+        suite.add_testcase(_case(name, check, list(group), share))
     for left_out in result.not_checked:
         if left_out["name"] not in said:
             case = TestCase(readable(left_out["name"]), classname=name, time=0)
             case.result = [Skipped(readable(f"{left_out['what']}: {left_out['reason']}"))]
             suite.add_testcase(case)
     suite.update_statistics()  # type: ignore[no-untyped-call]
+    suite.time = total
+    if result.made.started is not None:
+        suite.timestamp = result.made.started
     xml = JUnitXml("chaos")
     xml.add_testsuite(suite)
     xml.update_statistics()  # type: ignore[no-untyped-call]
+    xml.time = total
     return xml
 
 
@@ -53,8 +62,8 @@ def write_junit(result: Result, run_dir: Path) -> Path:
     return path
 
 
-def _case(suite: str, check: str, findings: list[CheckResult]) -> TestCase:
-    case = TestCase(readable(check), classname=suite, time=0)
+def _case(suite: str, check: str, findings: list[CheckResult], seconds: float) -> TestCase:
+    case = TestCase(readable(check), classname=suite, time=seconds)
     verdict = worst([one.verdict for one in findings])
     if verdict != "pass":
         decisive = [one for one in findings if one.verdict == verdict]

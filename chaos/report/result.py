@@ -95,6 +95,23 @@ class PodResult:
 
 
 @dataclass(frozen=True)
+class Making:
+    """How and when a run was made; None where it did not record that.
+
+    ``started`` is ISO 8601 in UTC, ``seconds`` lasts from there to the end that the harness recorded. ``command`` and
+    ``variables`` (every variable and axis with the value that held) have their secrets masked. ``cores`` are those that
+    the job had, ``machine`` what it ran on and how busy that was.
+    """
+
+    started: str | None = None
+    seconds: float | None = None
+    command: tuple[str, ...] | None = None
+    variables: dict[str, Any] | None = None
+    cores: tuple[int, ...] | None = None
+    machine: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class Result:
     """A verdict and everything that it rests on, as plain data. ``reason`` is one line, empty for a pass."""
 
@@ -115,6 +132,7 @@ class Result:
     pods: tuple[PodResult, ...] = ()
     reason: str = ""
     first_errors: tuple[FirstError, ...] = ()
+    made: Making = Making()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in the order of the documented format."""
@@ -165,6 +183,11 @@ class Result:
             "clocks": list(self.clocks),
             "pods": [{**asdict(one), "mechanisms": list(one.mechanisms)} for one in self.pods],
             "first_errors": [asdict(one) for one in self.first_errors],
+            "made": {
+                **asdict(self.made),
+                "command": None if self.made.command is None else list(self.made.command),
+                "cores": None if self.made.cores is None else list(self.made.cores),
+            },
         }
 
 
@@ -213,7 +236,13 @@ def from_json(data: dict[str, Any]) -> Result:
         clocks=tuple(data.get("clocks", ())),
         pods=tuple(PodResult(**{**one, "mechanisms": tuple(one["mechanisms"])}) for one in data.get("pods", ())),
         first_errors=tuple(FirstError(**one) for one in data.get("first_errors", ())),
+        made=_making(data.get("made", {})),
     )
+
+
+def _making(data: dict[str, Any]) -> Making:
+    listed = {key: None if data.get(key) is None else tuple(data[key]) for key in ("command", "cores")}
+    return Making(**{**{key: data.get(key) for key in ("started", "seconds", "variables", "machine")}, **listed})
 
 
 def write_result(result: Result, run_dir: Path) -> Path:

@@ -22,6 +22,7 @@ from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
 from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 from chaos.run.interrupts import interruptible_once, uninterrupted
+from chaos.run.made_with import machine_facts, recorded_command
 from chaos.run.progress import Progress, Recorder, Watched
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step, with_origin
 from chaos.run.undo_adopted import adopted_step
@@ -110,13 +111,14 @@ def inject(
     reports: Path,
     progress: Progress,
     parameters: Mapping[str, Any] = MappingProxyType({}),
+    arguments: Sequence[str] = (),
     clock: Clock = SYSTEM_CLOCK,
 ) -> Injected:
     """Make the fault in the chosen ranks of a job, whose processes ``held`` holds, and put back what can be.
 
     One that lasts does so for ``seconds``; None: until Ctrl-C, or until the ranks have ended. How to undo it is on disk
     before it is made. Whatever happens the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
-    ``parameters`` are the kind's own.
+    ``parameters`` are the kind's own, ``arguments`` those of the command line, for the record.
     """
     owned = create_run(reports, f"inject-{kind.name}", clock=clock)
     with owned.lock:
@@ -126,7 +128,8 @@ def inject(
             "processes": [plain(one) for one in job.processes],
             "directories": sorted({str(path) for one in job.processes for path in own_directories(one)}),
         }
-        update_run(owned.path, versions=versions(), **{ADOPTED: told})
+        made = {"command": recorded_command(arguments), "machine": machine_facts()}
+        update_run(owned.path, versions=versions(), **made, **{ADOPTED: told})
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=clock) as history:
             recorder = Watched(history, progress)

@@ -36,6 +36,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
+from chaos.run.made_with import machine_facts, masked_values, recorded_command
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
 from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
@@ -53,13 +54,17 @@ _CORES_SECONDS = 4 * 3600.0
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line decides. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take."""
+    """What the command line decides. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
+
+    ``arguments`` are those of the command line as it was given, for the record.
+    """
 
     reports: Path
     draw_seed: int | None = None
     baseline: str | None = None
     sdk: str = "auto"
     cores: int | None = None
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +219,10 @@ class _Runner:
             platform=scenario.cluster.platform,
             sdk=sdk_named(simulated),
             simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
+            command=recorded_command(self._options.arguments),
+            variables=masked_values(self._cell.values),
+            cores=list(self._cores),
+            machine=machine_facts(),
         )
 
     def _simulated_nodes(self, scenario: Scenario) -> Iterator[Simulated]:

@@ -50,11 +50,13 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 @pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("fail", 1), ("unknown", 2), ("unknown!", 130)])
 def test_the_verdict_is_the_exit_code(chaos: Call, place: Path, driver: Driver, verdict: str, code: int) -> None:
     driver.ends = [verdict]
-    ended = chaos("run", "kill-rank", "--json", "--seed", "5", "--baseline", "none")
+    words = ("run", "kill-rank", "--json", "--seed", "5", "--baseline", "none")
+    ended = chaos(*words)
     assert ended.code == code, ended.err
     (cell,) = json.loads(ended.out)["cells"]
     assert (cell["run"], cell["result"]) == ("run-1", {"verdict": verdict})
-    assert driver.options == [RunOptions(place / "reports", draw_seed=5, baseline="none", sdk="auto")]
+    wanted = RunOptions(place / "reports", draw_seed=5, baseline="none", sdk="auto", arguments=words)
+    assert driver.options == [wanted]
 
 
 def test_a_reports_directory_that_cannot_be_made_is_bad_usage(chaos: Call, place: Path, driver: Driver) -> None:

@@ -14,7 +14,7 @@ from chaos.checks.finding import Verdict
 from chaos.plan.model import Comparison as Planned
 from chaos.report.analyze import analyze
 from chaos.report.compare import compare
-from chaos.report.result import RecoveryResult, Result, from_json
+from chaos.report.result import Making, RecoveryResult, Result, from_json
 from chaos.report.side_by_side import print_comparison
 from tests.unit.good_run import good_run
 
@@ -47,6 +47,18 @@ def test_a_phase_that_shrank_passes_and_both_figures_are_shown(results: tuple[Re
     (statement,) = comparison.statements
     assert statement.seen == "6.500 s without, 1.000 s with"
     assert json.loads(json.dumps(comparison.to_json()))["statements"][0]["measure"] == "load"
+
+
+def test_runs_with_other_values_of_a_variable_are_not_compared(results: tuple[Result, Result]) -> None:
+    first, second = (
+        replace(one, made=Making(variables={"memory": axis, "batch": batch}))
+        for one, axis, batch in zip(results, (False, True), ("small", "enormous"), strict=True)
+    )
+    (statement,) = compare(first, second).statements
+    assert (statement.verdict, statement.seen) == ("unknown", "the runs differ in the variable batch")
+    same = replace(second, made=Making(variables={"memory": True, "batch": "small"}))
+    assert compare(first, same).verdict == "pass"
+    assert compare(first, replace(second, made=Making())).verdict == "pass"
 
 
 def test_a_phase_that_did_not_shrink_fails(results: tuple[Result, Result]) -> None:

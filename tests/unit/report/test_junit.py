@@ -49,6 +49,27 @@ def test_a_passing_run_has_one_passing_case_for_each_check(run: GoodRun, tmp_pat
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("10", "0", "0")
 
 
+def test_the_time_of_the_run_is_that_of_the_suite_and_the_cases_share_it(run: GoodRun, tmp_path: Path) -> None:
+    analyze(run.write(tmp_path))
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    suite = suite_of(tmp_path)
+    assert float(root.get("time", "0")) == float(suite.get("time", "0")) == pytest.approx(26.0)
+    assert sum(float(case.get("time", "0")) for case in suite.findall("testcase")) == pytest.approx(26.0)
+    assert suite.get("timestamp") == "2026-09-21T14:13:20+00:00"
+
+
+def test_a_run_whose_harness_was_killed_lasts_to_its_last_record(run: GoodRun, tmp_path: Path) -> None:
+    run.drop("run.end")
+    analyze(run.write(tmp_path))
+    assert float(suite_of(tmp_path).get("time", "0")) == pytest.approx(25.9)
+
+
+def test_a_run_without_a_begin_has_no_time(run: GoodRun, tmp_path: Path) -> None:
+    run.drop("run.start")
+    analyze(run.write(tmp_path))
+    assert (suite_of(tmp_path).get("time"), suite_of(tmp_path).get("timestamp")) == ("0.0", None)
+
+
 def test_phases_are_properties(run: GoodRun, tmp_path: Path) -> None:
     analyze(run.write(tmp_path))
     found = {one.get("name"): one.get("value") for one in suite_of(tmp_path).iter("property")}

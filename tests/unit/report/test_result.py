@@ -42,6 +42,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "clocks",
         "pods",
         "first_errors",
+        "made",
     ]
     assert data["schema_version"] == 1
     assert data["verdict"] == "pass"

@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from tests.unit.run.own_cores import OwnCores
 SCENARIO = """\
 chaos: 1
 name: fake
+{variables}
 cluster: {{ranks: 4}}
 job: {{kind: fake, steps: 8, {job}}}
 faults: {faults}
@@ -82,11 +84,14 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         baseline: str = "none",
         progress: Watcher | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> RunOutcome:
         path = tmp_path / "fake.yaml"
-        path.write_text(SCENARIO.format(faults=faults, job=job))
-        loaded = load_scenario(path, settings={}, names=known_names())
-        options = RunOptions(tmp_path / "reports", 1, baseline, "standin")
+        variables = "variables: {batch: small}" if settings else ""
+        path.write_text(SCENARIO.format(faults=faults, job=job, variables=variables))
+        loaded = load_scenario(path, settings=settings, names=known_names())
+        set_there = [f"--set={name}={value}" for name, value in settings.items()]
+        options = RunOptions(tmp_path / "reports", 1, baseline, "standin", arguments=("run", str(path), *set_there))
         return run_cell(loaded, loaded.cells[0], options, progress or Watcher(), clock=clock)
 
     return drive
@@ -124,6 +129,19 @@ def test_a_rank_is_killed_at_its_step_and_the_others_go_on(drive: Run) -> None:
     assert history.select("run.end")[0].data == {"interrupted": False, "error": None}
     assert not outcome.interrupted
     nothing_is_left(outcome.run_dir)
+
+
+def test_what_the_command_line_set_is_in_the_report(drive: Run) -> None:
+    outcome = drive("[]", job='protection: [], arguments: ["--batch=${batch}"]', settings={"batch": "enormous"})
+    made = read_result(outcome.run_dir).made
+    assert made.variables == {"batch": "enormous"}
+    assert made.command is not None
+    assert made.command[-1] == "--set=batch=enormous"
+    assert made.cores
+    assert made.started is not None
+    start, end = (history_of(outcome).select(event)[0] for event in ("run.start", "run.end"))
+    assert made.seconds == pytest.approx((end.mono - start.mono) / 1e9, abs=1.0)
+    assert read_run(outcome.run_dir)["variables"] == {"batch": "enormous"}
 
 
 def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:

@@ -1,0 +1,50 @@
+"""What a run was made with that no later call could tell: command, values of variables, the machine as it was then."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaos.platforms.masking import MASK, masked
+
+
+def recorded_command(arguments: Sequence[str]) -> list[str] | None:
+    """Return the command line with its secrets replaced; None where the harness was called by no command."""
+    return list(masked(["chaos", *arguments])) if arguments else None
+
+
+def masked_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of variables and axes with secrets replaced, by their names and by their own text."""
+    return {name: _masked(name, value) for name, value in values.items()}
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what the machine is and how busy it is: system, processors, and the load of the last minute if known."""
+    try:
+        load: float | None = round(os.getloadavg()[0], 2)
+    except OSError:
+        load = None
+    return {
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "processors": os.cpu_count(),
+        "load": load,
+    }
+
+
+def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _masked(str(key), entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked(name, entry) for entry in value]
+    if value is None or isinstance(value, bool):
+        return value
+    shown = masked([f"{name}={value}"])[0].removeprefix(f"{name}=")
+    return shown if isinstance(value, str) or shown == MASK or not _is_json(value) else value
+
+
+def _is_json(number: float) -> bool:
+    """Whether every reader of JSON takes this number: it is finite, and no longer than 64 bits."""
+    return math.isfinite(number) if isinstance(number, float) else abs(number) < 1 << 63
