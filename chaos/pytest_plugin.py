@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -256,7 +255,7 @@ class ScenarioItem(pytest.Item):
 
     def command(self) -> list[str]:
         """The command that runs this cell."""
-        command = [*(self.config.getini("chaos_command") or [sys.executable, "-m", "chaos"]), "run", str(self.path)]
+        command = ["run", str(self.path)]
         command += ["--json", "--reports", str(self._reports), "--sdk", self.config.getoption("--chaos-sdk")]
         if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
             # The first of several jobs would take all cores, and the others would wait for it.
@@ -269,7 +268,14 @@ class ScenarioItem(pytest.Item):
             command += ["--cell", cell.name] if cell.name else []
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
-        return command
+        return self._tied(command)
+
+    def _tied(self, arguments: list[str]) -> list[str]:
+        """The command of these arguments, which ends in order when this process does, be it by SIGKILL."""
+        from chaos.cli.tied import command_of, tied
+
+        own: list[str] = self.config.getini("chaos_command")
+        return tied(os.getpid(), [*own, *arguments]) if own else command_of(os.getpid(), arguments)
 
     def _read(
         self, status: int, output: str, errors: str

@@ -1,25 +1,44 @@
 """``python -m chaos.cli.tied PID ARGUMENT...``: the command line, ended like Ctrl-C when process PID ends.
 
-For commands that start others, as a soak does: after a SIGKILL of the one that started them nobody would count their
-runs, or stop them.
+For whoever starts runs, as a soak and pytest do: after a SIGKILL of the process that started them nobody would count
+the runs, or stop them. ``python -m chaos.cli.tied PID -- COMMAND...`` does the same with any other command.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from collections.abc import Sequence
 
 from chaos.cli import codes
-from chaos.cli.main import entry
 from chaos.platforms.children import end_with_parent
 
+_OTHER = "--"
 
-def command_of(parent: int, arguments: list[str]) -> list[str]:
-    """The command that runs ``arguments`` tied to process ``parent``, to be started by a thread that waits for it."""
+
+def command_of(parent: int, arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs ``chaos`` with ``arguments`` tied to process ``parent``.
+
+    A thread that waits for it has to start it: the kernel counts the end of that thread as the parent's.
+    """
     return [sys.executable, "-m", "chaos.cli.tied", str(parent), *arguments]
 
 
+def tied(parent: int, command: Sequence[str]) -> list[str]:
+    """Return the command that runs another ``command`` tied to process ``parent``, as :func:`command_of` does."""
+    return command_of(parent, [_OTHER, *command])
+
+
+def _main(parent: int, arguments: list[str]) -> int:
+    if not end_with_parent(parent, signal.SIGTERM):
+        return codes.INTERRUPTED
+    if arguments[:1] == [_OTHER]:
+        os.execvp(arguments[1], arguments[1:])  # what the kernel was asked for stays
+    from chaos.cli.main import entry
+
+    return entry(arguments)
+
+
 if __name__ == "__main__":
-    if not end_with_parent(int(sys.argv[1]), signal.SIGTERM):
-        sys.exit(codes.INTERRUPTED)
-    sys.exit(entry(sys.argv[2:]))
+    sys.exit(_main(int(sys.argv[1]), sys.argv[2:]))

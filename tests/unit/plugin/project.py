@@ -40,6 +40,13 @@ with open(r"{calls}", "a") as calls:
 cell = arguments[arguments.index("--cell") + 1] if "--cell" in arguments else ""
 answer = answers.get(cell) or answers["*"]
 sys.stderr.write(answer.get("errors", ""))
+if answer.get("kill"):
+    def ended(*_):
+        pathlib.Path(r"{calls}").with_name("ended").touch()
+        sys.exit(130)
+    signal.signal(signal.SIGTERM, ended)
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
 if answer.get("hang"):
     def interrupted(*_):
         pathlib.Path(r"{calls}").with_name("interrupted").touch()

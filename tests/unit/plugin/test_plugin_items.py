@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from chaos.pytest_plugin import ScenarioItem, describe
+from chaos.run.wait import wait_for
 from chaos.scenario.names import KnownNames
 from tests.unit.plugin.project import Project
 
@@ -306,6 +307,14 @@ def test_an_interrupt_of_pytest_alone_reaches_the_run_and_is_waited_for(project:
     assert (project.pytester.path / "interrupted").exists()
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_a_run_ends_in_order_when_pytest_or_its_worker_is_killed(project: Project, workers: tuple[str, ...]) -> None:
+    project.answer(None, 130, kill=True)
+    assert project.run(*workers).ret != pytest.ExitCode.OK
+    ended = project.pytester.path / "ended"
+    wait_for("the end of the run", lambda: ended.exists() or None, seconds=60)
+
+
 def test_without_a_setting_the_command_is_this_python(
     project: Project, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,7 +323,7 @@ def test_without_a_setting_the_command_is_this_python(
     pytester.makeini("[pytest]\n")
     (item,) = pytester.inline_genitems("scenarios")[0]
     assert isinstance(item, ScenarioItem)
-    assert item.command()[:4] == [sys.executable, "-m", "chaos", "run"]
+    assert item.command()[:5] == [sys.executable, "-m", "chaos.cli.tied", str(os.getpid()), "run"]
 
 
 PAIR = "matrix: {victim: [1, 2]}\ncompare: {axis: victim, at_most: {load: 0.5}}"
