@@ -26,6 +26,9 @@ LOW = "disk.low"
 CHANGED = "input.changed"
 """Recorded when what the job is made of is not what it was when the run began."""
 
+PORT_TAKEN = "port.taken"
+"""Recorded when a job could not start and somebody else had a port that the harness had chosen for it."""
+
 TEARDOWN = "stop"
 """The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
 
@@ -103,6 +106,8 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
         whose = "the job could not go on" if failed else "the harness failed"
         if any(one.data.get("reason") == end.data["error"] for one in history.select(CHANGED)):
             expected, whose = "what the job is made of stays as it is during the run", "an input was changed"
+        if any(one.data.get("reason") == end.data["error"] for one in history.select(PORT_TAKEN)):
+            expected, whose = "the ports that the harness chooses are the job's alone", "the job could not start"
         if any(one.data.get("reason") == end.data["error"] for one in history.select("baseline.failed")):
             whose = "no fault was made, for the job does not train to its end without one"
         found.unknown(expected, f"{whose}: {end.data['error']}", end.source)

@@ -84,7 +84,7 @@ def in_words(kind: str, holders: Mapping[int, Holder | None], now: float) -> str
 def _of_one(kind: str, numbers: Sequence[int], holder: Holder | None, now: float) -> str:
     which = f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     if holder is None:
-        return f"{which} by a process that has left no record"
+        return f"{which} by a process that has left no record here: of another user, or of an earlier version"
     clock = time.strftime("%H:%M:%S", time.localtime(holder.since))
     run = f", run {holder.run}" if holder.run else ""
     command = holder.command if len(holder.command) <= _LONGEST_COMMAND else f"{holder.command[:_LONGEST_COMMAND]}…"

@@ -1,7 +1,8 @@
 """Ports, cores and devices of this host, never given to two jobs at a time.
 
-A lease is a lock file held with flock. The kernel gives it back when its holder ends, however it ends, so there is
-nothing to clean up. All harnesses of one user share the same directory, pytest-xdist's workers included.
+A lease is a lock file held with flock, and a claim that harnesses of other users see (``host_claims``). The kernel
+gives both back when their holder ends, however it ends, so there is nothing to clean up. All harnesses of one user
+share the same directory, pytest-xdist's workers included. Harnesses of earlier versions know the files only.
 
 The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so a file
 beside the port's lock names the run that has it, and no other one gets it while processes of that run live. It is a
@@ -28,6 +29,7 @@ from filelock import Timeout, UnixFileLock
 
 from chaos.plain_files import read_plain
 from chaos.platforms.find import runs_alive
+from chaos.platforms.host_claims import Claims
 from chaos.platforms.lease_holder import Holder, in_words, read_holder, this_holder, write_holder
 
 T = TypeVar("T")
@@ -49,6 +51,20 @@ class Wait(Protocol):
     def __call__(self, name: str, condition: Callable[[], T | None], /) -> T: ...
 
 
+class Held:
+    """One number that is held: the lock among this user's harnesses, and the claim among all of this host."""
+
+    def __init__(self, lock: UnixFileLock, claim: socket.socket | None) -> None:
+        self._lock = lock
+        self._claim = claim
+
+    def release(self) -> None:
+        """Give both back: the claim first, for whoever gets the lock takes it for free."""
+        if self._claim is not None:
+            self._claim.close()
+        self._lock.release()
+
+
 class Lease:
     """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager.
 
@@ -59,7 +75,7 @@ class Lease:
     def __init__(
         self,
         numbers: Iterable[int],
-        locks: list[UnixFileLock],
+        locks: list[Held],
         run: str = "",
         named: Iterable[Path] = (),
         records: Iterable[Path] = (),
@@ -117,13 +133,18 @@ def default_directory() -> Path:
 class Leases:
     """Hands out leases from one directory."""
 
-    def __init__(self, directory: Path | None = None, *, cores: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, directory: Path | None = None, *, cores: Iterable[int] | None = None, claims: Claims | None = None
+    ) -> None:
         """``cores`` are those that may be given out; default: those that this process may run on.
+
+        ``claims`` are shared with other users; default: those of the host, and none with a directory of its own.
 
         Raises LeaseError if the directory cannot be trusted: it must be a directory, not a link, of this user alone.
         """
         self._cores = tuple(sorted(os.sched_getaffinity(0) if cores is None else cores))
         self._directory = directory or default_directory()
+        self._claims = Claims() if claims is None and directory is None else claims
         if directory is None:
             _make_private(self._directory.parent)
         _make_private(self._directory)
@@ -136,7 +157,7 @@ class Leases:
         """
         ephemeral = _ephemeral_ports()
         alive = functools.cache(runs_alive)
-        taken: dict[int, UnixFileLock] = {}
+        taken: dict[int, Held] = {}
         named: list[Path] = []
         for port in ports:
             if len(taken) == count:
@@ -186,7 +207,7 @@ class Leases:
         wait: Wait,
         blocked: Callable[[str], None] | None,
     ) -> Lease:
-        turn: list[UnixFileLock] = []
+        turn: list[Held] = []
         told: list[str] = []
 
         def condition() -> Lease | None:
@@ -205,7 +226,7 @@ class Leases:
                 lock.release()
 
     def _try_some(self, kind: str, numbers: tuple[int, ...], least: int, most: int) -> Lease | None:
-        taken: dict[int, UnixFileLock] = {}
+        taken: dict[int, Held] = {}
         for number in numbers:
             if len(taken) < most and (lock := self._try_lock(f"{kind}-{number}")) is not None:
                 taken[number] = lock
@@ -223,7 +244,21 @@ class Leases:
         known: dict[int, Holder | None] = {number: holder for number, holder in found.items() if holder is not None}
         return known or dict.fromkeys(numbers)
 
-    def _try_lock(self, name: str) -> UnixFileLock | None:
+    def _try_lock(self, name: str) -> Held | None:
+        lock = self._try_own_lock(name)
+        if lock is None or self._claims is None:
+            return lock and Held(lock, None)
+        try:
+            claim = self._claims.claim(name)
+        except OSError as error:
+            lock.release()
+            raise LeaseError(f"{name} cannot be claimed on this host: {error.strerror}") from error
+        if claim is None:
+            lock.release()
+            return None
+        return Held(lock, claim)
+
+    def _try_own_lock(self, name: str) -> UnixFileLock | None:
         path = self._directory / f"{name}.lock"
         lock = UnixFileLock(path, mode=0o600, thread_local=False)
         try:

@@ -24,6 +24,9 @@ from chaos.run.stalled import Stalled
 from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 from chaos.scenario.model import Deadlines
 
+STARTING = "start"
+"""The deadline by which every rank has begun its first step."""
+
 
 class JobFailed(RuntimeError):
     """The job ended, or its ranks did, before it could be used. Names the ranks and where to look."""
@@ -77,7 +80,7 @@ class Attempt:
         Raises JobFailed when the job cannot start, DeadlineExpired naming what was not reached in time.
         """
         limits = self._watch.deadlines
-        self._wait("start", self._all_started, limits.start, self._not_started)
+        self._wait(STARTING, self._all_started, limits.start, self._not_started)
         if self._injection.waiting:
             self._wait("fault", self._faults_done, limits.fault, self._not_fired)
         self._wait("end", self._all_exited, limits.end, self._not_exited)

@@ -39,6 +39,7 @@ from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.made_with import machine_facts, masked_values, recorded_command
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
+from chaos.run.ports_taken import PortTaken
 from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
@@ -50,6 +51,8 @@ from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
 
 _CORES_SECONDS = 4 * 3600.0
+_PORT_ATTEMPTS = 3
+"""How often a run is made in all where somebody else takes its ports each time."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +154,19 @@ class _Runner:
         self._digest_steps: tuple[int, ...] = ()
         self._inputs: Inputs | None = None
         self._changed: InputChanged | None = None
+        self._taken: PortTaken | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
-        """Run and judge the cell."""
+        """Run and judge the cell; where somebody else took a port that was chosen for it, again with another port."""
+        for again in range(_PORT_ATTEMPTS - 1, -1, -1):
+            self._taken = None
+            outcome = self._run_once(plan)
+            if self._taken is None or outcome.interrupted or not again:
+                break
+            self._progress.note(f"{self._taken}; the run is made again with other ports")
+        return outcome
+
+    def _run_once(self, plan: Plan) -> RunOutcome:
         self._digest_steps = digest_steps(plan, self._scenario.job.digest_interval)
         for fault in plan.faults:
             if fault.seed is not None:
@@ -190,6 +203,9 @@ class _Runner:
             except BaselineError as failed:
                 error = str(failed)
                 history.record("baseline.failed", reason=error)
+            except PortTaken as taken:
+                self._taken = taken
+                error = str(taken)
             except InputChanged as changed:
                 self._changed = changed
                 error = str(changed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from chaos.checks.run import PORT_TAKEN
 from chaos.faults.kind import FaultKind
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriter
@@ -18,10 +19,11 @@ from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
 from chaos.registry import registry
-from chaos.run.attempt import Attempt, JobFailed, Watch
+from chaos.run.attempt import STARTING, Attempt, JobFailed, Watch
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
 from chaos.run.node_clocks import NodeClocks
+from chaos.run.ports_taken import PortTaken, taken_by_others
 from chaos.run.progress import Watched
 from chaos.run.reaped import ReapedByLauncher
 from chaos.run.session import MEETING, Session, put_back_faults, undo_context
@@ -83,9 +85,12 @@ class Launches:
             attempt.follow()
             attempt.note_leftovers(_SETTLE_SECONDS)
         except DeadlineExpired as expired:
+            if expired.name == STARTING:
+                _refuse_taken_ports(session, name, str(expired))
             record_deadline(session.history, expired, attempt=name)
             return False
         except JobFailed as failed:
+            _refuse_taken_ports(session, name, str(failed))
             # Before the teardown, which ends ranks as well: who had ended until here did so by itself.
             session.history.record("job.failed", attempt=name, reason=str(failed))
             raise
@@ -184,6 +189,19 @@ class Launches:
             cores=session.cores,
             told=told,
         )
+
+
+def _refuse_taken_ports(session: Session, name: str, why: str) -> None:
+    """Raise PortTaken where a job that did not start had ports that somebody else listens on.
+
+    Jobs of several nodes have ports of those nodes.
+    """
+    taken = [] if session.nodes is not None else taken_by_others(session.ports, session.owned.token)
+    if taken:
+        refused = PortTaken(why, taken)
+        listed = [one.to_json() for one in taken]
+        session.history.record(PORT_TAKEN, attempt=name, reason=str(refused), ports=listed)
+        raise refused
 
 
 def _record_unended(history: HistoryWriter, attempt: str, ended: Ended) -> None:

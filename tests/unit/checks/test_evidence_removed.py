@@ -307,6 +307,7 @@ RUN: list[tuple[Spoil, str]] = [
         "the job does not train to its end without one: ranks [0]",
     ),
     (fails_by_itself("input.changed"), "an input was changed: ranks [0]"),
+    (fails_by_itself("port.taken"), "the job could not start: ranks [0]"),
 ]
 
 

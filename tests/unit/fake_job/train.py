@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import select
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,12 @@ def main() -> None:
     parser.add_argument("--wait-at", type=int, default=0)
     parser.add_argument("--fail-at", type=int, default=0)
     parser.add_argument("--device", type=Path, help="uses a played device in every step: see tests/played_tools.py")
+    parser.add_argument("--listen", type=int, help="a port that rank 0 listens on, or ends")
     arguments = parser.parse_args()
     rank, ranks = os.environ["MS_NODE_ID"], int(os.environ["MS_WORKER_NUM"])
+    if arguments.listen is not None and rank == "0":
+        listener = socket.create_server(("127.0.0.1", arguments.listen))
+        listener.set_inheritable(False)
     started = {"argv": sys.argv, "environment": dict(os.environ)}
     Path(f"started-{rank}.json").write_text(json.dumps(started), "utf-8")
 

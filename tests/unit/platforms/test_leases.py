@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 from chaos.history.clock import Clock
 from chaos.platforms import leases as leases_module
+from chaos.platforms.host_claims import Claims
 from chaos.platforms.leases import LeaseError, Leases, default_directory
 from chaos.run.wait import DeadlineExpired, Patience, wait_for
 from tests.unit.conftest import Start
@@ -59,6 +61,51 @@ def test_two_jobs_on_two_cores_run_at_the_same_time_and_share_none(leases: Lease
     first = leases.take_cores(1, wait=PATIENT)
     second = Leases(directory, cores=range(2)).take_cores(1, wait=PATIENT)
     assert {first.numbers, second.numbers} == {(0,), (1,)}
+
+
+@pytest.fixture
+def claims() -> Claims:
+    """Claims as all users of a host share them, of this test's own."""
+    return Claims(f"test-{os.getpid()}-{secrets.token_hex(8)}")
+
+
+def test_what_a_harness_of_another_user_has_is_given_to_nobody_else(tmp_path: Path, claims: Claims) -> None:
+    one = Leases(tmp_path / "one", cores=range(2), claims=claims)
+    other = Leases(tmp_path / "other", cores=range(2), claims=claims)
+    with one.take_ports(1, ports=OWN) as ports, other.take_ports(1, ports=OWN) as others:
+        assert {*ports.numbers, *others.numbers} == set(OWN)
+        with pytest.raises(LeaseError, match="only 0 were found"):
+            one.take_ports(1, ports=OWN)
+    with one.take_cores(1, wait=PATIENT) as core, other.take_cores(1, up_to=2, wait=PATIENT) as rest:
+        assert {core.numbers, rest.numbers} == {(0,), (1,)}
+    with one.take_devices([3], wait=PATIENT), pytest.raises(DeadlineExpired):
+        other.take_devices([3], wait=Patience(0))
+    with other.take_devices([3], wait=PATIENT) as device:
+        assert device.numbers == (3,)
+
+
+def test_leases_of_the_host_are_claimed_among_all_users(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+    monkeypatch.setattr(leases_module, "default_directory", lambda: directory)
+    with Leases().take_ports(1, ports=OWN) as lease:
+        assert Claims().claim(f"port-{lease.numbers[0]}") is None
+    again = Claims().claim(f"port-{OWN[0]}")
+    assert again is not None
+    again.close()
+
+
+def test_a_claim_that_the_kernel_refuses_is_an_error_of_this_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refused(Claims):
+        def claim(self, name: str) -> socket.socket | None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+    leases = Leases(tmp_path / "own", claims=Refused())
+    with pytest.raises(LeaseError, match="port-29801 cannot be claimed on this host: Operation not permitted"):
+        leases.take_ports(1, ports=OWN)
+    # Its lock was given back.
+    with Leases(tmp_path / "own").take_ports(1, ports=OWN) as lease:
+        assert lease.numbers == OWN[:1]
 
 
 def test_a_third_job_waits_under_a_named_deadline_and_is_told_once(leases: Leases, clock: Clock) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
@@ -29,7 +30,7 @@ from chaos.run.prepare import known_names
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
-from tests.unit.fake_job import kind
+from tests.unit.fake_job import kind, listening
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores
 
@@ -274,6 +275,39 @@ def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> No
     log = Path(error.split("; see ")[1].split(",")[0])
     assert "--no-such-option" in log.read_text()
     nothing_is_left(outcome.run_dir)
+
+
+@pytest.fixture
+def strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[socket.socket]]:
+    """The job's rank 0 listens at the port of its launch; whoever took that first lets go after the test."""
+    monkeypatch.setattr(kind, "KIND", listening.KIND)
+    yield listening.STRANGERS
+    while listening.STRANGERS:
+        listening.STRANGERS.pop().close()
+
+
+def test_a_port_that_somebody_else_took_is_changed_for_another(drive: Run, strangers: list[socket.socket]) -> None:
+    watcher = Watcher()
+    outcome = drive(job="environment: {STRANGERS: '1'}", progress=watcher)
+    assert history_of(outcome).select("run.end")[0].data == {"interrupted": False, "error": None}
+    (port,) = [one.getsockname()[1] for one in strangers]
+    assert any(f"was chosen for the job: {port} by PID {os.getpid()}" in note for note in watcher.notes)
+    runs = [one for one in outcome.run_dir.parent.iterdir() if one.is_dir() and not one.is_symlink()]
+    (first,) = [run for run in runs if run != outcome.run_dir]
+    (taken,) = read_history(first / "history").select("port.taken")
+    assert taken.data["ports"] == [{"port": port, "pids": [os.getpid()]}]
+    nothing_is_left(outcome.run_dir)
+
+
+def test_a_job_that_never_gets_its_port_is_not_blamed(drive: Run, strangers: list[socket.socket]) -> None:
+    outcome = drive(KILL, job="environment: {STRANGERS: '9'}")
+    assert len(strangers) == 3
+    assert outcome.verdict == "unknown"
+    result = read_result(outcome.run_dir)
+    assert [one.name for one in result.checks if one.verdict == "fail"] == []
+    (judged,) = [one for one in result.checks if one.name == "run" and one.verdict == "unknown"]
+    assert judged.expected == "the ports that the harness chooses are the job's alone"
+    assert f"was chosen for the job: {strangers[-1].getsockname()[1]}" in judged.seen
 
 
 def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(

@@ -1,0 +1,55 @@
+"""Ports that were leased for a job and that somebody else has taken all the same before the job could listen.
+
+A lease keeps other harnesses of the host away, and nobody else. The harness chose the port, so that is never held
+against the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from chaos.platforms.find import RUN_VARIABLE
+from chaos.platforms.procfs import command_line, environment
+
+
+@dataclass(frozen=True)
+class TakenPort:
+    """A port on which processes listen of which none is the run's. A PID is missing where this user may not see it."""
+
+    port: int
+    pids: tuple[int, ...]
+
+    def __str__(self) -> str:
+        seen = [f"PID {pid} ({' '.join(command_line(pid)) or 'its command is not shown'})" for pid in self.pids]
+        return f"{self.port} by {', '.join(seen) or 'a process that this user may not see'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the history."""
+        return {"port": self.port, "pids": list(self.pids)}
+
+
+class PortTaken(RuntimeError):
+    """The job could not start, and somebody else listens on ports that the harness had chosen for it."""
+
+    def __init__(self, why: str, ports: Iterable[TakenPort]) -> None:
+        self.ports = tuple(ports)
+        listed = "; ".join(map(str, self.ports))
+        super().__init__(f"somebody else took a port that was chosen for the job: {listed}. The job said: {why}")
+
+
+def taken_by_others(ports: Iterable[int], token: str) -> list[TakenPort]:
+    """Return those of ``ports`` on which processes listen of which none carries the run's ``token``."""
+    wanted = set(ports)
+    listeners: dict[int, set[int | None]] = {}
+    for connection in psutil.net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port in wanted:
+            listeners.setdefault(connection.laddr.port, set()).add(connection.pid)
+    return [
+        TakenPort(port, tuple(sorted(pid for pid in pids if pid is not None)))
+        for port, pids in sorted(listeners.items())
+        if not any(pid is not None and (environment(pid) or {}).get(RUN_VARIABLE) == token for pid in pids)
+    ]
