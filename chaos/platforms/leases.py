@@ -246,8 +246,10 @@ class Leases:
 
     def _try_lock(self, name: str) -> Held | None:
         lock = self._try_own_lock(name)
-        if lock is None or self._claims is None:
-            return lock and Held(lock, None)
+        if lock is None:
+            return None
+        if self._claims is None:
+            return Held(lock, None)
         try:
             claim = self._claims.claim(name)
         except OSError as error:

@@ -241,8 +241,15 @@ def from_json(data: dict[str, Any]) -> Result:
 
 
 def _making(data: dict[str, Any]) -> Making:
-    listed = {key: None if data.get(key) is None else tuple(data[key]) for key in ("command", "cores")}
-    return Making(**{**{key: data.get(key) for key in ("started", "seconds", "variables", "machine")}, **listed})
+    command, cores = data.get("command"), data.get("cores")
+    return Making(
+        data.get("started"),
+        data.get("seconds"),
+        None if command is None else tuple(command),
+        data.get("variables"),
+        None if cores is None else tuple(cores),
+        data.get("machine"),
+    )
 
 
 def write_result(result: Result, run_dir: Path) -> Path:
