@@ -20,7 +20,7 @@ from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import address_of, handle_of, preference_of
 from chaos.platforms.network.ports import Ports
-from chaos.platforms.network.router import RECORD, Router
+from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe
@@ -37,9 +37,11 @@ LISTEN = (
 )
 
 
-def holders(count: int) -> list[subprocess.Popen[bytes]]:
-    """Processes that each hold a network namespace of their own, until their input ends."""
-    made = [subprocess.Popen(("unshare", "--net", "--", "cat"), stdin=subprocess.PIPE) for _ in range(count)]
+def holders(count: int, run_dir: Path) -> list[subprocess.Popen[bytes]]:
+    """Processes that each hold a network namespace of their own for a run, until their input ends."""
+    environment = {**os.environ, HOLDS_FOR: str(run_dir.resolve())}
+    argv = ("unshare", "--net", "--", "cat")
+    made = [subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) for _ in range(count)]
     own = Path("/proc/self/ns/net").readlink()
     for one in made:
         wait_for(
@@ -52,9 +54,9 @@ def holders(count: int) -> list[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def held() -> Iterator[list[Namespace]]:
+def held(run: RunDirectory) -> Iterator[list[Namespace]]:
     """A router's namespace and those of two nodes."""
-    made = holders(3)
+    made = holders(3, run.path)
     try:
         yield [Namespace(identify(one.pid)) for one in made]
     finally:
@@ -229,7 +231,7 @@ def test_this_hosts_own_network_is_never_touched(run: RunDirectory) -> None:
         own("ip", "link")
     Router(own).record(run.path)
     step = UndoStep("f", "f", "mend-network", {"run_dir": str(run.path.resolve()), "fault": "f", "nodes": []})
-    with pytest.raises(CannotUndo, match="never touched"):
+    with pytest.raises(CannotUndo, match="does not hold the network of"):
         mend_network(step, UndoContext(run.token, SYSTEM_CLOCK))
     assert (run.path / RECORD).is_file()
 
