@@ -35,13 +35,13 @@ FREE = {
 OTHERS = {("fd-limit", "left"): 17}
 """A wrong value where one that is drawn would be right."""
 
-LACKING = [(kind, name) for kind, proof in BUILT_IN.items() for name in proof.fields]
-WRONG = [
+LACKING = sorted((kind, name) for kind, proof in BUILT_IN.items() for name in proof.fields)
+WRONG = sorted(
     (kind, name)
     for kind, sample in SAMPLES.items()
     for name, value in sample.evidence.items()
     if value is not None and not any((kind, name) in named for named in FREE.values())
-]
+)
 
 
 def not_passed(found: list[Finding]) -> list[Finding]:
