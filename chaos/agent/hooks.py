@@ -14,6 +14,7 @@ from typing import Any, Callable
 from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
 from chaos.agent.compiling import hook_compiling
+from chaos.agent.errors import error_fields, first_fields
 from chaos.agent.record import Record, optional_step
 from chaos.agent.training import Training
 
@@ -223,7 +224,8 @@ def _recording_registration(
                 barriers.enter(name)
                 result = function(*args)
             except BaseException as error:
-                record.write("handler.exit", name=name, ok=False, error=str(error)[:500])
+                told = first_fields(error)
+                record.write("handler.exit", name=name, ok=False, error=str(error)[:500], **told)
                 raise
             if name == "clean" and result not in _CLEAN:
                 record.write("handler.exit", name=name, ok=False, error=f"it answered {str(result)[:100]}")
@@ -255,14 +257,20 @@ def _hook_pause(record: Record, module: ModuleType) -> None:
 
 
 def _hook_reports(record: Record, module: ModuleType) -> None:
-    """Record what a rank reports to the SDK of itself: it has lived to do so, whatever ends its process afterwards."""
+    """Record what a rank reports to the SDK of itself: it has lived to do so, whatever ends its process afterwards.
+
+    With it goes the exception that the rank is handling, which nobody else hears of where the SDK ends the process.
+    """
     report = getattr(module, "tft_report_error", None)
     if report is None:
         return
+    names = {one.value: one.name for one in getattr(module, "ReportState", ())}
 
     @functools.wraps(report)
     def report_with_agent(state: Any, *args: Any, **kwargs: Any) -> Any:
-        record.write("error.reported", state=state if isinstance(state, int) else str(state))
+        named = {"name": names[state]} if isinstance(state, int) and state in names else {}
+        told = error_fields(sys.exc_info()[1])
+        record.write("error.reported", state=state if isinstance(state, int) else str(state), **named, **told)
         return report(state, *args, **kwargs)
 
     module.tft_report_error = report_with_agent  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
 from chaos.agent.digests import Digests
+from chaos.agent.errors import record_uncaught
 from chaos.agent.reaped import Reaped
 from chaos.agent.record import Record
 from chaos.agent.training import Training
@@ -54,6 +55,7 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     record = Record(configuration.history, run=configuration.run, attempt=configuration.attempt, rank=place.rank)
     atexit.register(record.close)
     record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])))
+    record_uncaught(record)
     from chaos.agent.hooks import install_hooks
 
     channel, armed = _join(configuration, place.rank, record)

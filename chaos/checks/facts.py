@@ -112,6 +112,13 @@ def exit_status(event: Event) -> str:
     return f"ended by {signal_name(number)}" if number is not None else f"exit code {event.data.get('code')}"
 
 
+def error_text(event: Event) -> str:
+    """What an event says went wrong, with the first error of the chain where the last one hides it."""
+    text = str(event.data.get("error", "no reason given"))
+    first = event.data.get("first")
+    return f"{text}, behind which is {first}" if first else text
+
+
 def ranks_text(ranks: Iterable[int]) -> str:
     """``rank 2``, ``ranks 0, 1, 3``; long lists are cut."""
     listed = list(ranks)

@@ -11,6 +11,7 @@ from chaos.checks.logged import logged
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.cut_off import judge_cut_off
 from chaos.checks.rules.ended import judge_ended
+from chaos.checks.rules.first_error import judge_first_errors
 from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
@@ -51,6 +52,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     else:
         found.close()
     judge_ended(plan, history, artifacts, found)
+    judge_first_errors(plan, history, found)
     judge_cut_off(plan, history, found)
     judge_strategies(plan, history, artifacts, found)
     if plan.watch is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from chaos.checks.facts import TRAIN, places, ranks_text, text_list
+from chaos.checks.facts import TRAIN, error_text, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
@@ -195,8 +195,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
             if name == "clean" and _tried_online(case) and one.rank in case.span.restarted:
                 continue  # that is why it is replaced
             if one.data.get("ok") is False:
-                reason = one.data.get("error", "no reason given")
-                found.fail(expected, f"handler {name} failed on rank {one.rank}: {reason}", one.source)
+                found.fail(expected, f"handler {name} failed on rank {one.rank}: {error_text(one)}", one.source)
             elif one.data.get("ok") is not True:
                 found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
 
-from chaos.checks.facts import TRAIN, places, ranks_text
+from chaos.checks.facts import TRAIN, error_text, places, ranks_text
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
@@ -139,8 +139,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
                 found.unknown(expected, seen, *places(entered[-1:]))
         for one in (one for own in left.values() for one in own):
             if one.data.get("ok") is False:
-                reason = one.data.get("error", "no reason given")
-                found.fail(expected, f"handler {name} failed on rank {one.rank}: {reason}", one.source)
+                found.fail(expected, f"handler {name} failed on rank {one.rank}: {error_text(one)}", one.source)
             elif one.data.get("ok") is not True:
                 found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from chaos.checks.acted import mechanisms
-from chaos.checks.facts import TRAIN, places, ranks_text, text_list
+from chaos.checks.facts import TRAIN, error_text, places, ranks_text, text_list
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.refused import judge_refused
@@ -67,7 +67,7 @@ def _judge_handlers(case: Case) -> None:
     for one in case.span.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
         if case.span.tried and one.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
-        seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {one.data.get('error', 'no reason given')}"
+        seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {error_text(one)}"
         found.fail(EXPECTED, seen, line, one.source)
     _judge_order(case, renames)
     for name in ("save_ckpt", "rename"):

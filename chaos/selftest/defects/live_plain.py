@@ -77,4 +77,13 @@ DEFECTS = (
         reason=("rank 1 held another state than that of step 3",),
         inside="chaos.selftest.live.plain:copy_broken_off",
     ),
+    Defect(
+        name="first-error-hidden",
+        what="The rank that lost its memory reports it, and ends by a second error in its own handling.",
+        layer="job",
+        base="live-plain-uce",
+        check="mechanism",
+        reason=("rank 1 ended by AttributeError", "behind which is RuntimeError: UCEError"),
+        inside="chaos.selftest.live.plain:second_error",
+    ),
 )

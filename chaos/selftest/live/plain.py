@@ -112,3 +112,18 @@ def copy_broken_off(agent: Agent) -> None:
         half = list(parameters)
         acted(agent, f"{len(half) // 2} of {len(half)} parameters are copied")
         original(self, half[: len(half) // 2], source, target)
+
+
+def second_error(agent: Agent) -> None:
+    """The rank that lost its memory reports it, and fails over its own handling before any repair."""
+    if agent.place.rank is None:
+        return
+
+    @replaces(agent, "chaos.rehearsal.plain.tolerance", "Tolerance.recover")
+    def recover(original: Any, self: Any, error: RuntimeError) -> Any:
+        if "UCEError" not in str(error):
+            return original(self, error)
+        self._tft.tft_report_error(self._tft.ReportState.RS_UCE.value)
+        acted(agent, "the handling of the error fails over None")
+        missing: Any = None
+        return missing.step

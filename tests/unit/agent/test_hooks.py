@@ -365,9 +365,17 @@ def test_what_a_rank_reports_of_itself_is_recorded_before_the_sdk_may_block(
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "framework_ttp.py").write_text(
+        "from enum import Enum\n"
+        "class ReportState(Enum):\n    RS_UNKNOWN = 8\n"
         "def tft_report_error(state, error_code=''): return (state, error_code)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     sdk = start("mindio_ttp.framework_ttp")
     assert sdk.tft_report_error(8, error_code="507054") == (8, "507054")
-    assert [one.data for one in events("error.reported")] == [{"state": 8}]
+    try:
+        raise ValueError("shapes differ")
+    except ValueError:
+        sdk.tft_report_error(8)
+    said = {"state": 8, "name": "RS_UNKNOWN"}
+    error = {"error": "ValueError: shapes differ", "base": "ValueError"}
+    assert [one.data for one in events("error.reported")] == [said, {**said, **error}]

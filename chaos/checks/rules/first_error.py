@@ -1,0 +1,77 @@
+"""Part of check ``mechanism``: no rank ends by an error that no fault of the plan makes, and the first error counts.
+
+What a survivor raises because of a fault comes from the framework or from the system: a collective that was ended, a
+connection that is gone. An error of another class (``AttributeError``, ``ValueError``) is that of the program itself:
+of the job, or of a handler of the mechanism that had something else to tell first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, error_text, places
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+EXPECTED = "no rank ends by an error that no fault of the plan makes"
+
+UNCAUGHT = "error.uncaught"
+REPORTED = "error.reported"
+GIVEN_UP = "RS_UNKNOWN"
+"""What a rank reports to the SDK of an error that no repair is for: the SDK ends it then."""
+
+_OF_FAULTS = frozenset(
+    {
+        *("RuntimeError", "MemoryError", "KeyboardInterrupt", "EOFError", "OSError", "BlockingIOError"),
+        *("BrokenPipeError", "ChildProcessError", "ConnectionAbortedError", "ConnectionError"),
+        *("ConnectionRefusedError", "ConnectionResetError", "FileExistsError", "FileNotFoundError"),
+        *("InterruptedError", "IsADirectoryError", "NotADirectoryError", "PermissionError", "ProcessLookupError"),
+        "TimeoutError",
+    }
+)
+"""Classes of errors that a fault elsewhere may come to: those of the framework, of the system, and of an end."""
+
+_OF_ANYBODY = frozenset({"Exception", "BaseException"})
+"""What libraries derive their own errors from: they may tell of either."""
+
+
+def judge_first_errors(plan: Plan, history: History, found: Collector) -> None:
+    """Judge what each rank of the faulted launch has said of the error that ended it. Says nothing where none did."""
+    errors = list(_ending(history))
+    for one in errors:
+        _judge(plan, history, one, found)
+    if errors:
+        found.settle(EXPECTED, f"{len(errors)} errors, each of a fault", *places(errors[:3]))
+
+
+def _ending(history: History) -> Iterator[Event]:
+    """The error that ended each process, as its agent has recorded it; the first report of it, where there are two."""
+    seen = set()
+    reported = [one for one in history.select(REPORTED, attempt=TRAIN) if one.data.get("name") == GIVEN_UP]
+    for one in (*reported, *history.select(UNCAUGHT, attempt=TRAIN)):
+        if "error" in one.data and (one.rank, one.pid) not in seen:
+            seen.add((one.rank, one.pid))
+            yield one
+
+
+def _judge(plan: Plan, history: History, one: Event, found: Collector) -> None:
+    seen = f"rank {one.rank} ended by {error_text(one)}"
+    made = history.select("fault.injecting", attempt=TRAIN)
+    acts = [act for act in made if act.mono <= one.mono + one.may_be_off(act)]
+    own = any((act.rank, act.pid) == (one.rank, one.pid) for act in acts)
+    base, first = str(one.data.get("base")), str(one.data.get("first_base", ""))
+    second = bool(first) and one.data.get("wrapped") is not True
+    if not acts:
+        found.fail(EXPECTED, f"{seen}, before any fault was made", one.source)
+    elif own and not second:
+        return  # the fault itself, or what it comes to in the rank that it hits
+    elif own and base == "RuntimeError" and plan.mechanism not in (None, "none"):
+        found.unknown(EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", one.source)
+    elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
+        return
+    elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
+        found.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", one.source)
+    else:
+        found.fail(EXPECTED, seen, one.source)

@@ -1,0 +1,104 @@
+"""A rank that ends by an error which no fault of the plan makes is never green, and the first error is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaos.checks.rules.first_error import EXPECTED
+from tests.unit.checks.judging import Judge, not_passed, said
+from tests.unit.good_run import GoodRun, good_run
+from tests.unit.repaired_run import uce_run
+
+AFTER, BEFORE = 1, -1
+LOST = {"error": "RuntimeError: a collective was ended", "base": "RuntimeError"}
+OWN = {"error": "AttributeError: 'NoneType' object has no attribute 'shape'", "base": "AttributeError"}
+HIDDEN = {**OWN, "first": "RuntimeError: a collective was ended", "first_base": "RuntimeError", "wrapped": False}
+LIBRARY = {"error": "RpcError: gone", "base": "Exception"}
+MASKED = {**LOST, "first": "KeyError: 'moments'", "first_base": "KeyError", "wrapped": False}
+
+
+def with_error(
+    run: GoodRun, error: dict[str, Any], when: int = AFTER, rank: int = 1, event: str = "error.uncaught"
+) -> GoodRun:
+    """A rank ends by this error, so many milliseconds after the fault was made."""
+    act = run.one("fault.injecting")
+    pid = run.one("rank.found", attempt="train", rank=rank)["pid"]
+    times = {key: act[key] + when * 1_000_000 for key in ("mono", "wall")}
+    place = {"attempt": "train", "rank": rank, "pid": pid}
+    run.add(f"train-rank_{rank}", {**times, "event": event, **place, **error})
+    return run
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LOST,
+        {"error": "ConnectionResetError: [Errno 104]", "base": "ConnectionResetError"},
+        {**LOST, "first": "CommunicationAborted: aborted", "first_base": "RuntimeError", "wrapped": True},
+        {"error": "KeyboardInterrupt: ", "base": "KeyboardInterrupt", "first": "RuntimeError: a", "wrapped": False}
+        | {"first_base": "RuntimeError"},
+    ],
+)
+@pytest.mark.parametrize(
+    "event", [{"event": "error.uncaught"}, {"event": "error.reported"}], ids=lambda one: str(one["event"])
+)
+def test_what_a_survivor_raises_because_of_the_fault_passes(
+    judged: Judge, error: dict[str, Any], event: dict[str, str]
+) -> None:
+    named = {"state": 8, "name": "RS_UNKNOWN"} if event["event"] == "error.reported" else {}
+    judgement = judged(with_error(good_run(), {**named, **error}, **event))
+    assert not_passed(judgement) == []
+    assert said(judgement, "mechanism", "pass", EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "words"),
+    [
+        (OWN, "fail", "rank 1 ended by AttributeError: 'NoneType' object has no attribute 'shape'"),
+        (HIDDEN, "fail", "has no attribute 'shape', behind which is RuntimeError: a collective was ended"),
+        (MASKED, "unknown", "RuntimeError: a collective was ended, behind which is KeyError: 'moments'"),
+        (LIBRARY, "unknown", "rank 1 ended by RpcError: gone"),
+        (OWN | {"state": 8, "name": "RS_UNKNOWN"}, "fail", "rank 1 ended by AttributeError"),
+    ],
+)
+def test_an_error_that_the_fault_did_not_make_is_not_green(
+    judged: Judge, error: dict[str, Any], verdict: str, words: str
+) -> None:
+    event = "error.reported" if "state" in error else "error.uncaught"
+    judgement = judged(with_error(good_run(), error, event=event))
+    assert judgement.verdict == verdict
+    assert said(judgement, "mechanism", verdict, words)
+
+
+def test_an_error_before_any_fault_fails(judged: Judge) -> None:
+    assert said(judged(with_error(good_run(), LOST, BEFORE)), "mechanism", "fail", "before any fault was made")
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        ({"error": "ValueError: made by the fault", "base": "ValueError"}, "pass"),
+        ({**LOST, "first": "RuntimeError: UCEError", "first_base": "RuntimeError", "wrapped": False}, "unknown"),
+        ({**OWN, "first": "RuntimeError: UCEError", "first_base": "RuntimeError", "wrapped": False}, "fail"),
+    ],
+)
+def test_of_the_rank_that_is_hit_a_second_error_in_a_handler_is_no_fault(
+    judged: Judge, error: dict[str, Any], verdict: str
+) -> None:
+    judgement = judged(with_error(uce_run(), error, when=100, rank=1))
+    assert said(judgement, "mechanism", verdict, EXPECTED)
+
+
+def test_a_rank_that_reports_what_a_repair_is_for_has_not_ended(judged: Judge) -> None:
+    judgement = judged(with_error(good_run(), OWN | {"state": 2, "name": "RS_UCE"}, event="error.reported"))
+    assert not said(judgement, "mechanism", "fail", EXPECTED)
+
+
+def test_a_failed_handler_names_the_error_behind_its_own(judged: Judge) -> None:
+    run = good_run()
+    end = run.one("handler.exit", name="save_ckpt", rank=0)
+    end.update(ok=False, error="'NoneType'", first="OSError: [Errno 28] No space left on device")
+    words = "handler save_ckpt failed on rank 0: 'NoneType', behind which is OSError: [Errno 28]"
+    assert said(judged(run), "mechanism", "fail", words)
