@@ -9,6 +9,7 @@ from pathlib import Path
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.measured import Recovery
+from chaos.checks.pace import pace_left_out
 from chaos.checks.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
@@ -67,6 +68,7 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
         findings.extend(_presentable(one, run_dir) for one in own)
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
+    left_out += _unjudged(plan, history, artifacts)
     return Judgement(tuple(findings), _measured(plan, history, artifacts), verdict, tuple(left_out), plan, history)
 
 
@@ -140,6 +142,14 @@ def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
         return measure(plan, history, artifacts)
     except Exception as error:
         return Recovery(None, reason=f"{type(error).__name__}: {error}"[:_TEXT_LIMIT])
+
+
+def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChecked]:
+    # The recovery check reports the same error as its finding.
+    try:
+        return list(pace_left_out(plan, history, artifacts))
+    except Exception:
+        return []
 
 
 def _without_blame(findings: list[Finding]) -> list[Finding]:

@@ -8,6 +8,7 @@ from chaos.checks.collect import Collector
 from chaos.checks.finding import Finding
 from chaos.checks.kept_waiting import kept_waiting
 from chaos.checks.measured import Phase
+from chaos.checks.pace import judge_pace
 from chaos.checks.phases import measure
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -31,6 +32,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         total = Phase("total", recovery.total, recovery.reason, where, recovery.error, recovery.begin)
         _judge(plan, history, total, plan.budget.total, found)
     judge_aids(plan, history, artifacts, found)
+    judge_pace(plan, history, artifacts, found)
     return found.findings()
 
 

@@ -78,6 +78,15 @@ DEFECTS = (
         inside="chaos.selftest.live.plain:copy_broken_off",
     ),
     Defect(
+        name="slower-after-repair",
+        what="Each step takes a third of a second longer once the job has been repaired.",
+        layer="job",
+        base="live-plain-uce",
+        check="recovery",
+        reason=("a step takes as long after the recovery as before it", "ms in the fault-free run"),
+        inside="chaos.selftest.live.plain:slower_after_repair",
+    ),
+    Defect(
         name="first-error-hidden",
         what="The rank that lost its memory reports it, and ends by a second error in its own handling.",
         layer="job",

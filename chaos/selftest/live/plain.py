@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from chaos.agent.start import Agent
@@ -127,3 +128,23 @@ def second_error(agent: Agent) -> None:
         acted(agent, "the handling of the error fails over None")
         missing: Any = None
         return missing.step
+
+
+def slower_after_repair(agent: Agent) -> None:
+    """Each step takes a third of a second longer once the job has been repaired."""
+    if agent.place.rank is None:
+        return
+    repaired: list[bool] = []
+
+    @replaces(agent, "chaos.rehearsal.plain.tolerance", "Tolerance.recover")
+    def recover(original: Any, self: Any, error: RuntimeError) -> Any:
+        step = original(self, error)
+        repaired.append(True)
+        return step
+
+    @replaces(agent, "chaos.rehearsal.plain.tolerance", "Tolerance.begin_update")
+    def begin_update(original: Any, self: Any) -> None:
+        if repaired:
+            acted(agent, "the update begins a third of a second later")
+            time.sleep(0.35)
+        original(self)

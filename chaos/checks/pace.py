@@ -1,0 +1,181 @@
+"""Part of check ``recovery``: after the last recovery a step takes as long as before the fault, and as in the twin.
+
+A job may come back and stay slower for good: a rank on a worse device, a protection that copies in every step, a cache
+that is gone. Each step then takes longer, not only the first. So the fastest step after the recovery is held against
+the slower ones before it, and against the fault-free run's: only where it is slower than both by far more than noise
+does the check fail. What a busy machine may have made is not judged, and said to be so with the times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, step_of
+from chaos.checks.kept_waiting import A_THIRD, kept_waiting
+from chaos.checks.scope import NotChecked
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+CHECK = "recovery"
+EXPECTED = "a step takes as long after the recovery as before it"
+
+FACTOR = 2.0
+"""The fastest step afterwards must be slower than this many of the slower ones before. Who waits for a processor for
+less than a third of the time, or shares a core with others, loses less."""
+
+LEAST_NS = 100_000_000
+"""And slower by as much as this: steps of milliseconds vary by their own length."""
+
+SAMPLES = 4
+"""Steps that there must be after the recovery, and before the fault or in the fault-free run. The first of each
+training is none of them: it warms up."""
+
+_SLOWER = 0.8
+"""The share of the steps before that are at most as long as what the others are held against."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` are those of the steps afterwards."""
+
+    before: int | None
+    twin: int | None
+    after: int
+    begin: int
+    end: int
+    where: tuple[str, ...]
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether each step afterwards is slower than noise explains."""
+        return all(
+            self.after > FACTOR * usual and self.after > usual + LEAST_NS
+            for usual in (self.before, self.twin)
+            if usual is not None
+        )
+
+    def __str__(self) -> str:
+        usual = {"before it": self.before, "in the fault-free run": self.twin}
+        told = ", ".join(f"{_ms(one)} {when}" for when, one in usual.items() if one is not None)
+        return f"the fastest takes {_ms(self.after)} after it, the slower ones {told}"
+
+
+def judge_pace(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the times of steps; says nothing where they cannot be judged (:func:`pace_left_out`)."""
+    measured = _measure(plan, history, artifacts)
+    if measured is None or isinstance(measured, str) or (measured.is_slower and _busy(plan, history, measured)):
+        return
+    if measured.is_slower:
+        found.fail(EXPECTED, str(measured), *measured.where)
+    found.settle(EXPECTED, str(measured), *measured.where)
+
+
+def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterator[NotChecked]:
+    """That the times of steps were not judged, and why, with the figures as far as there are any."""
+    measured = _measure(plan, history, artifacts)
+    if isinstance(measured, str):
+        yield NotChecked(CHECK, "that steps take as long after the recovery as before it", measured)
+    elif measured is not None and measured.is_slower and (why := _busy(plan, history, measured)):
+        yield NotChecked(CHECK, "that steps take as long after the recovery as before it", f"{measured}; {why}")
+
+
+def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str | None:
+    """The times of steps, or why they are not judged. None where the plan has no training after a recovery."""
+    if not (plan.goes_on or plan.resumes):
+        return None
+    acts = [one.mono for one in history.select("fault.injecting")]
+    if not acts:
+        return None
+    if slowing := [fault.id for fault in plan.faults if fault.effect == "none" and fault.kind != "pause"]:
+        return f"fault {slowing[0]} may make steps slower itself"
+    before = _of_job(one for one in _steps(history, TRAIN) if one.end.mono < min(acts))
+    after = _of_job(_afterwards(plan, history, max(acts)))
+    twin = [] if artifacts.baseline is None else _of_job(_steps(artifacts.baseline, TRAIN))
+    if len(after) < SAMPLES or max(len(before), len(twin)) < SAMPLES:
+        counted = f"{len(before)} steps before the fault, {len(twin)} in the fault-free run, {len(after)} afterwards"
+        return f"{counted}: at least {SAMPLES} are needed afterwards, and {SAMPLES} to compare with"
+    fastest = min(after, key=lambda one: one.taken)
+    return Pace(
+        _slower_of(before) if before else None,
+        _slower_of(twin) if twin else None,
+        fastest.taken,
+        min(one.begin.mono for one in after),
+        max(one.end.mono for one in after),
+        (fastest.begin.source, fastest.end.source),
+    )
+
+
+def _busy(plan: Plan, history: History, measured: Pace) -> str:
+    """Why the machine itself may have slowed the steps; empty where it has not."""
+    waited = kept_waiting(plan, history, measured.begin, measured.end)
+    return str(waited) if waited is not None and waited.share >= A_THIRD else ""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One step of one rank."""
+
+    begin: Event
+    end: Event
+
+    @property
+    def taken(self) -> int:
+        return self.end.mono - self.begin.mono
+
+
+def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
+    """The steps that each process has ended since a moment, but for the first of each of its trainings."""
+    last: dict[tuple[int | None, int | None], Event] = {}
+    begun: dict[tuple[int | None, int | None], Event] = {}
+    for one in _in_order(history, attempt):
+        process = (one.rank, one.pid)
+        if one.event == "train.begin" or one.mono < since:
+            last.pop(process, None)
+            begun.pop(process, None)
+        elif one.event == "step.begin":
+            begun[process] = one
+        elif process in begun:
+            begin = begun.pop(process)
+            if process in last and step_of(begin) == step_of(one):
+                yield _Step(begin, one)
+            last[process] = one
+
+
+def _in_order(history: History, attempt: str) -> list[Event]:
+    """What is recorded of trainings and steps, in the order of each process."""
+    names = ("train.begin", "step.begin", "step.end")
+    return sorted((one for name in names for one in history.select(name, attempt=attempt)), key=lambda one: one.seq)
+
+
+def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
+    """The steps that count: those of the job started again, else those since the last training of the launch began."""
+    if plan.resumes:
+        yield from _steps(history, RESUME)
+        return
+    begins = [one.mono for one in history.select("train.begin", attempt=TRAIN) if one.mono > act]
+    ends = [one.mono for one in history.select("fault.ending", attempt=TRAIN) if one.mono > act]
+    if begins or ends:
+        yield from _steps(history, TRAIN, max([*begins, *ends]))
+
+
+def _of_job(steps: Iterable[_Step]) -> list[_Step]:
+    """Of each step the rank that took longest: the others have waited for it, or for each other."""
+    longest: dict[int, _Step] = {}
+    for one in steps:
+        step = step_of(one.begin)
+        if step not in longest or longest[step].taken < one.taken:
+            longest[step] = one
+    return list(longest.values())
+
+
+def _slower_of(steps: list[_Step]) -> int:
+    ordered = sorted(one.taken for one in steps)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * _SLOWER))]
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.1f} ms"

@@ -1,0 +1,112 @@
+"""A recovery after which each step stays slower is none; a busy machine is not taken for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from chaos.checks.pace import EXPECTED, SAMPLES
+from chaos.plan.model import PlannedFault
+from tests.unit.checks.judging import Judge, not_passed, said
+from tests.unit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
+from tests.unit.repaired_run import STRUCK, uce_run
+from tests.unit.replaced_run import replaced_run
+from tests.unit.rolled_back_run import rolled_back_run
+
+LEFT_OUT = "that steps take as long after the recovery as before it"
+RUNS: dict[str, Callable[[], GoodRun]] = {
+    "TTP": good_run,
+    "UCE": uce_run,
+    "ARF": replaced_run,
+    "TRE": rolled_back_run,
+}
+
+
+def slowed(run: GoodRun, seconds: float, first: int, last: int = LAST, attempt: str = "resume") -> GoodRun:
+    """Each step from ``first`` to ``last`` takes so much longer; whatever follows comes as much later."""
+    more = round(seconds * 1e9)
+    for records in run.files.values():
+        late = 0
+        again = attempt == "resume"
+        for one in records:
+            if one.get("attempt") == attempt and one["event"] == "train.begin":
+                again = again or one.get("initial_step", 0) > 0
+            ends = again and one.get("attempt") == attempt and one["event"] == "step.end"
+            late += more if ends and first <= one["step"] <= last else 0
+            for key in ("mono", "wall"):
+                one[key] += late
+    return run
+
+
+def after_all(run: GoodRun, attempt: str) -> None:
+    """What the harness records after the steps comes after them."""
+    latest = max(one["mono"] for name, records in run.files.items() if name != "harness.jsonl" for one in records)
+    moved = 0
+    for one in run.files["harness.jsonl"]:
+        if one["event"] in ("rank.exit", "launcher.exit", "attempt.end", "hygiene", "run.end", "fault.healed"):
+            moved = max(moved, latest + 1 - one["mono"]) if one.get("attempt", attempt) == attempt else moved
+        for key in ("mono", "wall"):
+            one[key] += moved
+
+
+def left_out(run: GoodRun, judged: Judge) -> list[str]:
+    return [one.reason for one in judged(run).not_checked if one.what == LEFT_OUT]
+
+
+@pytest.mark.parametrize("mechanism", RUNS)
+def test_a_good_recovery_has_the_pace_of_before(judged: Judge, mechanism: str) -> None:
+    judgement = judged(RUNS[mechanism]())
+    assert not_passed(judgement) == []
+    assert said(judgement, "recovery", "pass", EXPECTED)
+
+
+def test_a_job_that_stays_slower_after_the_resume_fails(judged: Judge) -> None:
+    run = slowed(good_run(), 0.4, SAVED + 1)
+    after_all(run, "resume")
+    assert said(
+        judged(run), "recovery", "fail", f"{EXPECTED} | the fastest takes 440.0 ms after it, the slower ones 40.0"
+    )
+
+
+def test_a_job_that_stays_slower_after_a_repair_fails(judged: Judge) -> None:
+    run = slowed(uce_run(), 0.4, STRUCK, attempt="train")
+    after_all(run, "train")
+    assert said(judged(run), "recovery", "fail", EXPECTED)
+
+
+@pytest.mark.parametrize(("seconds", "last"), [(0.4, LAST - 1), (0.04, LAST)])
+def test_one_step_as_fast_as_before_or_a_little_more_time_passes(judged: Judge, seconds: float, last: int) -> None:
+    run = slowed(good_run(), seconds, SAVED + 1, last)
+    after_all(run, "resume")
+    assert said(judged(run), "recovery", "pass", EXPECTED)
+
+
+def test_a_machine_that_kept_the_job_waiting_is_told_and_nobody_is_blamed(judged: Judge) -> None:
+    run = slowed(good_run(), 0.4, SAVED + 1)
+    after_all(run, "resume")
+    begin, end = (run.one(name, attempt="resume", rank=0)["mono"] for name in ("train.begin", "train.end"))
+    waited = {"process": "rank 0 (process 1)", "seconds": 0.6 * (end - begin) / 1e9, "since": begin, "until": end}
+    run.add("harness", {**record(0, "job.waited", attempt="resume", **waited), "mono": end, "wall": end})
+    run.files["harness.jsonl"][-1]["wall"] = run.one("train.end", attempt="resume", rank=0)["wall"]
+    judgement = judged(run)
+    assert not said(judgement, "recovery", "fail", EXPECTED)
+    (reason,) = (one.reason for one in judgement.not_checked if one.what == LEFT_OUT)
+    assert "440.0 ms after it" in reason
+    assert "other work of the machine kept the job waiting" in reason
+
+
+def test_too_few_steps_are_told(judged: Judge) -> None:
+    run = good_run()
+    for rank in range(RANKS):
+        for step in range(LAST - 3, LAST + 1):
+            run.drop("step.end", attempt="resume", rank=rank, step=step)
+    (reason,) = left_out(run, judged)
+    assert reason.endswith(f"2 afterwards: at least {SAMPLES} are needed afterwards, and {SAMPLES} to compare with")
+
+
+def test_where_a_fault_slows_the_job_itself_its_pace_is_not_judged(judged: Judge) -> None:
+    run = good_run()
+    load = PlannedFault("load", "cpu-load", (0,), {"step": 1}, {}, None, 15, "none")
+    run.replan(faults=(*run.plan.faults, load))
+    assert left_out(run, judged) == ["fault load may make steps slower itself"]
