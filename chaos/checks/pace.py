@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, step_of
-from chaos.checks.kept_waiting import A_THIRD, kept_waiting
+from chaos.checks.kept_waiting import kept_waiting
 from chaos.checks.scope import NotChecked
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -33,6 +33,9 @@ LEAST_NS = 100_000_000
 SAMPLES = 4
 """Steps that there must be after the recovery, and before the fault or in the fault-free run. The first of each
 training is none of them: it warms up."""
+
+MOST_WAITED = 1 / 3
+"""Who waits for a processor for less of the time loses no more than half of the time that the work takes."""
 
 _SLOWER = 0.8
 """The share of the steps before that are at most as long as what the others are held against."""
@@ -112,7 +115,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
 def _busy(plan: Plan, history: History, measured: Pace) -> str:
     """Why the machine itself may have slowed the steps; empty where it has not."""
     waited = kept_waiting(plan, history, measured.begin, measured.end)
-    return str(waited) if waited is not None and waited.share >= A_THIRD else ""
+    return str(waited) if waited is not None and waited.share >= MOST_WAITED else ""
 
 
 @dataclass(frozen=True)
