@@ -57,7 +57,7 @@ def left_out(run: GoodRun, judged: Judge) -> list[str]:
 @pytest.mark.parametrize("mechanism", RUNS)
 def test_a_good_recovery_has_the_pace_of_before(judged: Judge, mechanism: str) -> None:
     judgement = judged(RUNS[mechanism]())
-    assert not_passed(judgement) == []
+    assert [one for one in not_passed(judgement) if one[1] == "recovery"] == []
     assert said(judgement, "recovery", "pass", EXPECTED)
 
 
