@@ -60,7 +60,7 @@ def command(
     Examples:
       chaos heal
       chaos heal kill-rank-20250101-120000-1a2b
-      chaos heal copied/kill-rank-20250101-120000-1a2b --trust --trust-step private-directory
+      chaos heal copied/kill-rank-1a2b --trust --trust-step private-directory
     """
     if runs and everything:
         raise click.UsageError("give runs or --all, not both")

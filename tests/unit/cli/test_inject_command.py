@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -21,11 +22,12 @@ import yaml
 import chaos as chaos_package
 from chaos.faults.example import example, written
 from chaos.faults.kind import needed_from_start
-from chaos.history.ledger import Ledger
+from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.process import state
 from chaos.registry import registry
 from chaos.run.directory import read_run, write_json
+from chaos.run.key import seal_of
 from chaos.run.prepare import known_names, plan_cell
 from chaos.run.wait import wait_for
 from chaos.scenario.load import load_scenario
@@ -162,6 +164,11 @@ def killed_while_suspended(job: OwnJob, reports: Path) -> Path:
     return run
 
 
+def ledger_of(run: Path) -> Ledger:
+    """The ledger of a run, to be written as a harness of this user writes it."""
+    return Ledger(run / "undo.jsonl", seal_of(read_run(run)["token"]))
+
+
 def test_heal_continues_what_a_killed_injection_has_stopped_and_ends_nothing(
     chaos: Call, job: OwnJob, other: OwnJob, reports: Path, killed_while_suspended: Path
 ) -> None:
@@ -180,9 +187,8 @@ def test_heal_ends_no_process_of_such_a_job_whatever_the_ledger_and_the_environm
 ) -> None:
     token = read_run(killed_while_suspended)["token"]
     job.start(7, CHAOS_RUN=token)  # as nobody ever makes one
-    with (killed_while_suspended / "undo.jsonl").open("a") as ledger:
-        step = {"record": "step", "id": "job", "fault": None, "action": "end-job", "arguments": {"run": token}}
-        ledger.write(json.dumps({**step, "note": ""}) + "\n")
+    # Proved by this user's key, as if a harness had written it: the guards behind the proof hold as well.
+    ledger_of(killed_while_suspended).record(UndoStep("job", None, "end-job", {"run": token}))
     healed = chaos("heal", "--json")
     assert healed.code == 3
     (told,) = json.loads(healed.out)["runs"]
@@ -202,10 +208,10 @@ def test_heal_ends_no_process_of_such_a_job_whatever_the_ledger_and_the_environm
 def test_heal_continues_no_other_process_than_the_one_that_was_stopped(
     chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path, change: dict[str, object], said: str
 ) -> None:
-    ledger = killed_while_suspended / "undo.jsonl"
-    step = json.loads(ledger.read_text())
-    step["arguments"] |= change
-    ledger.write_text(json.dumps(step) + "\n")
+    ledger = ledger_of(killed_while_suspended)
+    (step,) = ledger.read().steps
+    (killed_while_suspended / "undo.jsonl").unlink()
+    ledger.record(replace(step, arguments={**step.arguments, **change}))
     (told,) = json.loads(chaos("heal", "--json").out)["runs"]
     assert said in " ".join([*told["done"], *told["failed"]])
     assert state(job.identities()[1]) == "stopped"
@@ -216,7 +222,7 @@ def test_a_step_for_a_running_job_is_nothing_for_a_run_that_started_its_own(
 ) -> None:
     described = read_run(killed_while_suspended)
     del described["adopted"]
-    write_json(killed_while_suspended / "run.json", described)
+    write_json(killed_while_suspended / "run.json", seal_of(described["token"]).document(described))
     assert "belongs to a job that was running already" in chaos("heal").out
     assert state(job.identities()[1]) == "stopped"
 
