@@ -154,7 +154,7 @@ def test_a_mechanism_that_has_nothing_to_do_may_be_on(plan: Planner) -> None:
     assert (found.mechanism, found.checkpoint, found.resumes) == (None, None, False)
 
 
-@pytest.mark.parametrize("protection", [(), ("HCCE", "TRE", "TSP")])
+@pytest.mark.parametrize("protection", [(), ("HCCE",), ("TRE",), ("TSP",)])
 def test_without_a_mechanism_for_lost_ranks_the_job_just_ends(plan: Planner, protection: tuple[str, ...]) -> None:
     found = plan(kill(1), job={"protection": protection})
     assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)

@@ -34,6 +34,7 @@ ALLOWED = SCENARIO.replace("allow: []", "allow: [npu-link-down]")
 def loaded(tmp_path: Path, text: str) -> tuple[LoadedScenario, Cell]:
     path = tmp_path / "x.yaml"
     path.write_text(text)
+    (tmp_path / "train.py").touch()
     scenario = load_scenario(path, names=known_names())
     return scenario, scenario.cells[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ class Device:
     def open(self, path: str) -> Any:
         return Path(path).open("rb")
 
-    def saving(self, path: str, *, end_of_life: bool, step: int) -> Any:
+    def saving(self, path: str, *, end_of_life: bool, step: int, appended: Iterable[str]) -> Any:
         self.saved.append((path.rpartition("checkpoints/")[2], end_of_life, step))
         return contextlib.nullcontext()
 
