@@ -16,6 +16,7 @@ from chaos.observe.registered import other_readers
 from chaos.observe.training_line import MARK
 from chaos.plain_files import open_plain, read_plain
 from chaos.plan import io
+from chaos.rank_sets import rank_set
 from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
 from chaos.run.wait import Patience
@@ -115,7 +116,7 @@ def why_incomplete(run_dir: Path) -> str | None:
     done = {event.rank for event in history.select("step.end", attempt="train", step=plan.last_step)}
     missing = sorted(set(range(plan.ranks)) - done)
     if missing:
-        return f"ranks {missing} did not reach step {plan.last_step}{_what_ended(history)}"
+        return f"{rank_set(missing, plan.ranks)} did not reach step {plan.last_step}{_what_ended(history)}"
     for one in history.select("rank.exit", attempt="train"):
         if one.data.get("code") != 0:
             return f"rank {one.rank} did not exit with 0 ({one.source})"

@@ -129,7 +129,8 @@ def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector
     name = event.data.get("name")
     if name == TEARDOWN:
         return
-    expected = f"deadline {name} ({event.data.get('seconds')} s) is kept"
+    limit = event.data.get("limit") or f"{event.data.get('seconds')} s"
+    expected = f"deadline {name} ({limit}) is kept"
     seen = f"it ran out: {event.data.get('detail')}"
     hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):

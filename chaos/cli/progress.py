@@ -66,7 +66,8 @@ def headline(event: Event) -> str | None:
             how = f"signal {data['signal']}" if data.get("signal") is not None else f"code {data.get('code')}"
             return f"{event.attempt}: rank {event.rank} ended with {how}"
         case "deadline.expired":
-            return f"deadline {data.get('name')} of {data.get('seconds')} s has passed: {data.get('detail')}"
+            limit = data.get("limit", f"{data.get('seconds')} s")
+            return f"deadline {data.get('name')} of {limit} has passed: {data.get('detail')}"
         case "run.end":
             return f"run ended{': ' + str(data['error']) if data.get('error') else ''}"
     return None

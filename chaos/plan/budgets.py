@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from chaos.growth import FEW
 from chaos.plan.model import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.scenario.errors import suggest
@@ -204,6 +205,28 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
 """Timing profile → mechanism → budgets."""
 
 
+def growth(timings: str, ranks: int) -> float:
+    """How many times as long as for a few ranks the budgets of a timing profile are for so many.
+
+    The ranks of a rehearsal share the cores of one machine. What the vendor states holds for any number of ranks.
+    """
+    return max(1.0, ranks / FEW) if timings == "fast" else 1.0
+
+
+def profile_of(timings: str, mechanism: str, ranks: int) -> Profile:
+    """The budgets of a mechanism for so many ranks. How long the SDK waits for a new process does not grow."""
+    chosen, times = PROFILES[timings][mechanism], growth(timings, ranks)
+    return replace(
+        chosen,
+        total=chosen.total * times,
+        phases={name: seconds * times for name, seconds in chosen.phases.items()},
+        silence=None if chosen.silence is None else chosen.silence * times,
+        unanswered=chosen.unanswered * times,
+        given_up=chosen.given_up * times,
+        agent=chosen.agent * times,
+    )
+
+
 def plan_budget(
     mechanism: str | None,
     resumes: bool,
@@ -230,11 +253,12 @@ def plan_budget(
         if written is not None and (written.total is not None or written.phases):
             problems.add("expect.recovery", "a recovery has a budget, but the plan shows that no mechanism acts")
         return Budget(None, {})
-    chosen = PROFILES[scenario.job.timings][mechanism]
+    timings, ranks = scenario.job.timings, scenario.cluster.ranks
+    chosen = profile_of(timings, mechanism, ranks)
     whole = resumes or mechanism not in ENDING
     named = [name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART]
     phases = {name: chosen.phases[name] for name in named if name in chosen.phases}
-    in_vain = sum(PROFILES[scenario.job.timings][one].given_up for one in tried)
+    in_vain = sum(profile_of(timings, one, ranks).given_up for one in tried)
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence
     if "stop" in phases:

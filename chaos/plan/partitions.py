@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from chaos.plan.budgets import PROFILES
+from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
 from chaos.plan.mechanism import switched_on
 from chaos.plan.problems import Problems
@@ -143,7 +143,7 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
     if not isinstance(seconds, int | float):
         return
     path = f"{fault.path}.parameters.seconds"
-    profile = PROFILES[scenario.job.timings][_ACTS]
+    profile = profile_of(scenario.job.timings, _ACTS, scenario.cluster.ranks)
     if profile.silence is None or "stop" not in profile.phases:
         problems.add(
             path,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from chaos.growth import FEW
+from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
 from chaos.plan.mechanism import IMPLIES, NEEDS, need_message, switched_on
-from chaos.plan.model import Budget, PlannedCheckpoint
+from chaos.plan.model import PHASES, Budget, PlannedCheckpoint
 from chaos.plan.op_retry import op_retry_reasons
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
@@ -50,6 +52,11 @@ def _reasons(
     yield from filter(None, (need_message(mechanism, "MindIO") for mechanism in on))
     if layout.ranks > CONTROLLER_LIMIT and any(mechanism in NEEDS["MindIO"] for mechanism in on):
         yield f"the MindIO TFT controller accepts at most {CONTROLLER_LIMIT:,} ranks, this layout has {layout.ranks:,}"
+    if (times := growth(scenario.job.timings, layout.ranks)) > 1 and outcome.mechanism in PHASES:
+        yield (
+            f"with timings {scenario.job.timings} {count(layout.ranks, 'rank')} share the cores of a machine, so every "
+            f"budget that the scenario does not write is {times:g} times that of up to {FEW}"
+        )
     yield from op_retry_reasons(scenario, faults)
     for fault in faults:
         if fault.fault.kind == "terminate" and not fault.lethal:

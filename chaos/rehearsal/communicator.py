@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
+from chaos.growth import in_words
+from chaos.rank_sets import named, rank_set
 from chaos.rehearsal.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
@@ -133,7 +135,8 @@ class Communicator:
         members = self.ranks if group is None else sorted(group)
         if self.rank not in members or not set(members) <= set(self.ranks):
             raise ValueError(
-                f"rank {self.rank} cannot reduce over {members}: it must be one of {self.ranks}, and in it"
+                f"rank {self.rank} cannot reduce over {named(members)}: it must be one of them, and they of "
+                f"{named(self.ranks)}"
             )
         sequence = self._next_collective(tuple(members))
         payload = numpy.asarray(array, order="C")  # ascontiguousarray would make a scalar one-dimensional
@@ -242,7 +245,7 @@ class Communicator:
                 self._check_deserted(since, waiting)
                 left = min(left, since + self._deserted_seconds - time.monotonic())
             if left <= 0:
-                raise CommunicationTimeout(f"rank {self.rank} waited {self._limit_seconds:g} s {waiting}")
+                raise CommunicationTimeout(f"rank {self.rank} waited {in_words(self._limit_seconds)} {waiting}")
             for key, events in self._selector.select(left):
                 if key.data is not None:
                     self._serve(key.data, events)
@@ -300,7 +303,8 @@ class Communicator:
             raise CommunicationAborted("joining was told to stop")
         if time.monotonic() > deadline:
             raise CommunicationTimeout(
-                f"rank {self.rank} waited {self._join_seconds:g} s for ranks {missing} to join the communicator"
+                f"rank {self.rank} waited {in_words(self._join_seconds)} for {rank_set(missing, len(self.ranks))} "
+                "to join the communicator"
             )
 
 
@@ -314,4 +318,4 @@ def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:
     missing = [peer.rank for peer in peers if sequence not in peer.arrived]
     if not missing and not any(peer.outgoing for peer in peers):
         return None
-    return f"in all-reduce {sequence & (1 << _GROUP_SHIFT) - 1} for ranks {missing}"
+    return f"in all-reduce {sequence & (1 << _GROUP_SHIFT) - 1} for {rank_set(missing)}"

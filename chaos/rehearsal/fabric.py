@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from chaos.agent.start import Agent
+from chaos.growth import Growing
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.membership import Membership
@@ -21,6 +22,9 @@ _DESERTED_SECONDS = 10.0
 """How long ranks that nothing protects wait for one whose process has ended: nobody will come to stop them."""
 _JOIN_LIMIT_SECONDS = 60.0
 """All ranks are started together; one that has not joined by then will not, and the others say which it is."""
+_EACH_JOINS = 2.0
+"""A rank more on the same cores: what its process takes to start, twice over, while others start too."""
+_EACH_REDUCES = 1.0
 
 
 class Fabric:
@@ -108,7 +112,7 @@ class Fabric:
             secret,
             limit_seconds=self._limit_seconds(),
             on_stranger=self._record_stranger,
-            join_seconds=_JOIN_LIMIT_SECONDS,
+            join_seconds=Growing(_JOIN_LIMIT_SECONDS, _EACH_JOINS, self._ranks),
             address=self._agent.configuration.address,
             deserted_seconds=_DESERTED_SECONDS if self._is_unprotected() else None,
         )
@@ -122,7 +126,9 @@ class Fabric:
     def _limit_seconds(self) -> float:
         """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
         hccl = self._agent.configuration.settings.get("hccl")
-        return hccl["exec_timeout"] * hccl["time_scale"] if hccl else _COLLECTIVE_LIMIT_SECONDS
+        if hccl:
+            return float(hccl["exec_timeout"] * hccl["time_scale"])
+        return Growing(_COLLECTIVE_LIMIT_SECONDS, _EACH_REDUCES, self._ranks)
 
     def _joined(self, communicator: Communicator) -> None:
         if communicator.port is not None:

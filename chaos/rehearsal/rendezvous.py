@@ -21,7 +21,7 @@ from chaos.rehearsal.introduction import Caller, Listener, Unproven
 _POLL_SECONDS = 0.01
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
-"""Connections that may be silent at a time; of more, the oldest is a stranger."""
+"""Connections that may be silent at a time, where no more ranks can call; of more, the oldest is a stranger."""
 
 
 @dataclass(eq=False)
@@ -77,7 +77,10 @@ class Rendezvous:
         path = self._path(self._rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
         missing = [rank for rank in self._ranks if rank != self._rank]
-        with self._socket() as listener, _Talks(listener, path, self._address, self._listening) as talks:
+        with (
+            self._socket() as listener,
+            _Talks(listener, path, self._address, self._listening, len(self._ranks)) as talks,
+        ):
             self.port = None if self._address is None else listener.getsockname()[1]
             while missing:
                 still(missing)
@@ -162,8 +165,9 @@ class _Talks:
     """Those who connect to a rank that joins, and whom it has called. None can hold up the others by saying nothing."""
 
     def __init__(
-        self, listener: socket.socket, path: str, address: str | None, listening: Callable[[], Listener]
+        self, listener: socket.socket, path: str, address: str | None, listening: Callable[[], Listener], ranks: int
     ) -> None:
+        self._most, self._callers = max(_MOST_CALLERS, 2 * ranks), 0
         self._listener = listener
         self._path = path
         self._listening = listening
@@ -171,12 +175,12 @@ class _Talks:
         self.going: list[_Talk] = []
         if address is None:
             listener.bind(path)
-            listener.listen()
+            listener.listen(self._most)
         else:
             if (why := why_open(address)) is not None:
                 raise ValueError(f"ranks meet on a private network only: {why}")
             listener.bind((address, 0))
-            listener.listen()
+            listener.listen(self._most)
             unfinished = f"{path}.{os.getpid()}"
             with open(unfinished, "w", encoding="ascii") as file:
                 file.write(f"{address} {listener.getsockname()[1]}")
@@ -206,6 +210,7 @@ class _Talks:
         """Give its connection out of hand."""
         self._selector.unregister(talk.connection)
         self.going.remove(talk)
+        self._callers -= talk.called is None
 
     def end(self, talk: _Talk) -> None:
         """Hang up."""
@@ -219,9 +224,9 @@ class _Talks:
             if key.fileobj is self._listener:
                 connection, _ = self._listener.accept()
                 self.add(_Talk(connection, self._listening()))
-                callers = [talk for talk in self.going if talk.called is None]
-                if len(callers) > _MOST_CALLERS:
-                    done[callers[0]] = None
+                self._callers += 1
+                if self._callers > self._most:
+                    done[next(talk for talk in self.going if talk.called is None)] = None
             elif _hear(key.data):
                 done[key.data] = None
         return list(done)

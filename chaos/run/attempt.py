@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import queue
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job, launchers_of
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.cause import last_error, newest_log
+from chaos.run.cause import last_error
 from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.follow import LogFollower, RankFollower
 from chaos.run.injection import Injection
 from chaos.run.progress import Progress
+from chaos.run.rank_words import RankWords
 from chaos.run.stalled import Stalled
 from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 from chaos.scenario.model import Deadlines
@@ -61,11 +61,13 @@ class Attempt:
         self._injection = injection
         self._watch = watch
         self._exited: dict[int, str] = {}
+        self._exits: dict[int, int] = {}
         self._processes: dict[ProcessIdentity, int] = {}
         self._started: set[int] = set()
         self._steps: dict[int, int] = {}
         self._first_step_mono: int | None = None
         self._logs_dir = run_dir / "logs" / name
+        self._words = RankWords(ranks, self._logs_dir)
         self._followed = RankFollower(run_dir / "history", name)
         self._logs = LogFollower(self._logs_dir, ranks)
         self._others: set[ProcessIdentity] = set()
@@ -73,6 +75,7 @@ class Attempt:
         self._refused: dict[int, str] = {}
         self._on_nodes = job.launcher.node is not None
         self._moves = 0
+        self._began = watch.clock.mono()
 
     def follow(self) -> None:
         """Follow the job to its end.
@@ -107,11 +110,8 @@ class Attempt:
     def _all_started(self) -> bool:
         self.look()
         if self._exited and len(self._started) < self._size and not self._injection.known.landed:
-            said = self._said()
-            raise JobFailed(
-                f"{_ranks(self._exited)} ended before every rank had begun its first step{said and f': {said}'}; see "
-                f"{', '.join(str(self._logs_dir / f'worker_{rank}.log') for rank in sorted(self._exited))}"
-            )
+            first, moment = next(iter(self._exits.items()))
+            raise JobFailed(self._words.ended_early(self._exited, first, (moment - self._began) / 1e9))
         self._check_joining()
         return len(self._started) == self._size or self._ended()
 
@@ -119,7 +119,8 @@ class Attempt:
         """Without any process left nobody can join any more; seen twice, since a process hides while it executes."""
         absent = sorted(set(range(self._size)) - self.ranks.keys())
         launched = [self._job.exit_status(one) for one in launchers_of(self._job)]
-        if not absent or None in launched or self._job.processes():
+        living = self.ranks.keys() - self._exited.keys()  # as long as there are some, no other process is looked for
+        if not absent or None in launched or living or self._job.processes():
             self._deserted = 0
             return
         self._deserted += 1
@@ -127,18 +128,9 @@ class Attempt:
             said = last_error(self._logs_dir / "msrun.log")
             how = ", ".join(map(str, launched))
             raise JobFailed(
-                f"the launcher ended ({how}), and ranks {absent} never joined{f': {said}' if said else ''}; "
+                f"the launcher ended ({how}), and {self._words.set(absent)} never joined{f': {said}' if said else ''}; "
                 f"see {self._logs_dir}"
             )
-
-    def _said(self) -> str:
-        """The last words of the ranks that have ended, each text once."""
-        words: dict[str, tuple[str, list[int]]] = {}
-        for rank in sorted(self._exited):
-            if (text := last_error(newest_log(self._logs_dir, rank))) is not None:
-                # Ranks that fail alike say the same, each with its own number in it.
-                words.setdefault(re.sub(r"\brank \d+\b", "rank", text), (text, []))[1].append(rank)
-        return "; ".join(f"rank {', '.join(map(str, by))} said: {text}" for text, by in words.values())
 
     def _faults_done(self) -> bool:
         self.look()
@@ -163,36 +155,21 @@ class Attempt:
         idle = sorted(joined - self._started)
         parts = []
         if absent:
-            parts.append(f"ranks {absent} never joined ({self._whereabouts(absent)})")
+            where = self._words.whereabouts(absent, self._refused, self._job)
+            parts.append(f"{self._words.set(absent)} never joined ({where})")
         if idle:
-            parts.append(f"ranks {idle} joined but have not begun their first step")
+            verb = "has not begun its" if len(idle) == 1 else "have not begun their"
+            parts.append(f"{self._words.set(idle)} joined but {verb} first step")
         return "; ".join(parts) + f"; see {self._logs_dir}"
 
-    def _whereabouts(self, absent: list[int]) -> str:
-        """What there is of ranks that have not joined."""
-        found = {process.rank: process.identity for process in self._job.processes() if process.role == "rank"}
-        told = []
-        for rank in absent:
-            if rank in self._refused:
-                told.append(f"rank {rank} was refused: {self._refused[rank]}")
-            elif rank in found:
-                state = self._job.state(found[rank])
-                told.append(f"rank {rank}: process {found[rank].pid} is {state}, its agent has not called")
-            else:
-                told.append(f"rank {rank} has no process")
-        return "; ".join(told)
-
     def _not_fired(self) -> str:
-        return f"{self._injection.waiting}; ranks are at {self._at(set(range(self._size)))}; see {self._logs_dir}"
+        at = self._words.positions(set(range(self._size)), self._exited, self._steps)
+        return f"{self._injection.waiting}; {at}; see {self._logs_dir}"
 
     def _not_exited(self) -> str:
         left = set(range(self._size)) - self._exited.keys() - self._injection.suspended
-        return f"ranks have not exited: {self._at(left)}; see {self._logs_dir}"
-
-    def _at(self, ranks: set[int]) -> str:
-        return ", ".join(
-            f"{rank} ({self._exited.get(rank, f'step {self._steps.get(rank)}')})" for rank in sorted(ranks)
-        )
+        at = self._words.positions(left, self._exited, self._steps)
+        return f"not exited: {at}; see {self._logs_dir}"
 
     def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
         stalled = Stalled(name, seconds, self._watch.clock, detail)
@@ -227,44 +204,53 @@ class Attempt:
         self._watch.besides()
 
     def _take_messages(self) -> None:
-        while True:
-            try:
-                message: Message = self._channel.messages.get_nowait()
-            except queue.Empty:
-                return
+        """Take what has come until now, and no more: exits are looked for between two crowds of callers.
+
+        One look at the job's processes serves all that introduce themselves.
+        """
+        messages = list(self._waiting_messages())
+        callers = [message for message in messages if isinstance(message, (Hello, DeskHello))]
+        processes = self._look_at_processes() if callers else {}
+        for message in messages:
             match message:
                 case Hello():
-                    self._welcome(message)
+                    self._welcome(message, processes.get((message.node, message.pid)))
                 case DeskHello():
-                    self._welcome_desk(message)
+                    self._welcome_desk(message, processes.get((message.node, message.pid)))
                 case AtBarrier():
                     self._injection.hold(message)
                 case Stranger():
                     self._record("stranger", pid=message.pid, channel="agents", what=message.what, **_on(message.node))
 
-    def _welcome(self, hello: Hello) -> None:
+    def _waiting_messages(self) -> Iterator[Message]:
+        """The messages that are there now; who goes on sending does not keep anybody here."""
+        for _ in range(self._channel.messages.qsize()):
+            try:
+                yield self._channel.messages.get_nowait()
+            except queue.Empty:
+                return
+
+    def _welcome(self, hello: Hello, caller: FoundProcess | None) -> None:
         """An agent has proved itself; its process must be a rank of this job by every other sign too."""
-        self._find_others()
-        own = [p for p in self._callers(hello) if p.role == "rank" and p.rank == hello.rank]
-        if not own or hello.attempt != self.name:
+        if caller is None or (caller.role, caller.rank) != ("rank", hello.rank) or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
             self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             self._refused[hello.rank] = f"process {hello.pid} {what}"
             hello.connection.close()
             return
-        self.ranks[hello.rank] = own[0].identity
-        self._processes[own[0].identity] = hello.rank
+        self.ranks[hello.rank] = caller.identity
+        self._processes[caller.identity] = hello.rank
         self._exited.pop(hello.rank, None)  # of its process before this one
+        self._exits.pop(hello.rank, None)
         self._injection.suspended.discard(hello.rank)
-        start_time = own[0].identity.start_time
+        start_time = caller.identity.start_time
         where = _on(hello.node)
-        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=own[0].ppid, **where)
+        self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=caller.ppid, **where)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
-    def _welcome_desk(self, hello: DeskHello) -> None:
+    def _welcome_desk(self, hello: DeskHello, caller: FoundProcess | None) -> None:
         """A desk has proved itself; its process must be one of this job by every other sign too."""
-        own = self._callers(hello)
-        if not own or hello.attempt != self.name or hello.rank != own[0].rank:
+        if caller is None or hello.attempt != self.name or hello.rank != caller.rank:
             what = f"is no {hello.desk} desk of this job"
             self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             hello.connection.close()
@@ -273,13 +259,11 @@ class Attempt:
         self._record("desk.found", rank=hello.rank, pid=hello.pid, desk=hello.desk)
         hello.connection.answer({"message": "welcome"})
 
-    def _callers(self, hello: Hello | DeskHello) -> list[FoundProcess]:
-        """The job's process that called, if it is one."""
-        return [p for p in self._job.processes() if p.pid == hello.pid and p.identity.node == hello.node]
-
-    def _find_others(self) -> None:
-        """Record launcher and scheduler, so that nobody can take one of them for a rank."""
-        for process in self._job.processes():
+    def _look_at_processes(self) -> dict[tuple[int | None, int], FoundProcess]:
+        """The job's processes, by node and PID. Launcher and scheduler are recorded, so that nobody takes one for a
+        rank."""
+        found = self._job.processes()
+        for process in found:
             if process.role in ("launcher", "scheduler") and process.identity not in self._others:
                 self._others.add(process.identity)
                 where = _on(process.identity.node)
@@ -290,6 +274,7 @@ class Attempt:
                     start_time=process.identity.start_time,
                     **where,
                 )
+        return {(process.identity.node, process.pid): process for process in found}
 
     def _take_events(self) -> None:
         for event in self._followed.new_events():
@@ -323,6 +308,7 @@ class Attempt:
                 del self._processes[identity]
                 if self.ranks[rank] == identity:
                     self._exited[rank] = str(status)
+                    self._exits[rank] = self._watch.clock.mono()
                 began = identity.start_time
                 how = {key: value for key, value in asdict(status).items() if key != "told_by" or value}
                 self._record("rank.exit", rank=rank, pid=identity.pid, start_time=began, **how, **_on(identity.node))
@@ -356,7 +342,3 @@ def _as_event(event: dict[str, Any]) -> Event:
     values = {key: event.get(key) for key in frame}
     data = {key: value for key, value in event.items() if key not in frame}
     return Event(writer="agent", data=data, **values)  # type: ignore[arg-type]
-
-
-def _ranks(exited: dict[int, str]) -> str:
-    return ", ".join(f"rank {rank} ({status})" for rank, status in sorted(exited.items()))

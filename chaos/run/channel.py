@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.agent.unproven import Unproven, callers
+from chaos.growth import Growing
 from chaos.platforms.hand.client import HandClient
 
 _CREDENTIALS = struct.Struct("3i")
@@ -27,6 +28,8 @@ _MAX_LINE = 1 << 16
 _BACKLOG = 256
 _HELLO_SECONDS = 10.0
 """An agent introduces itself at once; who says nothing for so long is a stranger."""
+_EACH_HELLO = 0.25
+"""Of many ranks that start on the same cores one may be kept from its first word for as long."""
 
 
 @dataclass(frozen=True)
@@ -118,21 +121,24 @@ class RelayedConnection(Connection):
 class Channel:
     """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``.
 
-    Who has not introduced itself after ``hello_seconds`` is a stranger.
+    Who has not introduced itself after ``hello_seconds`` is a stranger. All of the job's ``ranks`` may call at once.
     """
 
-    def __init__(self, path: Path, *, run: str, secret: str, hello_seconds: float = _HELLO_SECONDS) -> None:
+    def __init__(
+        self, path: Path, *, run: str, secret: str, hello_seconds: float = _HELLO_SECONDS, ranks: int = 1
+    ) -> None:
         self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._run = run
         self._secret = secret
         self._connections: set[Connection] = set()
         self._closing = threading.Event()
-        self._unproven = Unproven(seconds=hello_seconds)
+        most = max(_BACKLOG, 2 * ranks)  # a desk in each rank calls too
+        self._unproven = Unproven(most=most, seconds=Growing(hello_seconds, _EACH_HELLO, ranks))
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         path.chmod(0o600)
-        self._listener.listen(_BACKLOG)
+        self._listener.listen(most)
         self._acceptor = threading.Thread(target=self._accept, name="channel", daemon=True)
         self._acceptor.start()
 

@@ -30,6 +30,7 @@ from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
 from chaos.run.before_resume import look_at_saves
+from chaos.run.deadlines import with_deadlines
 from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
 from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
@@ -90,6 +91,7 @@ def run_cell(
     sdk = chosen_sdk(options.sdk, cell.scenario)
     cell = with_timings_of(sdk, cell)
     plan = plan_cell(loaded, cell, options.draw_seed)
+    cell = with_deadlines(cell)
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
     _refuse_if_lacking(cell.scenario, sdk)

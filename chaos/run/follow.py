@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from chaos.history.jsonl import decode
 
 _CHUNK = 1 << 20
+_WRITTEN = 1 << 13
+"""Bytes that are read of a file in memory at first: most of it is not written yet."""
 
 
 class TailedFile:
@@ -36,15 +38,26 @@ class TailedFile:
                 if inode != self._inode:
                     self._inode, self._offset = inode, 0
                 file.seek(self._offset)
-                data = file.read(_CHUNK)
+                written = _written(file) if self._mapped else file.read(_CHUNK)
         except FileNotFoundError:
             return
-        written = data.partition(b"\0")[0] if self._mapped else data
         end = written.rfind(b"\n") + 1
         if end == 0 and len(written) == _CHUNK:
             end = _CHUNK  # a line longer than a chunk: passed on in pieces, so that memory stays bounded
         self._offset += end
         yield from written[:end].splitlines()
+
+
+def _written(file: BinaryIO) -> bytes:
+    """What is written of a mapped file from where it stands, up to a chunk."""
+    found, wanted = bytearray(), _WRITTEN
+    while len(found) < _CHUNK and (data := file.read(min(wanted, _CHUNK - len(found)))):
+        before, end, _ = data.partition(b"\0")
+        found += before
+        if end:
+            break
+        wanted *= 4
+    return bytes(found)
 
 
 class RankFollower:

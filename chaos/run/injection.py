@@ -17,6 +17,7 @@ from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
+from chaos.rank_sets import named
 from chaos.registry import package_of
 from chaos.run.channel import AtBarrier, Connection
 from chaos.run.desks import Desks
@@ -127,7 +128,7 @@ class Injection:
         kind = self._kinds[fault.kind]
         missing = [rank for rank in fault.ranks if rank not in ranks]
         if missing:
-            self._miss(fault, f"no process of rank {missing} was found")
+            self._miss(fault, f"no process of {named(missing)} was found")
             return
         victims = [self._victim(fault, rank, ranks[rank], job) for rank in fault.ranks]
         if fault.role is not None:

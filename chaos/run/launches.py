@@ -9,6 +9,7 @@ from typing import Any
 
 from chaos.checks.run import PORT_TAKEN
 from chaos.faults.kind import FaultKind
+from chaos.growth import in_words
 from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import Command, JobKind, Launch
@@ -217,5 +218,10 @@ def _record_unended(history: HistoryWriter, attempt: str, ended: Ended) -> None:
 def record_deadline(history: HistoryWriter, expired: DeadlineExpired, attempt: str | None = None) -> None:
     """Record that a wait has come to its deadline."""
     history.record(
-        "deadline.expired", attempt=attempt, name=expired.name, seconds=expired.seconds, detail=expired.detail
+        "deadline.expired",
+        attempt=attempt,
+        name=expired.name,
+        seconds=float(expired.seconds),
+        limit=in_words(expired.seconds),
+        detail=expired.detail,
     )

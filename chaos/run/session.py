@@ -93,7 +93,9 @@ def open_session(
                     raise Refused(f"job.storage.memory: this machine has no {MEMORY} to keep checkpoints in memory in")
                 memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
             with (
-                closing(Channel(private / "agents", run=token, secret=write_secret(private))) as channel,
+                closing(
+                    Channel(private / "agents", run=token, secret=write_secret(private), ranks=plan.ranks)
+                ) as channel,
                 _nodes_of(
                     platform, scenario, scenario_directory, owned, private, memory, channel, clock, history, sdk
                 ) as nodes,

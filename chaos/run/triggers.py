@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.plan.model import PlannedFault
+from chaos.rank_sets import named
 
 Point = tuple[int | None, str]
 """A step and a phase.
@@ -64,7 +65,7 @@ def waiting_for(fault: PlannedFault) -> str:
     for node in _nodes(fault.trigger):
         if (point := _point(node)) is not None:
             where = f"step {point[0]} {point[1]}" if point[0] is not None else f"handler {point[1][len(HANDLER) :]}"
-            parts.append(f"{where} of ranks {list(fault.ranks)}")
+            parts.append(f"{where} of {named(fault.ranks)}")
         if node.get("elapsed") is not None:
             parts.append(f"{node['elapsed']:g} s since the first step")
         if log := node.get("log"):

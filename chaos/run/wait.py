@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from time import thread_time
 from typing import TypeVar
 
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_result, wait_incrementing
 
+from chaos.growth import in_words
 from chaos.history.clock import SYSTEM_CLOCK, Clock
 
 T = TypeVar("T")
 
 _INTERVALS = wait_incrementing(start=0.010, increment=0.005, max=0.050)
 """Seconds between two looks: short at first, since most conditions hold soon."""
+
+_REST = 4.0
+"""After a look whoever waits rests at least so many times as long as the look took of a processor.
+
+A look at very many ranks takes long, and is seldom: they need the processors themselves.
+"""
 
 
 class DeadlineExpired(RuntimeError):
@@ -29,7 +37,9 @@ class DeadlineExpired(RuntimeError):
         self.detail = detail
 
     def __str__(self) -> str:
-        return f"deadline {self.name!r} of {self.seconds:g} s has expired" + (f": {self.detail}" if self.detail else "")
+        return f"deadline {self.name!r} of {in_words(self.seconds)} has expired" + (
+            f": {self.detail}" if self.detail else ""
+        )
 
 
 class Deadline:
@@ -69,13 +79,23 @@ def wait_for(
 
     The condition is looked at once more when the time is over. Then DeadlineExpired is raised for the deadline that
     expired first: this wait's own (``name``, ``seconds``) or one of ``within``. ``detail``, asked only then, says what
-    is missing. What the condition raises passes through at once. ``sleep`` defaults to the clock's.
+    is missing. What the condition raises passes through at once. ``sleep`` defaults to the clock's. A look that takes
+    much of a processor is followed by a longer rest.
     """
     own = Deadline(name, seconds, clock)
     first = min([own, *within], key=Deadline.remaining)
+    used = 0.0
+
+    def look() -> T | None:
+        nonlocal used
+        began = thread_time()
+        try:
+            return condition()
+        finally:
+            used = thread_time() - began
 
     def pause(state: RetryCallState) -> float:
-        return min(_INTERVALS(state), first.remaining())
+        return min(max(_INTERVALS(state), _REST * used), first.remaining())
 
     retrying = Retrying(
         retry=retry_if_result(lambda result: not result),
@@ -84,7 +104,7 @@ def wait_for(
         sleep=sleep or clock.sleep,
     )
     try:
-        result = retrying(condition)
+        result = retrying(look)
     except RetryError as error:
         missing = detail() if callable(detail) else detail
         if first is not own:

@@ -151,7 +151,10 @@ class Scenario(Model):
     keep_checkpoints_mb: int = Field(
         1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
     )
-    deadlines: Deadlines = Field(Deadlines(), description="Deadlines of the run and of each wait.")
+    deadlines: Deadlines = Field(
+        Deadlines(),
+        description="Deadlines of the run and of each wait. One that is not written grows with every rank beyond 16.",
+    )
     finding: FindingId | Finding | None = Field(
         None,
         description="Known defect of the system under test (docs/findings.md), by its id: the run fails in the checks "

@@ -115,7 +115,7 @@ def test_an_agent_that_did_not_come_in_proves_nothing(fresh: Chaos, tmp_path: Pa
     told = said(checks_of(result, "unknown"))
     for reason in (
         "history: the harness and every rank have recorded | no history of rank 0 in attempt train",
-        "the launcher ended (exit code 0), and ranks [0] never joined",
+        "the launcher ended (exit code 0), and rank 0 never joined",
         "the fault that was planned was not made",
         "the history has no start of attempt resume",
     ):

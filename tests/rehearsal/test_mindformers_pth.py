@@ -86,5 +86,5 @@ def test_with_the_file_among_the_packages_it_passes(fresh: Chaos, tmp_path: Path
 def test_without_it_the_ranks_never_join(fresh: Chaos, tmp_path: Path, python: Path) -> None:
     done = run_with(fresh, tmp_path, python)
     assert done.code == 2, done.errors + done.output
-    assert "ranks [0, 1] never joined" in said(checks_of(done.run.result, "unknown"))
+    assert "ranks 0-1 never joined" in said(checks_of(done.run.result, "unknown"))
     assert checks_of(done.run.result, "fail") == []

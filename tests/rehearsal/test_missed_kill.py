@@ -68,7 +68,7 @@ def test_a_trigger_that_never_holds_is_missed_at_its_deadline(chaos: Chaos) -> N
     done = chaos.run(SCENARIOS / "never-fires.yaml")
     unknown = checks_of(done.run.result, "unknown")
     assert (done.code, done.run.result["verdict"]) == (2, "unknown")
-    waited = "step 5 step.begin of ranks [2], a log line with 'no rank ever logs this'"
+    waited = "step 5 step.begin of rank 2, a log line with 'no rank ever logs this'"
     assert f"fault kill waits for {waited}" in said([one for one in unknown if one["name"] == "run"])
     assert f"the fault still waited for {waited}" in said([one for one in unknown if one["name"] == "injection"])
     assert done.run.history.select("fault.injecting") == []

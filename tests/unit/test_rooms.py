@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "chaos"
 PAGE = REPOSITORY / "docs" / "architecture.md"
 
-FOR_ALL = {"registry", "named_files", "plain_files", "strict_json", "walking"}
+FOR_ALL = {"growth", "named_files", "plain_files", "rank_sets", "registry", "strict_json", "walking"}
 """Files that every room may import."""
 
 ENTRANCES = {"__init__", "__main__"}

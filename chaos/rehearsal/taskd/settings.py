@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from chaos.growth import Growing
 
 STRATEGIES = "REHEARSAL_STRATEGIES"
 RESTART_LIMIT = "REHEARSAL_RESTART_LIMIT"
@@ -38,6 +40,9 @@ PROFILES = {
     "vendor": Timings(5.0, 120.0, 10.0),
     "fast": Timings(0.1, 45.0, 20.0),
 }
+
+
+_GROWTH: Mapping[str, float] = {"answer": 1.0, "leave": 0.25}
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,16 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         nodes=_number(environment, NODES),
         switches=switches,
         controller=_controller(environment) if switches & _NEED_SDK else None,
-        timings=PROFILES[timings],
+        timings=_timings(timings, _number(environment, RANKS)),
     )
+
+
+def _timings(profile: str, ranks: int) -> Timings:
+    """The limits for so many ranks: the agent gives the controller more time, as its own limits grow too."""
+    limits = PROFILES[profile]
+    if profile == "vendor":
+        return limits
+    return replace(limits, **{name: Growing(getattr(limits, name), each, ranks) for name, each in _GROWTH.items()})
 
 
 def _controller(environment: Mapping[str, str]) -> tuple[str, int]:

@@ -9,10 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from chaos.growth import Growing, in_words
+from chaos.rank_sets import rank_set
+
 FUNCTIONS = ("KILL_WORKER", "START_ALL_WORKER", "START_WORKER_LIST", "MONITOR")
 
 _ALL = -1
 _END_SECONDS = 30.0
+_EACH_ENDS = 0.5
 _POLL_SECONDS = 0.01
 
 
@@ -58,14 +62,14 @@ class Workers:
         """Start every rank. Raises WorkerError when one has ended at once."""
         self._keep_logs([worker.rank for worker in self.look()])
         if self._functions["START_ALL_WORKER"]() != 0:
-            raise WorkerError(f"ranks {[one.rank for one in self.look() if one.status is not None]} did not start")
+            raise WorkerError(f"{rank_set(one.rank for one in self.look() if one.status is not None)} did not start")
 
     def start(self, ranks: Collection[int]) -> None:
         """Start these ranks again; what is left of their old processes is ended first."""
         self.end(ranks)
         self._keep_logs(ranks)
         if self._functions["START_WORKER_LIST"](sorted(ranks)) != 0:
-            raise WorkerError(f"ranks {sorted(ranks)} did not start again")
+            raise WorkerError(f"{rank_set(ranks)} did not start again")
 
     def end_all(self) -> None:
         """Kill every rank and wait until all have ended."""
@@ -81,10 +85,11 @@ class Workers:
 
     def _await_end(self, ranks: Collection[int]) -> None:
         """A killed process may outlive the signal by a moment, and hold ports and sockets until then."""
-        deadline = time.monotonic() + _END_SECONDS
+        limit = Growing(_END_SECONDS, _EACH_ENDS, len(ranks))
+        deadline = time.monotonic() + limit
         while left := [one.rank for one in self.look() if one.rank in ranks and one.status is None]:
             if time.monotonic() > deadline:
-                raise WorkerError(f"ranks {left} did not end within {_END_SECONDS:g} s of being killed")
+                raise WorkerError(f"{rank_set(left)} did not end within {in_words(limit)} of being killed")
             time.sleep(_POLL_SECONDS)
 
     def _keep_logs(self, ranks: Collection[int]) -> None:

@@ -6,6 +6,7 @@ import socket
 import time
 from typing import Callable
 
+from chaos.growth import in_words
 from chaos.rehearsal.ttp.trust import Stranger, Trust
 from chaos.rehearsal.ttp.wire import Link
 
@@ -36,8 +37,8 @@ def register(
         except OSError as error:
             if time.monotonic() > deadline:
                 raise ConnectionError(
-                    f"rank {rank}: no controller at {host}:{port} within {seconds:g} s: {error}; is the process alive "
-                    "that hosts it, and does MS_TFT_PORT name its port?"
+                    f"rank {rank}: no controller at {host}:{port} within {in_words(seconds)}: {error}; is the process "
+                    "alive that hosts it, and does MS_TFT_PORT name its port?"
                 ) from error
             wait(_POLL_SECONDS)
             continue
@@ -54,7 +55,7 @@ def register(
             if not stranger and time.monotonic() - asked >= answer_seconds:
                 raise ConnectionError(
                     f"rank {rank}: the controller at {host}:{port} took the connection and did not answer for "
-                    f"{answer_seconds:g} s; see the log of the process that hosts it"
+                    f"{in_words(answer_seconds)}; see the log of the process that hosts it"
                 )
             raise ConnectionError(
                 f"rank {rank}: {host}:{port} is not the controller of this run; another program listens on that port, "

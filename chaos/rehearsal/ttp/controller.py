@@ -32,6 +32,8 @@ from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.trust import Stranger, Trust
 from chaos.rehearsal.ttp.wire import Link
 
+_UNPROVEN = 256
+"""Callers that may be silent at a time. Of a larger job all ranks may call at once, and a second process of each."""
 _PORTS = range(1024, 65536)
 _EVENTS = {STOP: 5, DUMP: 17}
 """How the vendor's log numbers these orders."""
@@ -58,7 +60,7 @@ class Controller:
         self._rank = rank
         self._world_size = world_size
         self._trust = Trust(run, secret)
-        self._unproven = Unproven()
+        self._unproven = Unproven(most=max(_UNPROVEN, 2 * world_size), seconds=timings.pre_lock)
         self._timings = timings
         self._log = log
         self._roster = Roster(timings)

@@ -21,9 +21,9 @@ def secret(own: Configuration) -> bytes:
         return file.read().strip()
 
 
-def timings(own: Configuration) -> Timings:
-    """Return the limits of the run's profile."""
-    return timings_of(own.settings["timings"], os.environ)
+def timings(own: Configuration, ranks: int) -> Timings:
+    """Return the limits of the run's profile for so many ranks."""
+    return timings_of(own.settings["timings"], os.environ, ranks)
 
 
 def log() -> TtpLog:

@@ -6,6 +6,7 @@ import os
 import threading
 from typing import Any, Callable
 
+from chaos.growth import in_words
 from chaos.rehearsal.ttp.connect import register
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.pause import PAUSED, PausePoint
@@ -97,7 +98,7 @@ class Processor:
             address, port = self._address
             raise ConnectionError(
                 f"rank {self.rank}: the controller at {address}:{port} has not answered to the report of replica group "
-                f"{ranks} for {self._timings.action:g} s; see the log of the process that hosts it"
+                f"{ranks} for {in_words(self._timings.action)}; see the log of the process that hosts it"
             )
 
     def begin_update(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from chaos.growth import Growing
+
 
 @dataclass(frozen=True)
 class Timings:
@@ -43,12 +45,27 @@ PROFILES: dict[str, Timings] = {
     "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0),
 }
 
+_GROWTH: Mapping[str, float] = {
+    "heartbeat": 0.005,
+    "lost_after": 0.1,
+    "collection": 0.1,
+    "pre_lock": 0.25,
+    "action": 1.0,
+    "connect": 2.0,
+    "reconnect": 0.05,
+    "agent_answer": 0.25,
+}
+"""By how much the limits of the fast profile grow for a rank: its ranks share a few cores, and one process hears all of
+them, so that of many each is heard less often. The vendor's limits are what its SDK has for any number of ranks."""
+
 _BACK_OFF = (1, 2, 4, 8)
 _LONGEST_WAIT = 10
 
 
-def timings_of(profile: str, environment: Mapping[str, str]) -> Timings:
-    """The limits of a profile; in the vendor's, those that its SDK reads from ``environment`` are read here too.
+def timings_of(profile: str, environment: Mapping[str, str], ranks: int = 1) -> Timings:
+    """The limits of a profile for a job of ``ranks``.
+
+    In the vendor's, those that its SDK reads from ``environment`` are read here too.
 
     Like the SDK, a number outside its range counts as none. The fast profile has limits of its own and ignores them.
     Source: MindIO TFT 7.3, TTP_NORMAL_ACTION_TIME_LIMIT (30 to 1800 s), MINDIO_WAIT_MINDX_TIME (1 to 3600 s) and
@@ -57,7 +74,7 @@ def timings_of(profile: str, environment: Mapping[str, str]) -> Timings:
     """
     limits = PROFILES[profile]
     if profile != "vendor":
-        return limits
+        return replace(limits, **{name: Growing(getattr(limits, name), each, ranks) for name, each in _GROWTH.items()})
     tries = _number(environment, "TTP_RETRY_TIMES", 1, 300, 10)
     connect = float(sum(_BACK_OFF[:tries]) + _LONGEST_WAIT * max(0, tries - len(_BACK_OFF)))
     return replace(

@@ -20,7 +20,7 @@ DEFECTS = (
         layer="SDK",
         base="live-ttp",
         check="run",
-        reason=("have not exited: 0 (step 4); see logs/train",),
+        reason=("not exited: rank 0: step 4; see logs/train",),
         inside="chaos.selftest.live.ending:hangs_at_exit",
     ),
     Defect(
@@ -29,7 +29,7 @@ DEFECTS = (
         layer="SDK",
         base="live-ttp",
         check="run",
-        reason=("have not exited: 1 (step 6); see logs/resume",),
+        reason=("not exited: rank 1: step 6; see logs/resume",),
         inside="chaos.selftest.live.ending:hangs_after_training",
     ),
     Defect(

@@ -146,7 +146,7 @@ DEFECTS = (
         layer="SDK",
         base="live-uce",
         check="run",
-        reason=("have not exited: 0 (step 3), 1 (step 3); see logs/train",),
+        reason=("not exited: ranks 0-1: step 3; see logs/train",),
         inside="chaos.selftest.live.repair:rank_hangs",
     ),
     Defect(

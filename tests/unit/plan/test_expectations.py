@@ -248,3 +248,13 @@ def test_every_expectation_has_the_line_that_wrote_it_or_that_it_follows_from(pl
 def test_a_scenario_without_a_text_has_no_lines(plan: Planner) -> None:
     assert plan(KILL).lines == {}
     assert plan.refused(FIRST).startswith("example.yaml: the ranks are lost before step 1")
+
+
+def test_the_budgets_of_many_ranks_on_one_machine_are_longer_and_the_plan_says_so(plan: Planner) -> None:
+    few, many = (plan(KILL, cluster={"ranks": ranks}, job={"timings": "fast"}) for ranks in (16, 128))
+    assert few.budget.phases == PROFILES["fast"]["TTP"].phases
+    assert many.budget.phases == {name: 8 * seconds for name, seconds in few.budget.phases.items()}
+    said = "every budget that the scenario does not write is 8 times that of up to 16"
+    assert [said in " ".join(one.reasons) for one in (few, many)] == [False, True]
+    vendor = plan(KILL, cluster={"ranks": 128}, job={"timings": "vendor"})
+    assert vendor.budget.phases == PROFILES["vendor"]["TTP"].phases

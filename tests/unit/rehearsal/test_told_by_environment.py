@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.growth import in_words
 from chaos.observe.reader import built_in_readers, read_log
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.timings import PROFILES, timings_of
@@ -42,6 +43,22 @@ def test_the_vendors_limits_are_told_by_the_environment(
 
 def test_the_fast_profile_keeps_its_own() -> None:
     assert timings_of("fast", dict.fromkeys(NAMES, "100")) == PROFILES["fast"]
+
+
+def test_the_limits_of_the_fast_profile_grow_with_the_ranks_and_say_how() -> None:
+    few, many = timings_of("fast", {}, 16), timings_of("fast", {}, 128)
+    assert few == PROFILES["fast"]
+    assert in_words(many.connect) == "284 s (60 s, and 2 s for each of the 112 ranks beyond 16)"
+    assert all(getattr(many, limit) > getattr(few, limit) for limit in ("lost_after", "pre_lock", "action"))
+
+
+def test_the_ranks_of_a_large_job_are_heard_seldom_enough_for_one_process() -> None:
+    most = max(ranks / timings_of("fast", {}, ranks).heartbeat for ranks in (4, 16, 128, 1024, 8192))
+    assert most < 250  # heartbeats a second
+
+
+def test_the_vendors_limits_do_not_grow() -> None:
+    assert timings_of("vendor", {}, 8192) == PROFILES["vendor"]
 
 
 @pytest.mark.parametrize(

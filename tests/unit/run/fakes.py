@@ -39,12 +39,14 @@ class FakeJob:
     on_signal: Callable[[FakeJob, ProcessIdentity, int], None] | None = None
     others: list[FoundProcess] = field(default_factory=list)
     launcher_stays: bool = False
+    looks: int = 0
 
     @property
     def launcher(self) -> ProcessIdentity:
         return LAUNCHER
 
     def processes(self) -> list[FoundProcess]:
+        self.looks += 1
         ranks = [found(rank) for rank in range(self.size) if identity(rank) not in self.statuses]
         return [*self.others, *ranks]
 
@@ -96,12 +98,14 @@ class Watcher:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.notes: list[str] = []
+        self.on_event: Callable[[Event], None] = lambda event: None
 
     def note(self, text: str) -> None:
         self.notes.append(text)
 
     def event(self, event: Event) -> None:
         self.events.append(event)
+        self.on_event(event)
 
 
 def at_barrier(

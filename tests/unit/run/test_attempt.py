@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -57,13 +58,16 @@ class ScriptedClock(FakeClock):
 class Launch:
     """One launch of four ranks: what a test makes happen in it, and what the harness recorded."""
 
-    def __init__(self, run_dir: Path, history: HistoryWriter, *faults: PlannedFault, limits: Deadlines = LIMITS):
-        self.job = FakeJob()
+    def __init__(
+        self, run_dir: Path, history: HistoryWriter, *faults: PlannedFault, limits: Deadlines = LIMITS, size: int = 4
+    ) -> None:
+        self.size = size
+        self.job = FakeJob(size)
         self.channel = FakeChannel()
         self.clock = ScriptedClock()
         self.watcher = Watcher()
         self.run_dir = run_dir
-        self.connections = {rank: FakeConnection() for rank in range(4)}
+        self.connections = {rank: FakeConnection() for rank in range(size)}
         self.records: dict[int, Record] = {}
         deadline = Deadline("run", limits.run, self.clock)
         self.injection = Injection(
@@ -76,7 +80,7 @@ class Launch:
             records=run_dir / "history",
         )
         watch = Watch(history, self.watcher, self.clock, limits, deadline)
-        self.attempt = Attempt("train", 4, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]
+        self.attempt = Attempt("train", size, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]
 
     def follow(self, *script: Callable[[], object]) -> None:
         self.clock.script.extend(script)
@@ -156,8 +160,8 @@ def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, t
         launch.follow(lambda: launch.join(0, 2, 3), lambda: launch.step(1, 0))
     assert (expired.value.name, expired.value.seconds) == ("start", 180.0)
     assert expired.value.detail == (
-        "ranks [1] never joined (rank 1: process 101 is alive, its agent has not called); "
-        "ranks [2, 3] joined but have not begun their first step; "
+        "rank 1 never joined (rank 1: process 101 is alive, its agent has not called); "
+        "ranks 2-3 (2 of 4) joined but have not begun their first step; "
         f"see {tmp_path / 'logs' / 'train'}"
     )
 
@@ -168,7 +172,7 @@ def test_ranks_that_wait_for_each_other_are_told_of_while_they_do(make: Make) ->
         launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(2, 0))
     first, *_ = launch.watcher.notes
     assert first.startswith("train: nothing has moved for 10 s; deadline end runs out in ")
-    assert "ranks have not exited: " in first and "0 (step 2)" in first
+    assert "not exited: " in first and "rank 0: step 2" in first
     assert 2 < len(launch.watcher.notes) < 8
 
 
@@ -178,7 +182,7 @@ def test_a_rank_that_ends_before_the_first_step_ends_the_attempt_at_once(make: M
     with pytest.raises(JobFailed) as failed:
         launch.follow(launch.join, lambda: launch.step(1, 0), lambda: launch.end(1, code=1))
     assert str(failed.value) == (
-        "rank 1 (exit code 1) ended before every rank had begun its first step; see "
+        "rank 1 ended with exit code 1 after 0.0 s, before every rank had begun its first step; see "
         f"{tmp_path / 'logs' / 'train' / 'worker_1.log'}"
     )
     assert launch.clock.now - began < 1e9
@@ -195,9 +199,75 @@ def test_what_the_ranks_said_last_is_quoted_once_for_all_who_said_it(make: Make,
     with pytest.raises(JobFailed) as failed:
         launch.follow(launch.join, lambda: launch.end(0, 1, 3, code=1))
     assert (
-        "its first step: rank 0, 1 said: x.Timeout: rank 0 waited 60 s for ranks [2] to join; "
-        "rank 3 said: KeyError: 'other'; see "
+        "3 of 4 ranks ended with exit code 1 after 0.0 s, before every rank had begun its first step, the first was "
+        "rank 0: ranks 0-1 said: x.Timeout: rank 0 waited 60 s for ranks [2] to join; rank 3 said: KeyError: 'other'; "
     ) in str(failed.value)
+
+
+def test_of_many_ranks_that_end_it_is_said_how_many_which_was_first_and_what_that_said(
+    make: Make, tmp_path: Path
+) -> None:
+    launch = make(size=128)
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    for rank in range(128):
+        (logs / f"worker_{rank}.log").write_text("ConnectionError: gone\n" if rank == 2 else "Timeout: waited\n")
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(
+            lambda: launch.join(*range(128)),
+            lambda: launch.clock.sleep(80),
+            lambda: launch.end(2, *range(4, 128), code=1),
+        )
+    text = str(failed.value)
+    assert re.match(
+        r"125 of 128 ranks ended with exit code 1 after 80\.\d s, before every rank had begun its first step, the "
+        r"first was rank 2: ConnectionError: gone; ranks 4-127 said: Timeout: waited; see .*/logs/train$",
+        text,
+    )
+    assert len(text) < 300 + len(str(logs))
+
+
+def test_one_look_at_the_processes_serves_all_ranks_that_have_come(make: Make) -> None:
+    launch = make(size=128)
+    launch.join(*range(128))
+    launch.attempt.look()
+    assert len(launch.attempt.ranks) == 128
+    assert launch.job.looks == 1
+    launch.attempt.look()
+    assert launch.job.looks == 1, "nobody has come since"
+
+
+def test_ends_are_seen_while_others_introduce_themselves_without_pause(make: Make) -> None:
+    """However many go on calling: a look takes those that are there, and then sees who has ended."""
+    launch = make(size=128)
+    launch.join(0)
+    launch.attempt.look()
+    launch.end(0, code=1)
+    more = iter(range(1, 128))
+
+    def calls_again(event: Event) -> None:
+        if event.event == "rank.found" and (rank := next(more, None)) is not None:
+            launch.join(rank)
+
+    launch.watcher.on_event = calls_again
+    launch.join(next(more))
+    launch.attempt.look()
+    assert [event.rank for event in launch.recorded("rank.exit")] == [0]
+    assert len(launch.attempt.ranks) == 2
+
+
+def test_as_long_as_a_rank_lives_nobody_looks_for_other_processes(make: Make) -> None:
+    launch = make()
+    launch.job.statuses[LAUNCHER] = ExitStatus(code=0)
+    launch.follow(
+        lambda: launch.join(0),
+        *[lambda: None] * 10,
+        lambda: launch.join(1, 2, 3),
+        lambda: launch.step(1),
+        launch.end,
+    )
+    before = launch.job.looks
+    assert before <= 4  # one before anybody has come, and one for each crowd
 
 
 def test_a_rank_that_was_refused_or_has_no_process_is_told_apart(make: Make) -> None:
@@ -215,7 +285,7 @@ def test_a_launcher_that_ends_and_leaves_nothing_ends_the_attempt_at_once(make: 
     with pytest.raises(JobFailed) as failed:
         launch.follow(lambda: launch.job.statuses.update({LAUNCHER: ExitStatus(code=1)}))
     assert str(failed.value) == (
-        f"the launcher ended (exit code 1), and ranks [0, 1, 2, 3] never joined; see {tmp_path / 'logs' / 'train'}"
+        f"the launcher ended (exit code 1), and ranks 0-3 never joined; see {tmp_path / 'logs' / 'train'}"
     )
     assert launch.clock.now - began < 1e9
 
@@ -247,8 +317,8 @@ def test_a_fault_that_never_fires_is_named_with_where_the_ranks_are(make: Make, 
         )
     assert (expired.value.name, expired.value.seconds) == ("fault", 120.0)
     assert expired.value.detail == (
-        "fault kill waits for step 5 step.end of ranks [2]; ranks are at 0 (step 3), 1 (step 3), 2 (step 3), "
-        f"3 (exit code 1); see {tmp_path / 'logs' / 'train'}"
+        "fault kill waits for step 5 step.end of rank 2; ranks 0-2: step 3; rank 3: exit code 1; "
+        f"see {tmp_path / 'logs' / 'train'}"
     )
 
 
@@ -257,7 +327,7 @@ def test_ranks_that_never_exit_are_named_with_their_step(make: Make, tmp_path: P
     with pytest.raises(DeadlineExpired) as expired:
         launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(7, 3), lambda: launch.end(0, 2))
     assert (expired.value.name, expired.value.seconds) == ("end", 300.0)
-    assert expired.value.detail == (f"ranks have not exited: 1 (step 1), 3 (step 7); see {tmp_path / 'logs' / 'train'}")
+    assert expired.value.detail == f"not exited: rank 1: step 1; rank 3: step 7; see {tmp_path / 'logs' / 'train'}"
 
 
 def test_the_deadline_of_the_run_comes_first_where_it_is_shorter(make: Make) -> None:
@@ -265,14 +335,14 @@ def test_the_deadline_of_the_run_comes_first_where_it_is_shorter(make: Make) -> 
     with pytest.raises(DeadlineExpired) as expired:
         launch.follow(lambda: launch.join(0, 1))
     assert (expired.value.name, expired.value.seconds) == ("run", 60.0)
-    assert expired.value.detail.startswith("while waiting for 'start': ranks [2, 3] never joined")
+    assert expired.value.detail.startswith("while waiting for 'start': ranks 2-3 (2 of 4) never joined")
 
 
 def test_a_job_that_ends_before_its_fault_is_due_misses_it(make: Make) -> None:
     launch = make(planned(2))
     launch.follow(launch.join, lambda: launch.step(1), launch.end)
     (missed,) = launch.recorded("fault.missed")
-    assert missed.data["reason"] == ("the job has ended; the fault still waited for step 5 step.end of ranks [2]")
+    assert missed.data["reason"] == ("the job has ended; the fault still waited for step 5 step.end of rank 2")
 
 
 # Who is who.

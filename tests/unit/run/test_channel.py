@@ -322,3 +322,18 @@ def test_a_desk_cannot_hold_itself_at_a_barrier(call: Caller, channel: Channel) 
     call(line(DESK) + line(BARRIER))
     assert isinstance(channel.messages.get(timeout=SECONDS), DeskHello)
     assert isinstance(channel.messages.get(timeout=SECONDS), Stranger)
+
+
+def test_all_ranks_of_a_large_job_may_call_at_once(tmp_path: Path) -> None:
+    """The first of them is not cut off because the others have come before it said a word."""
+    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET, ranks=200)
+    with contextlib.closing(channel), contextlib.ExitStack() as sockets:
+        callers = []
+        for _ in range(300):
+            caller = sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            caller.settimeout(SECONDS)
+            caller.connect(str(tmp_path / "agents"))
+            callers.append(caller)
+        for caller in (callers[-1], callers[0]):
+            caller.sendall(line(HELLO))
+            assert isinstance(take(channel), Hello)

@@ -132,3 +132,23 @@ def test_an_event_is_whole_json(tmp_path: Path) -> None:
     event = list(RankFollower(tmp_path, "train").new_events())[-1]
     assert event["path"] == 'a"b\n\u2028.ckpt'
     assert json.loads(json.dumps(event)) == event
+
+
+def test_of_a_mapped_file_little_more_is_read_than_is_written(tmp_path: Path) -> None:
+    """Of every rank such a file is looked at again and again, and most of it is not written yet."""
+    path = tmp_path / "file"
+    path.write_bytes(b"one\n" + bytes(4 * MEGABYTE))
+    tail = TailedFile(path, mapped=True)
+    tracemalloc.start()
+    assert lines(tail) == [b"one"]
+    assert lines(tail) == []
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < MEGABYTE / 4
+
+
+def test_lines_of_a_mapped_file_come_whole_where_they_are_longer_than_one_reading(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    long = [b"%d" % number * size for number, size in enumerate((5000, 5000, 40_000, 200_000))]
+    path.write_bytes(b"\n".join(long) + b"\n" + bytes(MEGABYTE))
+    assert lines(TailedFile(path, mapped=True)) == long

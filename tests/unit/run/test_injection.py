@@ -224,7 +224,7 @@ def test_a_rank_without_a_process_is_a_miss(make: Make, written: Callable[[], Hi
         injection.hold(at_barrier(FakeConnection(), rank))
     injection.inject_due(job, {1: identity(1)})
     assert job.signals == []
-    assert written().events[-1].data["reason"] == "no process of rank [3] was found"
+    assert written().events[-1].data["reason"] == "no process of rank 3 was found"
 
 
 def test_a_suspension_is_seen_by_the_kernel_and_its_undo_is_on_disk_before(
@@ -279,13 +279,13 @@ def test_a_death_is_healed_when_the_job_has_been_ended(make: Make, written: Call
 def test_what_never_came_is_missed_with_what_it_waited_for(make: Make, written: Callable[[], History]) -> None:
     injection, connection = make(planned(1, 2), planned(3, id="other", trigger={"after": "kill"})), FakeConnection()
     assert injection.waiting == (
-        "fault kill waits for step 5 step.end of ranks [1, 2]; fault other waits for fault kill to land"
+        "fault kill waits for step 5 step.end of ranks 1-2; fault other waits for fault kill to land"
     )
     injection.hold(at_barrier(connection, 1))
     injection.miss_rest("the job has ended")
     injection.miss_rest("the job has ended")
     assert [event.data["reason"] for event in written().select("fault.missed")] == [
-        "the job has ended; the fault still waited for step 5 step.end of ranks [1, 2]",
+        "the job has ended; the fault still waited for step 5 step.end of ranks 1-2",
         "the job has ended; the fault still waited for fault kill to land",
     ]
     assert connection.answers == GO

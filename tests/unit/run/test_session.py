@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def history(run: RunDirectory) -> HistoryWriter:
 @pytest.fixture
 def opened(run: RunDirectory, history: HistoryWriter) -> Open:
     """Open a session of the run."""
-    plan: Any = None  # a session keeps it for others
+    plan: Any = SimpleNamespace(ranks=2)  # a session keeps the rest of it for others
 
     def opened(ports: tuple[int, ...] = (), **job: Any) -> AbstractContextManager[Session]:
         checked: Plan = plan

@@ -105,5 +105,5 @@ def test_every_text_in_a_trigger_is_looked_for() -> None:
 def test_what_a_fault_waits_for_is_said_in_words() -> None:
     trigger = {"any": [{"step": 5, "phase": "step.end"}, {"all": [ELAPSED, LOG, AFTER]}]}
     assert waiting_for(fault(trigger, 1, 2)) == (
-        "step 5 step.end of ranks [1, 2], 3 s since the first step, a log line with 'loss is', fault other to land"
+        "step 5 step.end of ranks 1-2, 3 s since the first step, a log line with 'loss is', fault other to land"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 import pytest
 
 from chaos.history.clock import Clock
@@ -93,3 +95,19 @@ def test_patience_is_a_wait_with_its_deadlines_filled_in(clock: Clock) -> None:
 
 def test_an_expired_deadline_is_not_taken_for_a_failing_system_call() -> None:
     assert not issubclass(DeadlineExpired, OSError)
+
+
+def test_after_a_look_that_needs_much_of_a_processor_it_rests_longer(clock: Clock) -> None:
+    """Else the harness of very many ranks would take the processors that they need themselves."""
+    slept: list[float] = []
+    used: list[float] = []
+
+    def look() -> bool:
+        began = thread_time()
+        while thread_time() - began < 0.03:
+            pass
+        used.append(thread_time() - began)
+        return len(used) > 2
+
+    assert wait_for("it", look, seconds=60, clock=clock, sleep=slept.append)
+    assert [rest >= 4 * seconds for rest, seconds in zip(slept, used, strict=False)] == [True, True]

@@ -45,7 +45,7 @@ def tft_init_controller(
         world_size,
         run=own.run,
         secret=secret(own),
-        timings=timings(own),
+        timings=timings(own, world_size),
         log=writer,
         arf=enable_arf,
         agent=dialogue,

@@ -81,7 +81,7 @@ def tft_init_processor(
     enable_zit: bool = False,
 ) -> None:
     """Make this rank's processor; installs no-op handlers for SIGTERM and SIGINT, as the vendor's does."""
-    del world_size, enable_local_copy, enable_tls, tls_info, enable_uce, enable_zit
+    del enable_local_copy, enable_tls, tls_info, enable_uce, enable_zit
     global _processor
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
@@ -90,7 +90,7 @@ def tft_init_processor(
         rank,
         run=own.run,
         secret=secret(own),
-        timings=timings(own),
+        timings=timings(own, world_size),
         log=log(),
         handlers=_handlers,
         arf=enable_arf,

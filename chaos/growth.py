@@ -1,0 +1,35 @@
+"""Limits that grow with the number of ranks: more of them share the same cores, files and one controller."""
+
+from __future__ import annotations
+
+FEW = 16
+"""Up to so many ranks a limit is what it is for one."""
+
+
+class Growing(float):
+    """Seconds that are ``seconds`` for few ranks, and ``each`` more for every one of ``ranks`` beyond them.
+
+    Such a limit can say how it came about (:func:`in_words`).
+    """
+
+    seconds: float
+    each: float
+    more: int
+
+    def __new__(cls, seconds: float, each: float, ranks: int) -> Growing:
+        more = max(0, ranks - FEW)
+        made = super().__new__(cls, seconds + each * more)
+        made.seconds, made.each, made.more = seconds, each, more
+        return made
+
+    def __reduce__(self) -> tuple[type[Growing], tuple[float, float, int]]:
+        return Growing, (self.seconds, self.each, self.more + FEW)
+
+
+def in_words(limit: float) -> str:
+    """``60 s``; of a limit that has grown ``172 s (60 s, and 1 s for each of the 112 ranks beyond 16)``."""
+    said = f"{limit:g} s"
+    if not isinstance(limit, Growing) or not limit.each or not limit.more:
+        return said
+    ranks = "the one rank" if limit.more == 1 else f"each of the {limit.more:,} ranks"
+    return f"{said} ({limit.seconds:g} s, and {limit.each:g} s for {ranks} beyond {FEW})"

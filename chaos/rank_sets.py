@@ -1,0 +1,53 @@
+"""Sets of ranks in words: ``rank 2``, ``ranks 0-3,8 (5 of 128)``. However many they are, the text stays short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+_SPANS = 8
+"""Spans of neighbours that are written out."""
+_COUNTED = 6
+"""Of more ranks it is said how many they are."""
+
+K = TypeVar("K")
+
+
+def spans(ranks: Iterable[int]) -> str:
+    """The numbers alone, neighbours as a span: ``0-3,8``. Of very many spans the first ones and the last."""
+    found: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if found and rank == found[-1][1] + 1:
+            found[-1][1] = rank
+        else:
+            found.append([rank, rank])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in found]
+    return ",".join(texts if len(texts) <= _SPANS else [*texts[: _SPANS - 1], "…", texts[-1]])
+
+
+def named(ranks: Iterable[int]) -> str:
+    """``no rank``, ``rank 2``, ``ranks 0-3,8``: which these are, without their number."""
+    numbers = set(ranks)
+    if len(numbers) < 2:
+        return f"rank {min(numbers)}" if numbers else "no rank"
+    return f"ranks {spans(numbers)}"
+
+
+def rank_set(ranks: Iterable[int], of: int | None = None) -> str:
+    """``no rank``, ``rank 2``, ``ranks 0-3,8 (5 of 128)`` with ``of`` ranks in all, ``ranks 0-127 (128 in all)``."""
+    numbers = set(ranks)
+    if len(numbers) < 2:
+        return named(numbers)
+    if of is not None:
+        count = f" ({len(numbers):,} of {of:,})" if len(numbers) != of else ""
+    else:
+        count = f" ({len(numbers):,} in all)" if len(numbers) > _COUNTED else ""
+    return f"{named(numbers)}{count}"
+
+
+def by_word(words: Mapping[int, K]) -> dict[K, list[int]]:
+    """What is said of each rank, once, with the ranks of which it is said; in the order of the first of them."""
+    found: dict[K, list[int]] = {}
+    for rank in sorted(words):
+        found.setdefault(words[rank], []).append(rank)
+    return found
