@@ -29,6 +29,16 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a reader, who has the key that inventories name."""
+    directory = tmp_path_factory.mktemp("home")
+    key = directory / ".ssh" / "id_ed25519"
+    key.parent.mkdir(mode=0o700)
+    key.touch(mode=0o600)
+    return directory
+
+
+@pytest.fixture
 def running_job(place: Path) -> Iterator[Callable[[], None]]:
     """Starts a job that the pages about running jobs name: two ranks that have saved and do nothing."""
     with ExitStack() as jobs:
@@ -43,7 +53,7 @@ def running_job(place: Path) -> Iterator[Callable[[], None]]:
 
 
 @pytest.fixture
-def perform(place: Path, running_job: Callable[[], None]) -> Perform:
+def perform(place: Path, home: Path, running_job: Callable[[], None]) -> Perform:
     """Put a block's file into the place, or run its commands there as a reader would."""
     environment = {
         **os.environ,
@@ -52,6 +62,7 @@ def perform(place: Path, running_job: Callable[[], None]) -> Perform:
         "PYTHONPATH": os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "XDG_CACHE_HOME": str(place / "cache"),
         "COLUMNS": "160",
+        "HOME": str(home),
     }
 
     def perform(block: Block) -> str:
