@@ -97,7 +97,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
         return f"fault {slowing[0]} may make steps slower itself"
     before = _of_job(one for one in _steps(history, TRAIN) if one.end.mono < min(acts))
     after = _of_job(_afterwards(plan, history, max(acts)))
-    twin = [] if artifacts.baseline is None else _of_job(_steps(artifacts.baseline, TRAIN))
+    twin = [] if artifacts.baseline is None else _of_job(_steps_of_twin(artifacts.baseline))
     if len(after) < SAMPLES or max(len(before), len(twin)) < SAMPLES:
         counted = f"{len(before)} steps before the fault, {len(twin)} in the fault-free run, {len(after)} afterwards"
         return f"{counted}: at least {SAMPLES} are needed afterwards, and {SAMPLES} to compare with"
@@ -132,9 +132,14 @@ class _Step:
 
 def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
     """The steps that each process has ended since a moment, but for the first of each of its trainings."""
+    yield from _paired(_in_order(history, attempt, "train.begin", "step.begin", "step.end"), since)
+
+
+def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
+    """Each step's beginning with its end, but for the first after each beginning of a training."""
     last: dict[tuple[int | None, int | None], Event] = {}
     begun: dict[tuple[int | None, int | None], Event] = {}
-    for one in _in_order(history, attempt):
+    for one in events:
         process = (one.rank, one.pid)
         if one.event == "train.begin" or one.mono < since:
             last.pop(process, None)
@@ -148,9 +153,13 @@ def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
             last[process] = one
 
 
-def _in_order(history: History, attempt: str) -> list[Event]:
-    """What is recorded of trainings and steps, in the order of each process."""
-    names = ("train.begin", "step.begin", "step.end")
+def _steps_of_twin(baseline: History) -> Iterator[_Step]:
+    """The steps of the fault-free run but for its first: where a job trains each epoch anew it is the slower for it."""
+    yield from _paired(_in_order(baseline, TRAIN, "step.begin", "step.end"), 0)
+
+
+def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
+    """What is recorded under these names, in the order of each process."""
     return sorted((one for name in names for one in history.select(name, attempt=attempt)), key=lambda one: one.seq)
 
 

@@ -178,7 +178,6 @@ def test_files_of_one_save_that_are_read_one_by_one_are_one_load(judged: Judge) 
 def test_what_a_file_holds_counts_before_what_its_rank_held(judged: Judge) -> None:
     run = rolled_back_run()
     state = state_after(2, HELD)
-    del run.others["job/checkpoints/rank_2/mnist-1_6.ckpt"]  # that of a later step, which has this name again
     run.saved[2] = Saved("job/checkpoints/rank_2/mnist-1_6.ckpt", state, {"step_num": HELD, "epoch_num": 1})
     assert not said(judged(run), "mechanism", "fail", "parameters")
     del state["learning_rate"]
