@@ -36,7 +36,7 @@ def test_a_run_without_its_plan_is_bad_usage(chaos: Call, tmp_path: Path) -> Non
 
 def test_every_key_of_a_result_is_documented(chaos: Call, tmp_path: Path) -> None:
     result = json.loads(chaos("analyze", str(good_run().write(tmp_path / "run")), "--json").out)
-    keys = {f"{part}.{key}" for part in ("recovery",) for key in result[part]} | set(result)
+    keys = {f"{part}.{key}" for part in ("recovery", "made") for key in result[part]} | set(result)
     keys |= {f"{part}[].{key}" for part in ("faults", "checks") for entry in result[part] for key in entry}
     keys |= {f"pods[].{one.name}" for one in fields(PodResult)}  # a run of this host has none
     keys |= {f"first_errors[].{one.name}" for one in fields(FirstError)}  # one that passes has none
