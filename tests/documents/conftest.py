@@ -25,6 +25,9 @@ def place(tmp_path: Path) -> Path:
     """An empty directory in which the repository's scenarios, tests and documents are found."""
     for name in ("scenarios", "tests", "docs", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
+    for script in ("train.py", "jobs/train.py"):  # those of a reader, which the pages' scenarios name
+        (tmp_path / script).parent.mkdir(exist_ok=True)
+        (tmp_path / script).touch()
     return tmp_path
 
 

@@ -138,7 +138,9 @@ def test_what_a_rank_has_saved_last_must_be_there(judged: Judge) -> None:
     run = rolled_back_run()
     del run.others[newest(1)]
     judgement = judged(run)
-    assert said(judgement, "checkpoint", "fail", "rank 1 has saved job/checkpoints/rank_1/mnist-1_12.ckpt after step 12")
+    assert said(
+        judgement, "checkpoint", "fail", "rank 1 has saved job/checkpoints/rank_1/mnist-1_12.ckpt after step 12"
+    )
     assert judgement.verdict == "fail"
 
 

@@ -76,7 +76,11 @@ def other_baseline(run: GoodRun) -> None:
 UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("injection", lambda run: run.drop("fault.raised"), "rank 1's own history has no error that it raised"),
     ("injection", lambda run: raised(run).update(text=TEXTS["hcce"]), "rank 1 raised 'HCCEError error occurs"),
-    ("injection", lambda run: evidence(run).pop("raised"), "the evidence for rank 1 says nothing of what was done to it"),
+    (
+        "injection",
+        lambda run: evidence(run).pop("raised"),
+        "the evidence for rank 1 says nothing of what was done to it",
+    ),
     ("injection", lambda run: evidence(run).update(signal=9), "shows SIGKILL, not an error raised"),
     (
         "injection",

@@ -12,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -26,11 +25,11 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.process import state
 from chaos.registry import registry
-from chaos.run.directory import read_run, write_json
-from chaos.run.key import seal_of
+from chaos.run.directory import read_run
 from chaos.run.prepare import known_names, plan_cell
 from chaos.run.wait import wait_for
 from chaos.scenario.load import load_scenario
+from tests.unit.cli.forged_run import change_its_step, ledger_of, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 
@@ -164,11 +163,6 @@ def killed_while_suspended(job: OwnJob, reports: Path) -> Path:
     return run
 
 
-def ledger_of(run: Path) -> Ledger:
-    """The ledger of a run, to be written as a harness of this user writes it."""
-    return Ledger(run / "undo.jsonl", seal_of(read_run(run)["token"]))
-
-
 def test_heal_continues_what_a_killed_injection_has_stopped_and_ends_nothing(
     chaos: Call, job: OwnJob, other: OwnJob, reports: Path, killed_while_suspended: Path
 ) -> None:
@@ -208,10 +202,7 @@ def test_heal_ends_no_process_of_such_a_job_whatever_the_ledger_and_the_environm
 def test_heal_continues_no_other_process_than_the_one_that_was_stopped(
     chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path, change: dict[str, object], said: str
 ) -> None:
-    ledger = ledger_of(killed_while_suspended)
-    (step,) = ledger.read().steps
-    (killed_while_suspended / "undo.jsonl").unlink()
-    ledger.record(replace(step, arguments={**step.arguments, **change}))
+    change_its_step(killed_while_suspended, change)
     (told,) = json.loads(chaos("heal", "--json").out)["runs"]
     assert said in " ".join([*told["done"], *told["failed"]])
     assert state(job.identities()[1]) == "stopped"
@@ -220,9 +211,7 @@ def test_heal_continues_no_other_process_than_the_one_that_was_stopped(
 def test_a_step_for_a_running_job_is_nothing_for_a_run_that_started_its_own(
     chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path
 ) -> None:
-    described = read_run(killed_while_suspended)
-    del described["adopted"]
-    write_json(killed_while_suspended / "run.json", seal_of(described["token"]).document(described))
+    take_for_an_own_run(killed_while_suspended)
     assert "belongs to a job that was running already" in chaos("heal").out
     assert state(job.identities()[1]) == "stopped"
 

@@ -20,9 +20,9 @@ from chaos.platforms.limits import open_files_limit
 from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import all_pids, command_line
 from chaos.registry import registry
-from chaos.run.directory import read_run, write_json
 from chaos.run.machine import Machine, probe
 from chaos.run.wait import wait_for
+from tests.unit.cli.forged_run import change_its_step, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job
 
@@ -246,10 +246,7 @@ def test_heal_gives_no_other_process_and_no_other_limit_back(
     chaos: Call, job: OwnJob, reports: Path, killed_while_limited: Path, change: dict[str, object], said: str
 ) -> None:
     limit = open_files_limit(job.identities()[1])
-    ledger = killed_while_limited / "undo.jsonl"
-    step = json.loads(ledger.read_text())
-    step["arguments"] |= change
-    ledger.write_text(json.dumps(step) + "\n")
+    change_its_step(killed_while_limited, change)
     (told,) = json.loads(chaos("heal", "--json").out)["runs"]
     assert said in " ".join([*told["done"], *told["failed"]])
     assert open_files_limit(job.identities()[1]) == limit
@@ -259,9 +256,7 @@ def test_a_limit_of_a_running_job_is_nothing_for_a_run_that_started_its_own(
     chaos: Call, job: OwnJob, reports: Path, killed_while_limited: Path
 ) -> None:
     limit = open_files_limit(job.identities()[1])
-    described = read_run(killed_while_limited)
-    del described["adopted"]
-    write_json(killed_while_limited / "run.json", described)
+    take_for_an_own_run(killed_while_limited)
     assert "belongs to a job that was running already" in chaos("heal").out
     assert open_files_limit(job.identities()[1]) == limit
 
