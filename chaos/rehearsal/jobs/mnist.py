@@ -267,8 +267,8 @@ def main() -> None:
             integrated_save=False,
             async_save=bool(arguments.asynchronous_saving),
             crc_check=bool(arguments.crc_check),
-            # MindSpore counts the steps of a resumed training anew; what goes before them is told here.
-            append_info=[{"epoch_num": 0, "step_num": initial_step - initial_epoch * dataset.get_dataset_size()}],
+            # A resumed training goes on with the epochs and counts its steps from 0 (MindSpore 2.10, train/model.py).
+            append_info=[{"epoch_num": 0, "step_num": initial_step}],
         )
         callbacks.append(ModelCheckpoint("mnist", checkpoints, configuration))
     epochs = math.ceil(arguments.steps / dataset.get_dataset_size())
