@@ -174,7 +174,8 @@ class _Taken:
 
     def holds(self, record: dict[str, Any]) -> bool:
         """Whether a record closes a step of these."""
-        return record.get("record") == "close" and record.get("id") in self.steps
+        key = record.get("id")
+        return record.get("record") == "close" and isinstance(key, str) and key in self.steps
 
     def take(self, record: dict[str, Any], *, strict: bool = True) -> None:
         """Take one more. Raises ValueError for what is no record, or, where ``strict``, fits none before it."""

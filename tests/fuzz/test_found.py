@@ -231,6 +231,13 @@ def test_a_ledger_of_one_torn_line_is_cut_at_once(tmp_path: Path) -> None:
     assert [step.id for step in Ledger(path).read().steps] == ["a"]
 
 
+def test_a_close_of_a_step_that_is_no_text_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "undo.jsonl"
+    path.write_text('{"record": "close", "id": ["a"], "outcome": "done"}\n')
+    (problem,) = Ledger(path).read().problems
+    assert problem == "undo.jsonl:1: not an undo record: neither a step nor a close"
+
+
 def test_a_step_after_a_damaged_part_of_a_ledger_is_found_and_closed(tmp_path: Path) -> None:
     path = tmp_path / "undo.jsonl"
     path.write_bytes(b"x\n" * 1000)
