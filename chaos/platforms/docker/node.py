@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.docker import names
@@ -30,6 +32,14 @@ from chaos.platforms.nodes import NodeState
 if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.networks import Network
+
+_PAUSES = 10
+"""How often the engine is asked to freeze a container in all."""
+
+
+def _is_given_up(error: BaseException) -> bool:
+    """Whether runc has given up to freeze a container, which is as it was then."""
+    return "unable to freeze" in str(error)
 
 
 @dataclass
@@ -145,9 +155,14 @@ class DockerNode:
             self._throttled = before
 
     def pause(self) -> None:
-        """Freeze every process of it."""
+        """Freeze every process of it.
+
+        runc gives up and lets all of them go again where one does not come to rest in time, as on a busy machine; the
+        engine is asked again then.
+        """
+        again = Retrying(retry=retry_if_exception(_is_given_up), stop=stop_after_attempt(_PAUSES), reraise=True)
         with engine_errors(f"node {self.number} cannot be paused"):
-            self.container.pause()
+            again(self.container.pause)
         self.known = "frozen"
 
     def disconnect(self) -> None:

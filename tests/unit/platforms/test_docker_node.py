@@ -52,6 +52,24 @@ def test_one_that_was_touched_is_known_to_be(name: str, known: str) -> None:
     assert node.known == known
 
 
+@pytest.mark.parametrize(("given_up", "known"), [(2, "frozen"), (100, "running")])
+def test_the_engine_is_asked_again_where_its_runtime_gives_up_to_freeze(given_up: int, known: str) -> None:
+    asked: list[None] = []
+
+    def pause() -> None:
+        asked.append(None)
+        if len(asked) <= given_up:
+            raise docker.errors.APIError("OCI runtime pause failed: unable to freeze: unknown")
+
+    node = node_of(pause=pause)
+    if known == "frozen":
+        node.pause()
+    else:
+        with pytest.raises(PlatformError, match="unable to freeze"):
+            node.pause()
+    assert (node.known, len(asked)) == (known, min(given_up + 1, 10))
+
+
 def test_a_want_of_memory_before_the_fault_is_not_the_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     events, kills = [2], [3]
     monkeypatch.setattr(node_module, "oom_events", lambda *_: events[0])
