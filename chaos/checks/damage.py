@@ -78,11 +78,11 @@ def _is_of_save(path: str, file: str) -> bool:
     """Whether a file that a rank has recorded as saved is this one, or one of the same save in MindFormers' new layout:
     there the files of JSON are written by nobody's save."""
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
-    if any(_ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
+    if any(ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
         return True
     beside = PurePosixPath(file).parent
     is_json = PurePosixPath(file).name in (COMMON, METADATA) and ITERATION.fullmatch(beside.name) is not None
-    return is_json and _ends_with(str(PurePosixPath(path).parent), str(beside))
+    return is_json and ends_with(str(PurePosixPath(path).parent), str(beside))
 
 
 def _record_doubts(
@@ -108,12 +108,12 @@ def _given_up(history: History, load: Event) -> bool:
     path = str(load.data.get("path"))
     damaged = [str(one.get("file")) for one in _shown(history) if one.get("after") != one.get("before")]
     save = PurePosixPath(path).parent
-    if ITERATION.fullmatch(save.name) and any(_ends_with(str(save), str(PurePosixPath(one).parent)) for one in damaged):
+    if ITERATION.fullmatch(save.name) and any(ends_with(str(save), str(PurePosixPath(one).parent)) for one in damaged):
         for other in history.select("load.begin", attempt=RESUME, rank=load.rank, pid=load.pid):
             instead = PurePosixPath(str(other.data.get("path")))
             if other.mono > load.mono and instead.parent != save and _part(instead) == _part(PurePosixPath(path)):
                 return True
-    if not any(_ends_with(path, one) for one in damaged):
+    if not any(ends_with(path, one) for one in damaged):
         return False
     ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
     return not any(end.data.get("path") == load.data.get("path") and end.mono >= load.mono for end in ends)
@@ -127,9 +127,9 @@ def as_saved(history: History, recorded: str) -> str:
     """
     for one in _shown(history):
         renamed, older, file = one.get("renamed"), one.get("older"), str(one.get("file"))
-        if isinstance(renamed, str) and _ends_with(recorded, renamed):
+        if isinstance(renamed, str) and ends_with(recorded, renamed):
             return PurePosixPath(recorded).with_name(PurePosixPath(file).name).as_posix()
-        if isinstance(older, str) and _ends_with(recorded, file):
+        if isinstance(older, str) and ends_with(recorded, file):
             return PurePosixPath(*PurePosixPath(recorded).parts[: -len(PurePosixPath(file).parts)], older).as_posix()
     return recorded
 
@@ -137,7 +137,7 @@ def as_saved(history: History, recorded: str) -> str:
 def is_damaged(history: History, recorded: str) -> bool:
     """Whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
     return any(
-        _ends_with(recorded, str(one.get("file"))) and one.get("after") != one.get("before") and not one.get("older")
+        ends_with(recorded, str(one.get("file"))) and one.get("after") != one.get("before") and not one.get("older")
         for one in _shown(history)
     )
 
@@ -147,7 +147,7 @@ def _shown(history: History) -> list[dict[str, object]]:
     return [one for landing in landings for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
 
 
-def _ends_with(path: str, file: str) -> bool:
+def ends_with(path: str, file: str) -> bool:
     """Whether a recorded path ends with the parts of another one."""
     parts, wanted = PurePosixPath(path).parts, PurePosixPath(file).parts
     return parts[-len(wanted) :] == wanted

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
+from chaos.checks.damage import ends_with
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.mindformers_layout import ITERATION
@@ -27,7 +29,7 @@ def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) 
     """Judge the names of all periodic saves. Says nothing where none counts its step."""
     usual = set() if artifacts.baseline is None else {name for name, _, _ in _again(artifacts.baseline, artifacts)}
     for name, before, after in _again(history, artifacts):
-        if name not in usual:
+        if name not in usual and not _was_taken(history, before, after):
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
             found.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
     names = {_name(one, artifacts) for one in _saves(history)}
@@ -44,6 +46,28 @@ def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event,
         if before is not None and before.data["step"] != save.data["step"]:
             yield name, before, save
         last[save.rank, name] = save
+
+
+def _was_taken(history: History, before: Event, after: Event) -> bool:
+    """Whether a fault had taken the earlier file away before the later save: then there was none to be saved over."""
+    landings = [one for one in history.select("fault.landed") if before.mono < one.mono < after.mono]
+    path = str(before.data["path"])
+    return any(
+        ends_with(path, taken)
+        for landing in landings
+        for one in landing.data.get("evidence") or []
+        if isinstance(one, dict)
+        for taken in _taken(one)
+    )
+
+
+def _taken(evidence: dict[str, Any]) -> Iterator[str]:
+    """The files that a fault's evidence says it has taken away or changed."""
+    removed = evidence.get("removed")
+    for name in removed if isinstance(removed, list) else ():
+        yield f"{evidence.get('directory')}/{name}"
+    if isinstance(evidence.get("file"), str):
+        yield evidence["file"]
 
 
 def _saves(history: History) -> Iterator[Event]:

@@ -63,6 +63,25 @@ def test_a_job_that_does_so_without_faults_too_is_not_blamed(tmp_path: Path) -> 
     assert [one.verdict for one in judged(tmp_path, saves, saves[:1])] == ["fail"]
 
 
+@pytest.mark.parametrize(
+    ("evidence", "at", "verdict"),
+    [
+        ({"directory": "rank_0", "removed": ["mnist-1_3.ckpt"]}, 3, "pass"),
+        ({"file": "checkpoints/rank_0/mnist-1_3.ckpt"}, 3, "pass"),
+        ({"directory": "rank_1", "removed": ["mnist-1_3.ckpt"]}, 3, "fail"),
+        ({"directory": "rank_0", "removed": ["mnist-1_6.ckpt"]}, 3, "fail"),
+        ({"directory": "rank_0", "removed": "mnist-1_3.ckpt"}, 3, "fail"),
+        ({"directory": "rank_0", "removed": ["mnist-1_3.ckpt"]}, 7, "fail"),
+    ],
+)
+def test_a_file_that_a_fault_had_taken_away_is_not_saved_over(
+    tmp_path: Path, evidence: dict[str, object], at: int, verdict: str
+) -> None:
+    landed = Event("fault.landed", at, at, "harness", at, "train", data={"fault": "disk", "evidence": [evidence]})
+    (found,) = judged(tmp_path, [saved(NAMES[0], 3, 1), landed, saved(NAMES[0], 9, 5)])
+    assert found.verdict == verdict
+
+
 def test_without_a_step_in_the_record_nothing_is_said(tmp_path: Path) -> None:
     saves = [saved(NAMES[0], 3, 1), saved(NAMES[0], 9, 5)]
     for save in saves:
