@@ -156,7 +156,8 @@ def test_a_defect_of_the_harness_is_an_error_of_its_own(chaos: Chaos) -> None:
 @pytest.mark.parametrize("baseline", ["none", "auto"])
 def test_a_job_that_dies_before_its_first_step_is_named_with_its_log(fresh: Chaos, baseline: str) -> None:
     done = fresh.run(BROKEN, "--baseline", baseline)
-    assert_unknown(done, "run", "(exit code 1) ended before every rank had begun its first step", "worker_")
+    early = "before every rank had begun its first step"
+    assert_unknown(done, "run", "ended with exit code 1 after", early, "logs/train")
     assert_clean(fresh)
     (log, *_) = next(run for run in fresh.runs() if (run.path / "logs").is_dir()).path.glob("logs/train/worker_*.log")
     assert "no_such_library_of_the_job" in log.read_text("utf-8")
@@ -165,7 +166,7 @@ def test_a_job_that_dies_before_its_first_step_is_named_with_its_log(fresh: Chao
 def test_a_port_that_is_taken_ends_the_run_with_the_rank_that_needed_it(fresh: Chaos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = fresh.run(SCENARIOS / "taken-port.yaml", "--set", f"port='{taken.getsockname()[1]}'")
-    assert_unknown(done, "run", "rank 0 (exit code 2)", "worker_0.log")
+    assert_unknown(done, "run", "ended with exit code 2", "the controller cannot listen on 127.0.0.1", "logs/train")
     log = (done.run.path / "logs/train/worker_0.log").read_text("utf-8")
     assert "controller cannot listen on 127.0.0.1" in log
     assert_clean(fresh)
