@@ -126,7 +126,7 @@ def assert_interrupted(done: Done) -> None:
 
 def test_the_deadline_of_the_whole_run_ends_it(chaos: Chaos) -> None:
     done = chaos.run(DEADLINES, "--set", "run=3s")
-    assert_unknown(done, "run", "deadline run (3.0 s) is kept", "while waiting for 'start'")
+    assert_unknown(done, "run", "deadline run (3 s) is kept", "while waiting for 'start'")
     assert_clean(chaos)
 
 
