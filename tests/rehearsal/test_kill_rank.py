@@ -28,6 +28,7 @@ TYPES: dict[str, Any] = {
     "string or null": lambda value: value is None or isinstance(value, str),
     "number": lambda value: isinstance(value, (int, float)),
     "number or null": lambda value: value is None or isinstance(value, (int, float)),
+    "integer or null": lambda value: value is None or type(value) is int,
     "1": lambda value: value == 1,
     "`pass`, `fail`, `unknown`": lambda value: value in ("pass", "fail", "unknown"),
 }
@@ -63,7 +64,9 @@ def test_the_result_has_the_documented_fields_and_no_others(passed: Done) -> Non
     assert len(table) > 20
     for key, kind in table.items():
         values = values_at(result, key)
-        assert values or key.startswith(("not_checked[]", "pods[]")), f"{key}: nothing in the result to compare with"
+        assert values or key.startswith(("not_checked[]", "pods[]", "first_errors[]")), (
+            f"{key}: nothing in the result to compare with"
+        )
         assert all(TYPES[kind](value) for value in values), f"{key} is not {kind}: {values}"
     for prefix in ("", "faults[].", "checks[].", "recovery."):
         own = {key.removeprefix(prefix) for key in table if key.startswith(prefix)}
