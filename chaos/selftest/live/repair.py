@@ -223,6 +223,11 @@ def _without_fault(agent: Agent, step: int) -> None:
             return True
         return bool(original(self))
 
+    @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._repairable_online")
+    def repairable_online(original: Any, self: Any, bad: Any) -> bool:
+        # Without a fault there is nothing to be repaired, and the controller would have the job saved.
+        return bool(done and not bad) or bool(original(self, bad))
+
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor.end_update")
     def end_update(original: Any, self: Any, ended: int) -> None:
         original(self, ended)
