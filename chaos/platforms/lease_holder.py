@@ -45,7 +45,7 @@ class Holder:
 def this_holder() -> Holder:
     """This process, from now on."""
     own = identify(os.getpid())
-    command = " ".join(command_line(own.pid))
+    command = " ".join(" ".join(command_line(own.pid)).split())  # a script behind -c has lines
     return Holder(own.pid, own.start_time, own.boot, _user(), command, time.time())
 
 
