@@ -13,6 +13,7 @@ import threading
 from time import monotonic, sleep
 from typing import Any, Callable
 
+from chaos.agent.leaving import say
 from chaos.agent.record import Record
 
 Order = dict[str, Any]
@@ -71,6 +72,8 @@ def _abort(order: Order, record: Record, where: Order) -> None:
 def _exit(order: Order, record: Record, where: Order) -> None:
     code = int(order["code"])
     record.write("fault.acting", act="exit", code=code, **where)
+    # What the job has printed and not flushed is lost, as with any library that gives up like this.
+    say(f"chaos: fault {where.get('fault')} ends this process with code {code}, by os._exit")
     os._exit(code)
 
 

@@ -34,6 +34,7 @@ def _burn(parent: int) -> int:
     while os.getppid() == parent:
         for _ in range(1 << 20):
             continue
+    os.write(2, b"its parent has gone, so nobody needs the load any more\n")
     os._exit(0)
 
 

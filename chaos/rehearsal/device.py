@@ -11,6 +11,7 @@ import os
 from types import ModuleType
 from typing import Any, Callable
 
+from chaos.agent.leaving import leave
 from chaos.agent.start import Agent
 from chaos.rehearsal import ends
 from chaos.rehearsal.alterations import Alterations
@@ -24,7 +25,7 @@ def install(agent: Agent) -> Device | None:
     if agent.place.role == "scheduler":
         # Ranks find each other through the communicator below, so msrun's scheduler has nothing to do. It would run
         # the same script as the ranks; it leaves before that.
-        os._exit(0)
+        leave(0, "the scheduler of a rehearsal has nothing to do: the ranks find each other without it")
     if agent.place.rank is None:
         return None
     device = Device(agent)

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from chaos.agent.leaving import leave
 from chaos.rehearsal.plain.checkpoints import Checkpoints
 from chaos.rehearsal.plain.device import PlainDevice
 from chaos.rehearsal.plain.mesh import Mesh
@@ -218,7 +219,7 @@ class Tolerance:
     def _exit(self, context: Any) -> None:
         _log("Enter mindio ttp exit process, which means other ranks occur exception, check other ranks' logs!")
         self._device.tell_exiting()
-        os._exit(1)
+        leave(1, "Finish mindio ttp exit process: this process ends with code 1")
 
     def _stop(self, arguments: Any, context: Any) -> None:
         _log("Enter _tft_stop_callback device_id: 0")

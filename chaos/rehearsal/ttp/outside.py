@@ -10,6 +10,7 @@ import os
 import sys
 import time
 
+from chaos.agent.leaving import leave
 from chaos.rehearsal import ends
 
 _POLL_SECONDS = 0.1
@@ -40,20 +41,21 @@ def main(arguments: list[str]) -> None:
     framework_ttp.tft_start_controller(address, int(port), False, "")
     os.write(listening, b"1")
     os.close(listening)
-    _wait_for_end(int(ranks))
+    why = _wait_for_end(int(ranks))
     framework_ttp.tft_destroy_controller()
-    os._exit(0)
+    leave(0, f"the controller outside the ranks ends: {why}")
 
 
-def _wait_for_end(ranks: int) -> None:
-    """Wait until every rank has trained to its end, or all that live have been told to exit."""
+def _wait_for_end(ranks: int) -> str:
+    """Wait until every rank has trained to its end, or all that live have been told to exit. Returns which it is."""
     exiting, since = 0, time.monotonic()
     while ends.noted(ends.TRAINED) < ranks:
         if (now := ends.noted(ends.EXITING)) != exiting:
             exiting, since = now, time.monotonic()
         if exiting and time.monotonic() - since > _EXIT_SECONDS:
-            return
+            return f"{exiting} of {ranks} ranks were told to exit, the last {_EXIT_SECONDS:g} s ago"
         time.sleep(_POLL_SECONDS)
+    return f"all {ranks} ranks have trained to their end"
 
 
 if __name__ == "__main__":

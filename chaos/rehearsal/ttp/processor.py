@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Any, Callable
 
+from chaos.agent.leaving import leave, say
 from chaos.growth import in_words
 from chaos.rehearsal.ttp.connect import register
 from chaos.rehearsal.ttp.log import TtpLog
@@ -25,6 +25,8 @@ Handler = tuple[Callable[..., Any], Any]
 
 RETRY, EXIT = 0, 1
 """What a rank does next."""
+
+_ORDERED = "the controller has ordered it"
 
 
 class Processor:
@@ -141,7 +143,7 @@ class Processor:
         self._send(self._report("heartbeat"))
         if status == UNKNOWN:
             if self._controller_closed:
-                self._exit()  # nobody is left who could answer
+                self._exit("the controller had closed before it reported an error, so nobody is left who could answer")
             threading.Event().wait()
         self._parked.set()
 
@@ -220,9 +222,9 @@ class Processor:
         self._log.warning("TTP processor.cpp:1800", f"rank:{self.rank} lost the controller")
         try:
             self._link = self._register(self._timings.reconnect)
-        except ConnectionError:
+        except ConnectionError as error:
             self._log.warning("TTP processor.cpp:1810", f"rank:{self.rank} found no controller, exit")
-            self._exit()
+            self._exit(f"it has lost the controller, and {error}")
 
     def _obey(self, message: Message) -> None:
         kind = message["message"]
@@ -251,13 +253,13 @@ class Processor:
             self._reply(kind, result=self._call("rename", message["step"]))
         elif kind == "exit":
             with self._saving:  # a save is finished first, however long it takes
-                self._exit()
+                self._exit(_ORDERED)
         elif kind == "closed":
             # The rank that hosts the controller has trained to its end, so this one is about to.
             self._controller_closed = True
             self._replicas_taken.set()
             if self._status == UNKNOWN:
-                self._exit()
+                self._exit("the controller has closed without an answer to the error that it reported")
 
     def _reply(self, kind: str, **fields: Any) -> None:
         self._send(self._report("reply", to=kind, **fields))
@@ -345,16 +347,22 @@ class Processor:
             return 0
         return self._call("rebuild_group", lost, self._step_arguments)
 
-    def _exit(self) -> None:
-        """End this process: by its handler; before there is one, through whoever waits for the next action."""
+    def _exit(self, why: str) -> None:
+        """End this process: by its handler; before there is one, through whoever waits for the next action.
+
+        ``why`` goes to the rank's own log as well: what its handler says is the same whatever the reason.
+        """
+        said = f"mindio_ttp{',' if why == _ORDERED else ':'} rank {self.rank} exits: {why}"
         if "exit" in self._handlers:
+            say(said)
             self._call("exit")
         elif self._waits:
+            say(said)
             self._action = EXIT
             self._go_on.set()
         else:
             self._log.warning("TTP processor.cpp:1350", f"rank:{self.rank} has no exit handler, exit")
-            os._exit(1)
+            leave(1, f"{said}; it has no exit handler yet")
 
     def _stop(self, strategy: str) -> int:
         self.repair_type = strategy

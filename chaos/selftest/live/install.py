@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from importlib import import_module
 
+from chaos.agent.leaving import leave
 from chaos.agent.start import Agent
 
 VARIABLE = "CHAOS_SEEDED_DEFECT"
@@ -22,6 +22,4 @@ def install(agent: Agent) -> None:
     try:
         getattr(import_module(module), function)(agent)
     except Exception:  # raised further it would be lost: Python goes on without its sitecustomize
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
+        leave(1, traceback.format_exc())

@@ -49,6 +49,12 @@ def test_a_rank_ends_itself_and_has_said_so(python: str, history: Path, order: d
     assert list(TREE.parent.glob("core*")) == []
 
 
+def test_a_rank_that_exits_by_a_fault_says_so_in_its_own_log(python: str, history: Path) -> None:
+    text = _RANK.format(directory=str(history), order={"act": "exit", "code": 7}, where=WHERE)
+    done = subprocess.run([python, "-c", text], cwd=TREE.parent, capture_output=True, text=True, timeout=60)
+    assert done.stderr == "chaos: fault it ends this process with code 7, by os._exit\n"
+
+
 _SKEWED = (
     _RANK
     + """

@@ -49,12 +49,13 @@ def make(tmp_path: Path) -> Make:
     return make
 
 
-def test_the_scheduler_has_nothing_to_do(make: Make) -> None:
+def test_the_scheduler_has_nothing_to_do_and_says_so(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
     child = os.fork()
     if child == 0:
         device.install(make(None, "scheduler"))
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert "the scheduler of a rehearsal has nothing to do" in capfd.readouterr().err
 
 
 def test_the_launcher_is_not_touched(make: Make) -> None:

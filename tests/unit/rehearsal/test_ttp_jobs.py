@@ -152,6 +152,10 @@ def test_when_the_controller_dies_the_others_exit_by_themselves(ranks: Start) ->
     assert job.codes() == [-9, 1, 1, 1]
     assert job.left("saved-*") == []
     assert job.left("exited-*") == ["exited-1", "exited-2", "exited-3"]
+    said = job.output()
+    for rank in (1, 2, 3):
+        left = f"mindio_ttp: rank {rank} exits: it has lost the controller, and rank {rank}: no controller at "
+        assert said.count(left) == 1
 
 
 def test_with_a_controller_outside_the_ranks_any_rank_may_die(ranks: Start) -> None:
@@ -168,6 +172,9 @@ def test_with_a_controller_outside_the_ranks_any_rank_may_die(ranks: Start) -> N
     # It ends by itself when nothing is left to watch.
     controller = Path("/proc", log.suffix[1:], "cmdline")
     wait_for("end of the controller", lambda: not controller.exists() or not controller.read_bytes(), seconds=SECONDS)
+    assert "the controller outside the ranks ends: 3 of 4 ranks were told to exit" in job.output()
+    for rank in (1, 2, 3):
+        assert job.output().count(f"mindio_ttp, rank {rank} exits: the controller has ordered it\n") == 1
 
 
 # What is no fault.

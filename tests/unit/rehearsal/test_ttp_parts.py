@@ -303,6 +303,24 @@ def test_a_handler_gets_its_arguments_and_its_context(processor: Process, contro
         one.leave()
 
 
+def test_who_is_told_to_exit_before_it_has_a_handler_says_so_in_its_own_log(
+    processor: Process,
+    controller: Controller,
+    port: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr("os._exit", codes.append)
+    one = processor(0)
+    one.start("127.0.0.1", port)
+    threading.Thread(target=one.report_error, args=(8,), daemon=True).start()
+    wait_for("its end", lambda: codes, seconds=SECONDS)
+    said = "mindio_ttp, rank 0 exits: the controller has ordered it; it has no exit handler yet"
+    assert (codes, capfd.readouterr().err.splitlines()[0]) == ([1], said)
+    one.leave()
+
+
 def test_a_new_process_that_comes_after_the_end_is_told_to_exit(
     processor: Process, controller: Controller, port: int
 ) -> None:

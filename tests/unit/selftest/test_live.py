@@ -129,14 +129,14 @@ def test_without_a_name_in_the_environment_nothing_is_changed(monkeypatch: pytes
 
 
 def test_a_defect_that_is_not_there_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ended: list[int] = []
     monkeypatch.setattr("os._exit", ended.append)
     monkeypatch.setenv(extension.VARIABLE, "chaos.selftest.live.dump:nothing_of_that_name")
     extension.install(process("train", 0, Watched()))
     assert ended == [1]
-    assert "nothing_of_that_name" in capsys.readouterr().err
+    assert "nothing_of_that_name" in capfd.readouterr().err
 
 
 class Kind:

@@ -6,10 +6,9 @@ The functions of the agent may be registered before the controller is made, in i
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any, Callable
 
+from chaos.agent.leaving import leave
 from chaos.rehearsal.ttp.agent_dialogue import CHANGE, DUMP, STOP, WHO, AgentDialogue
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.own_run import configuration, log, secret, timings
@@ -69,9 +68,7 @@ def tft_start_controller(bind_ip: str, port: int, enable_tls: bool = True, tls_i
         _controller.start(bind_ip, port, configuration().address)
     except (OSError, ValueError) as error:
         advice = "end the program that listens there, or choose another MS_TFT_PORT"
-        text = f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}"
-        print(text, file=sys.stderr, flush=True)
-        os._exit(2)
+        leave(2, f"mindio_ttp: the controller cannot listen on {bind_ip}:{port}: {error}; {advice}")
 
 
 def tft_destroy_controller() -> None:
