@@ -15,6 +15,7 @@ from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
 from chaos.agent.compiling import hook_compiling
 from chaos.agent.errors import error_fields, first_fields
+from chaos.agent.protection import hook_protection
 from chaos.agent.record import Record, optional_step
 from chaos.agent.training import Training
 
@@ -38,6 +39,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
     imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_record_sdk, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_handlers, record, barriers))
+    imports.watch("mindio_ttp.framework_ttp", functools.partial(hook_protection, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_pause, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_reports, record))
 
@@ -233,9 +235,17 @@ def _recording_registration(
             record.write("handler.exit", name=name, ok=True)
             return result
 
-        return register(handler, *context)
+        result = register(handler, *context)
+        record.write("sdk.registered", name=name, function=_name_of(function))
+        return result
 
     return register_with_agent
+
+
+def _name_of(function: Any) -> str:
+    """What a handler is called where it is defined; what it is, where it has no name."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    return f"{module}.{name}"[:200] if name else type(function).__name__
 
 
 def _hook_pause(record: Record, module: ModuleType) -> None:

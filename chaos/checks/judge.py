@@ -12,6 +12,7 @@ from chaos.checks.measured import Recovery
 from chaos.checks.pace import pace_left_out
 from chaos.checks.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
+from chaos.checks.rules.protected import protection_left_out
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
@@ -145,9 +146,9 @@ def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
 
 def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChecked]:
-    # The recovery check reports the same error as its finding.
+    # The checks report the same errors as their findings.
     try:
-        return list(pace_left_out(plan, history, artifacts))
+        return [*pace_left_out(plan, history, artifacts), *protection_left_out(plan, history)]
     except Exception:
         return []
 

@@ -14,6 +14,7 @@ from chaos.checks.rules.ended import judge_ended
 from chaos.checks.rules.first_error import judge_first_errors
 from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
+from chaos.checks.rules.protected import judge_protected
 from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.reported_failures import judge_reported_failures
 from chaos.checks.rules.strategies import judge_strategies
@@ -55,6 +56,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_first_errors(plan, history, found)
     judge_cut_off(plan, history, found)
     judge_strategies(plan, history, artifacts, found)
+    judge_protected(plan, history, found)
     if plan.watch is not None:
         judge_record(plan, _norms(plan, history), artifacts, found)
     _judge_resume(plan, history, artifacts, found)

@@ -101,8 +101,7 @@ DEFECTS = (
         layer="job",
         base="live-ttp",
         check="mechanism",
-        reason=("has registered with the SDK's controller again", "there is no log of the SDK of attempt resume"),
-        verdict="unknown",
+        reason=("protected as before", "has registered no handler"),
         inside="chaos.selftest.live.resume:unprotected",
     ),
 )

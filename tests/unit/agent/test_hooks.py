@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import statistics
 import sys
@@ -284,19 +285,48 @@ HANDLERS = {}
 def tft_register_save_ckpt_handler(function, context): HANDLERS["save_ckpt"] = (function, context)
 def tft_register_exit_handler(function, context=None): HANDLERS["exit"] = (function, context)
 def tft_register_clean_handler(function, context=None): HANDLERS["clean"] = (function, context)
+def tft_start_processor(ip, port, local_ip=""): HANDLERS["started"] = (ip, port)
+def tft_destroy_processor(): del HANDLERS["started"]
+def tft_end_updating_os(step): return step + 1
 """
 
 
-def test_calls_into_handlers_are_recorded_with_how_they_end(
-    start: Start, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def sdk(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module that a rank imports as its SDK."""
     package = tmp_path / "mindio_ttp"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "framework_ttp.py").write_text(SDK)
     monkeypatch.syspath_prepend(str(tmp_path))
-    sdk = start("mindio_ttp.framework_ttp")
-    assert [event.data for event in events("sdk.imported")] == [{"file": str(package / "framework_ttp.py")}]
+    return start("mindio_ttp.framework_ttp")
+
+
+def test_what_protects_a_rank_is_recorded_in_its_order(sdk: Any, events: Events) -> None:
+    def save(step: int) -> int:
+        return step
+
+    sdk.tft_start_processor("127.0.0.1", 1, local_ip="127.0.0.1")
+    sdk.tft_register_save_ckpt_handler(save, None)
+    sdk.tft_register_exit_handler(functools.partial(save, 1))
+    assert sdk.tft_end_updating_os(7) == 8
+    sdk.tft_destroy_processor()
+    with pytest.raises(KeyError):
+        sdk.tft_destroy_processor()
+    known = ("sdk.connected", "sdk.registered", "update.reported", "sdk.disconnected")
+    assert [(one.event, one.data) for one in events() if one.event in known] == [
+        ("sdk.connected", {}),
+        ("sdk.registered", {"name": "save_ckpt", "function": f"{__name__}.{save.__qualname__}"}),
+        ("sdk.registered", {"name": "exit", "function": "partial"}),
+        ("update.reported", {"step": 7}),
+        ("sdk.disconnected", {}),
+        ("sdk.disconnected", {}),
+    ]
+
+
+def test_calls_into_handlers_are_recorded_with_how_they_end(sdk: Any, events: Events, tmp_path: Path) -> None:
+    file = tmp_path / "mindio_ttp" / "framework_ttp.py"
+    assert [event.data for event in events("sdk.imported")] == [{"file": str(file)}]
 
     def save(step: int, info: dict[str, int], arguments: object, context: str) -> str:
         return f"{step} {info} {context}"

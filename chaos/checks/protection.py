@@ -1,0 +1,120 @@
+"""How each process of a rank was protected, by its agent's record. Facts only; nothing here judges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from chaos.checks.facts import step_of
+from chaos.history.event import Event
+from chaos.history.reader import History
+
+REGISTERED = "sdk.registered"
+CONNECTED, DISCONNECTED = "sdk.connected", "sdk.disconnected"
+REPORTED, PAUSED = "update.reported", "pause.enter"
+"""What a rank tells the SDK behind each step: that its update is over, and that it could be paused here."""
+
+_STEPS = ("train.begin", "step.begin", "step.end")
+
+
+@dataclass(eq=False)
+class Process:
+    """One process of a rank: its handlers, its connection to the SDK, its steps and what it told the SDK behind them.
+
+    ``handlers`` has the registrations of each name. ``steps`` are the steps that it ended since its training began for
+    the last time, and ``earlier`` those before, each with the names of the events that followed.
+    """
+
+    rank: int
+    pid: int
+    start: Event
+    handlers: dict[str, list[Event]] = field(default_factory=dict)
+    connections: list[Event] = field(default_factory=list)
+    steps: list[tuple[Event, set[str]]] = field(default_factory=list)
+    earlier: list[tuple[Event, set[str]]] = field(default_factory=list)
+    trained: bool = False
+
+    @property
+    def has_connected(self) -> bool:
+        """Whether it has ever connected to the SDK."""
+        return any(one.event == CONNECTED for one in self.connections)
+
+    @property
+    def last_step(self) -> Event | None:
+        """The end of the last step that it ended."""
+        ended = self.steps or self.earlier
+        return ended[-1][0] if ended else None
+
+    def handlers_before(self, until: int) -> dict[str, Event]:
+        """The handler of each name that it had registered last before a time."""
+        own = {name: [one for one in told if one.mono < until] for name, told in self.handlers.items()}
+        return {name: told[-1] for name, told in own.items() if told}
+
+    def disconnection(self) -> Event | None:
+        """Where it left the SDK before its last step, and did not connect again before that."""
+        last = self.last_step
+        before = [one for one in self.connections if last is None or one.seq < last.seq]
+        return before[-1] if before and before[-1].event == DISCONNECTED else None
+
+
+def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
+    """The processes of each rank in a launch, in the order in which they began."""
+    known: dict[tuple[int, int], Process] = {}
+    for one in history.select("agent.start", attempt=attempt):
+        if one.rank is not None and one.pid is not None:
+            known[one.rank, one.pid] = Process(one.rank, one.pid, one)
+    for one in _in_order(history, attempt, REGISTERED, CONNECTED, DISCONNECTED):
+        process = known.get((one.rank or 0, one.pid or 0))
+        if process is None:
+            continue
+        if one.event == REGISTERED:
+            process.handlers.setdefault(str(one.data.get("name")), []).append(one)
+        else:
+            process.connections.append(one)
+    for key, events in _by_process(_in_order(history, attempt, *_STEPS, REPORTED, PAUSED)).items():
+        if key in known:
+            _read_steps(known[key], events)
+    found: dict[int, list[Process]] = defaultdict(list)
+    for process in sorted(known.values(), key=lambda one: one.start.mono):
+        found[process.rank].append(process)
+    return dict(sorted(found.items()))
+
+
+def _read_steps(process: Process, events: list[Event]) -> None:
+    told: set[str] = set()
+    for one in events:
+        if one.event == "train.begin":
+            process.earlier += process.steps
+            process.steps = []
+        elif one.event == "step.begin":
+            process.trained, told = True, set()
+        elif one.event == "step.end":
+            told = set()
+            process.steps.append((one, told))
+        else:
+            told.add(one.event)
+
+
+def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
+    """The steps that it ended before a time, each with what it told the SDK then."""
+    return [(step_of(one), told) for one, told in (*process.earlier, *process.steps) if one.mono < until]
+
+
+def steps_since(process: Process, since: int, last_step: int | None) -> list[tuple[int, set[str]]]:
+    """The steps of its last training that it ended after a time, each with what it told the SDK then.
+
+    The last one counts only where it is ``last_step``, that of the training: it may have been broken off behind it.
+    """
+    steps = [(step_of(one), told) for one, told in process.steps if one.mono > since]
+    return steps if steps and steps[-1][0] == last_step else steps[:-1]
+
+
+def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
+    return sorted((one for name in names for one in history.select(name, attempt=attempt)), key=lambda one: one.seq)
+
+
+def _by_process(events: list[Event]) -> dict[tuple[int | None, int | None], list[Event]]:
+    found: dict[tuple[int | None, int | None], list[Event]] = defaultdict(list)
+    for one in events:
+        found[one.rank, one.pid].append(one)
+    return found

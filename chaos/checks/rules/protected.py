@@ -1,0 +1,164 @@
+"""Part of check ``mechanism``: after a recovery every rank is protected as before, so that the next fault is survived.
+
+The agent of each rank records which handlers it registers, that it connects to the SDK and leaves it, and each report
+of an update. What a rank did before the first fault it must do again after the last recovery, in whatever process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN, places, step_of, text_list
+from chaos.checks.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
+from chaos.checks.scope import NotChecked
+from chaos.checks.spans import NotTold, goes_on, reaches_the_end, spans
+from chaos.history.reader import History
+from chaos.plan.mechanism import NEEDS
+from chaos.plan.model import Plan
+
+EXPECTED = "after the recovery every rank is protected as before: its handlers, its connection to the SDK, its reports"
+
+_MOST = 0.5
+"""Of its steps before the fault a rank reports so many, if it reports any: one that overflows is not reported."""
+
+_REPORTS: Mapping[str, str] = MappingProxyType(
+    {REPORTED: "reported the update of", PAUSED: "come to the point of a pause behind"}
+)
+
+
+def judge_protected(plan: Plan, history: History, found: Collector) -> None:
+    """Judge the launches that go on or were started again. Says nothing where no rank has recorded a protection."""
+    attempts = _judged_attempts(plan, history)
+    before = processes_of(history, TRAIN) if attempts else {}
+    times = _times(plan, history) if _is_recorded(before) else None
+    if times is None:
+        return
+    first, last = times
+    compared = 0
+    for attempt in attempts:
+        after = before if attempt == TRAIN else processes_of(history, attempt)
+        pairs = [
+            (before[rank][0], own[-1]) for rank, own in after.items() if rank in before and _goes_on(plan, own[-1])
+        ]
+        compared += len(pairs)
+        for old, new in pairs:
+            _judge_handlers(old, new, first, found)
+            _judge_connection(old, new, first, found)
+        last_step = plan.last_step if attempt == RESUME or reaches_the_end(plan) else None
+        _judge_leaving([new for _, new in pairs], last_step, found)
+        _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, found)
+    if compared:
+        found.settle(EXPECTED, f"{compared} processes are")
+
+
+def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
+    """What is not judged where the agents of a run have recorded no protection: those of earlier versions."""
+    if not any(one in NEEDS["MindIO"] for one in plan.protection) or not _judged_attempts(plan, history):
+        return []
+    if _is_recorded(processes_of(history, TRAIN)):
+        return []
+    reason = "no agent of this run has recorded a registration: those of earlier versions did not"
+    return [NotChecked("mechanism", "that handlers and reports to the SDK are on again after the recovery", reason)]
+
+
+def _judged_attempts(plan: Plan, history: History) -> list[str]:
+    resumed = plan.resumes and history.first("attempt.start", attempt=RESUME) is not None
+    return [*([TRAIN] if goes_on(plan) else []), *([RESUME] if resumed else [])]
+
+
+def _is_recorded(known: Mapping[int, list[Process]]) -> bool:
+    return any(process.handlers or process.connections for own in known.values() for process in own)
+
+
+def _times(plan: Plan, history: History) -> tuple[int, int] | None:
+    """The act of the first fault that a recovery answers, and that of the last one; of any where none does."""
+    try:
+        begins = [span.begin for span in spans(plan, history)]
+    except NotTold:
+        return None
+    acts = begins or [one.mono for one in history.select("fault.injecting", attempt=TRAIN)]
+    return (min(acts), max(acts)) if acts else None
+
+
+def _goes_on(plan: Plan, process: Process) -> bool:
+    """Whether it is a process that trained after the recovery, or must have: of some jobs no agent sees the steps."""
+    return process.trained or reaches_the_end(plan) or process.start.attempt == RESUME
+
+
+def _judge_handlers(old: Process, new: Process, first: int, found: Collector) -> None:
+    """The last process has the handlers that the first one had when the first fault was made, by the same functions."""
+    wanted = old.handlers_before(first)
+    if not wanted and steps_before(old, first):
+        found.unknown(EXPECTED, f"rank {old.rank} has recorded no handler before the fault", old.start.source)
+    missing = [name for name in wanted if name not in new.handlers]
+    if missing:
+        seen = f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
+        found.fail(EXPECTED, seen, new.start.source, *(wanted[name].source for name in missing[:3]))
+    for name, one in wanted.items():
+        last = new.handlers[name][-1] if name in new.handlers else one
+        if last.data.get("function") != one.data.get("function"):
+            seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {one.data.get('function')}"
+            found.fail(EXPECTED, seen, last.source, one.source)
+
+
+def _judge_connection(old: Process, new: Process, first: int, found: Collector) -> None:
+    if not old.has_connected:
+        if not steps_before(old, first):
+            return  # it was hit before it came so far
+        found.unknown(EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source)
+    elif not new.has_connected:
+        seen = f"rank {new.rank}'s process {new.pid} has not connected to the SDK"
+        found.fail(EXPECTED, seen, new.start.source, old.connections[0].source)
+    elif (left := new.disconnection()) is not None and new.last_step is not None:
+        seen = f"rank {new.rank} left the SDK before its step {step_of(new.last_step)} ended"
+        found.fail(EXPECTED, seen, left.source, new.last_step.source)
+
+
+def _judge_leaving(processes: list[Process], last_step: int | None, found: Collector) -> None:
+    """Where ranks leave the SDK at the end of their training, one without that record may have left it before."""
+    ended = [one for one in processes if one.last_step is not None and step_of(one.last_step) == last_step]
+    silent = [one for one in ended if all(event.event != DISCONNECTED for event in one.connections)]
+    if len(silent) < len(ended):
+        for one in silent:
+            seen = f"when rank {one.rank} has left the SDK is not recorded, as it is of others"
+            found.unknown(EXPECTED, seen, one.start.source)
+
+
+def _judge_reports(
+    pairs: list[tuple[Process, Process]], acts: tuple[int, int], last_step: int | None, found: Collector
+) -> None:
+    """What a rank told the SDK behind each step before the fault it tells it after the recovery."""
+    first, last = acts
+    for kind, words in _REPORTS.items():
+        habits = {old.rank: _does_always(old, kind, first) for old, _ in pairs}
+        if any(habits.values()):
+            since = {new: steps_since(new, last, last_step) for _, new in pairs}
+            _judge_report(kind, words, habits, since, found)
+
+
+def _judge_report(
+    kind: str,
+    words: str,
+    habits: Mapping[int, bool | None],
+    since: Mapping[Process, list[tuple[int, set[str]]]],
+    found: Collector,
+) -> None:
+    """A step that no rank reports has overflowed, unless it is every step."""
+    known = {step for steps in since.values() for step, told in steps if kind in told}
+    for one, steps in since.items():
+        missed = [step for step, told in steps if kind not in told and (step in known or not known)]
+        where = places([one.last_step] if one.last_step is not None else [])
+        if habits[one.rank] is False:
+            seen = f"rank {one.rank} is not recorded to have {words} a step before the fault, as others are"
+            found.unknown(EXPECTED, seen, one.start.source)
+        elif habits[one.rank] and missed:
+            seen = f"rank {one.rank} has not {words} step {text_list(missed)}, as it did before the fault"
+            found.fail(EXPECTED, seen, *where)
+
+
+def _does_always(process: Process, kind: str, first: int) -> bool | None:
+    """Whether this followed on its steps before the fault; None where it ended none."""
+    told = [kind in told for _, told in steps_before(process, first)]
+    return sum(told) >= _MOST * len(told) if told else None

@@ -1,0 +1,80 @@
+"""Defects of the protection after a recovery: in the records of the ranks, and in their processes."""
+
+from __future__ import annotations
+
+from chaos.checks.protection import CONNECTED, DISCONNECTED, REGISTERED, REPORTED
+from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.records import Records, recorded
+
+_LOST = 2
+"""The rank that gets a new process in the base ``arf``."""
+
+
+def _new_process_without(event: str, **match: str) -> Spoil:
+    """The new process of the lost rank has never recorded this."""
+
+    def change(records: Records) -> None:
+        pid = records.last("agent.start", rank=_LOST)["pid"]
+        records.drop(records.all(event, pid=pid, **match))
+
+    return recorded(change)
+
+
+def _leaves_at_once(records: Records) -> None:
+    """Rank 1 leaves the SDK when the repair is over, and trains on without it."""
+    begun = records.last("train.begin", rank=1)
+    records.drop(records.all(DISCONNECTED, rank=1))
+    records.insert(begun, event=DISCONNECTED)
+
+
+def _reports_no_more(records: Records) -> None:
+    records.drop(records.all(REPORTED, rank=1, attempt="resume"))
+
+
+DEFECTS = (
+    Defect(
+        name="arf-handler-not-registered-again",
+        what="The new process has no handler that cleans its device.",
+        layer="files",
+        base="arf",
+        check="mechanism",
+        reason=("protected as before", f"rank {_LOST}'s process", "has registered no handler clean"),
+        spoil=_new_process_without(REGISTERED, name="clean"),
+    ),
+    Defect(
+        name="arf-not-connected-again",
+        what="The new process is in the training, and not known to the SDK.",
+        layer="files",
+        base="arf",
+        check="mechanism",
+        reason=("protected as before", f"rank {_LOST}'s process", "has not connected to the SDK"),
+        spoil=_new_process_without(CONNECTED),
+    ),
+    Defect(
+        name="sdk-left-after-repair",
+        what="Rank 1 leaves the SDK when the repair is over, and trains on without it.",
+        layer="files",
+        base="uce",
+        check="mechanism",
+        reason=("protected as before", "rank 1 left the SDK before its step"),
+        spoil=recorded(_leaves_at_once),
+    ),
+    Defect(
+        name="updates-not-reported-after-resume",
+        what="Rank 1 of the job started again tells the SDK of no update.",
+        layer="files",
+        base="ttp",
+        check="mechanism",
+        reason=("protected as before", "rank 1 has not reported the update of step"),
+        spoil=recorded(_reports_no_more),
+    ),
+    Defect(
+        name="updates-not-reported-after-repair",
+        what="After the repair rank 1 tells the SDK of no update: the next save would be of a step long past.",
+        layer="job",
+        base="live-plain-uce",
+        check="mechanism",
+        reason=("protected as before", "rank 1 has not reported the update of step"),
+        inside="chaos.selftest.live.protection:updates_not_reported",
+    ),
+)
