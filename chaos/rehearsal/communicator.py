@@ -5,16 +5,15 @@ MindSpore's own CPU collectives cannot go on after the death of a rank (observed
 rehearsal substitutes.
 
 Every rank sends its array to every other rank, and each sums what it got in the order of ranks: no root that can die,
-and the same result whatever the order of arrival. A dead peer does not end a collective: as on a device, the
-others stay in it until they are told to stop.
+and the same result whatever the order of arrival. Of many ranks the first one sums and gives the result to the others,
+or each step would take as many messages as there are pairs; the order, and with it the result, is the same. A dead peer
+does not end a collective: as on a device, the others stay in it until they are told to stop.
 """
 
 from __future__ import annotations
 
 import os
 import selectors
-import socket
-import struct
 import threading
 import time
 import zlib
@@ -25,19 +24,22 @@ import numpy
 
 from chaos.growth import in_words
 from chaos.rank_sets import named, rank_set
+from chaos.rehearsal.peer import Peer, frame, gone_at, missing, unsent
 from chaos.rehearsal.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FRAME = struct.Struct("<4sIQQ")
-_MAGIC = b"CHSR"
 _CHUNK = 1 << 20
 _DIRECT = 1 << 63
 """Sequence numbers from here on belong to what one rank sends to another alone."""
 _GROUP_SHIFT = 32
 _GROUP_MASK = 0x7FFFFFFF
 """Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
+_ASKED = 1 << 31
+"""In a sequence number: not a part of the collective, but what the others give to it."""
+_MESH = 16
+"""Members of a group that give each its array to every other one. Of more the first sums for all."""
 
 
 class CommunicationAborted(RuntimeError):
@@ -46,29 +48,6 @@ class CommunicationAborted(RuntimeError):
 
 class CommunicationTimeout(RuntimeError):
     """A collective or the joining of ranks outlasted its limit. Names the ranks that did not answer."""
-
-
-class _Peer:
-    def __init__(self, rank: int, connection: socket.socket) -> None:
-        self.rank = rank
-        self.socket = connection
-        self.incoming = bytearray()
-        self.arrived: dict[int, bytes] = {}
-        self.outgoing: list[memoryview] = []
-        self.gone = False
-        self.gone_at = 0.0
-
-    def take_frames(self) -> None:
-        """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
-        while len(self.incoming) >= _FRAME.size:
-            magic, _, sequence, length = _FRAME.unpack_from(self.incoming)
-            if magic != _MAGIC:
-                raise RuntimeError(f"rank {self.rank} sent a frame that is not of this communicator")
-            end = _FRAME.size + length
-            if len(self.incoming) < end:
-                return
-            self.arrived[sequence] = bytes(self.incoming[_FRAME.size : end])
-            del self.incoming[:end]
 
 
 class Communicator:
@@ -101,7 +80,7 @@ class Communicator:
         self._limit_seconds = limit_seconds
         self._join_seconds = limit_seconds if join_seconds is None else join_seconds
         self._rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_stranger=on_stranger, address=address)
-        self._peers: dict[int, _Peer] = {}
+        self._peers: dict[int, Peer] = {}
         self._counts: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, int], int] = {}
         self._selector = selectors.DefaultSelector()
@@ -115,7 +94,7 @@ class Communicator:
         """Connect to all other ranks. Raises CommunicationTimeout naming those that never came."""
         deadline = time.monotonic() + self._join_seconds
         for rank, connection in self._rendezvous.meet(lambda missing: self._check_join(deadline, missing)):
-            self._peers[rank] = _Peer(rank, connection)
+            self._peers[rank] = Peer(rank, connection)
         for peer in self._peers.values():
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
@@ -140,23 +119,61 @@ class Communicator:
             )
         sequence = self._next_collective(tuple(members))
         payload = numpy.asarray(array, order="C")  # ascontiguousarray would make a scalar one-dimensional
-        header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
         peers = [self._peers[rank] for rank in members if rank != self.rank]
-        for peer in peers:
-            if not peer.gone:
-                peer.outgoing = [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
-                self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
-        self._exchange(lambda: _missing(peers, sequence), lambda: _gone_at(peers, sequence))
+        if len(members) <= _MESH:
+            self._offer(peers, sequence, payload)
+            self._gather(peers, sequence)
+            return self._sum(members, sequence, payload)
+        if self.rank == members[0]:
+            return self._sum_for_all(members, peers, sequence, payload)
+        first = self._peers[members[0]]
+        self._offer([first], sequence, payload)
+        self._gather([first], sequence, f", which adds up for {rank_set(members)}")
+        return first.take(sequence, payload)
+
+    def _sum_for_all(
+        self, members: Sequence[int], peers: Sequence[Peer], sequence: int, payload: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Sum what all give, and give it to each. One may ask first what the others give, before it gives its own."""
+        asked = sequence | _ASKED
+        self._exchange(
+            lambda: missing([peer for peer in peers if asked not in peer.arrived], sequence),
+            lambda: gone_at([peer for peer in peers if asked not in peer.arrived], sequence),
+        )
+        for asking in peers:
+            if asking.arrived.pop(asked, None) is not None:
+                others = [peer.arrived[sequence] for peer in peers if peer is not asking]
+                self._offer([asking], asked, numpy.frombuffer(b"".join([payload.tobytes(), *others]), numpy.uint8))
+                self._gather([asking], sequence)
+        total = self._sum(members, sequence, payload)
+        self._offer(peers, sequence, total)
+        self._exchange(lambda: unsent(peers))
+        return total
+
+    def _sum(self, members: Sequence[int], sequence: int, own: NDArray[Any]) -> NDArray[Any]:
+        """What all have given, added up in the order of ranks."""
         total = None
         for rank in members:
-            part = (
-                payload
-                if rank == self.rank
-                else numpy.frombuffer(self._peers[rank].arrived.pop(sequence), payload.dtype).reshape(payload.shape)
-            )
+            part = own if rank == self.rank else self._peers[rank].take(sequence, own)
             total = part.copy() if total is None else total + part
         assert total is not None
         return total
+
+    def _offer(self, peers: Sequence[Peer], sequence: int, payload: NDArray[Any]) -> None:
+        """Send this to each of these, as soon as they take it."""
+        for peer in peers:
+            if not peer.gone:
+                peer.outgoing = frame(self.rank, sequence, payload)
+                self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
+
+    def _gather(self, peers: Sequence[Peer], sequence: int, more: str = "") -> None:
+        """Wait until each of these has given its part, and has taken what is offered."""
+
+        def waits() -> str | None:
+            waiting = missing(peers, sequence)
+            return None if waiting is None else waiting + more
+
+        self._exchange(waits, lambda: gone_at(peers, sequence))
 
     def expected(self, like: NDArray[Any], group: Collection[int] | None = None) -> list[NDArray[Any]]:
         """What the other ranks of ``group`` give to their next all-reduce, in the order of ranks; waits for them all.
@@ -166,7 +183,12 @@ class Communicator:
         members = self.ranks if group is None else sorted(group)
         peers = [self._peers[rank] for rank in members if rank != self.rank]
         sequence = self._number(tuple(members), self._counts.get(tuple(members), 0) + 1)
-        self._exchange(lambda: _missing(peers, sequence))
+        if len(members) > _MESH and self.rank != members[0]:
+            asked, first = sequence | _ASKED, self._peers[members[0]]
+            self._offer([first], asked, numpy.zeros(0, numpy.uint8))
+            self._gather([first], asked, f", which gathers from {rank_set(members)}")
+            return list(numpy.frombuffer(first.arrived.pop(asked), like.dtype).reshape(len(peers), *like.shape))
+        self._exchange(lambda: missing(peers, sequence))
         return [numpy.frombuffer(peer.arrived[sequence], like.dtype).reshape(like.shape) for peer in peers]
 
     def send(self, other: int, array: NDArray[Any]) -> None:
@@ -174,9 +196,7 @@ class Communicator:
         payload = numpy.asarray(array, order="C")
         sequence = self._next_direct(self.rank, other)
         peer = self._peers[other]
-        header = _FRAME.pack(_MAGIC, self.rank, sequence, payload.nbytes)
-        peer.outgoing = [memoryview(header), memoryview(payload.tobytes())]
-        self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
+        self._offer([peer], sequence, payload)
         self._exchange(lambda: f"to send to rank {other}" if peer.outgoing else None)
 
     def receive(self, other: int, like: NDArray[Any]) -> NDArray[Any]:
@@ -184,7 +204,7 @@ class Communicator:
         sequence = self._next_direct(other, self.rank)
         peer = self._peers[other]
         self._exchange(lambda: None if sequence in peer.arrived else f"to receive from rank {other}")
-        return numpy.frombuffer(peer.arrived.pop(sequence), like.dtype).reshape(like.shape)
+        return peer.take(sequence, like)
 
     def _next_collective(self, members: tuple[int, ...]) -> int:
         """Each group counts its own collectives; all its members come to the same number."""
@@ -229,10 +249,10 @@ class Communicator:
         self._aborted.set()
         os.write(self._wake_write, b"x")
 
-    def _exchange(self, waits: Callable[[], str | None], gone_at: Callable[[], float | None] = lambda: None) -> None:
+    def _exchange(self, waits: Callable[[], str | None], deserted: Callable[[], float | None] = lambda: None) -> None:
         """Serve all peers until ``waits`` has nothing to say any more.
 
-        ``gone_at`` says since when a rank has gone that can give no more what is waited for; None where none has.
+        ``deserted`` says since when a rank has gone that can give no more what is waited for; None where none has.
         """
         deadline = time.monotonic() + self._limit_seconds
         while True:
@@ -241,7 +261,7 @@ class Communicator:
             if (waiting := waits()) is None:
                 return
             left = deadline - time.monotonic()
-            if self._deserted_seconds is not None and (since := gone_at()) is not None:
+            if self._deserted_seconds is not None and (since := deserted()) is not None:
                 self._check_deserted(since, waiting)
                 left = min(left, since + self._deserted_seconds - time.monotonic())
             if left <= 0:
@@ -258,13 +278,13 @@ class Communicator:
                 f"rank {self.rank} waited {self._deserted_seconds:g} s {waiting}, of which one has gone"
             )
 
-    def _serve(self, peer: _Peer, events: int) -> None:
+    def _serve(self, peer: Peer, events: int) -> None:
         if events & selectors.EVENT_WRITE:
             self._send(peer)
         if events & selectors.EVENT_READ:
             self._receive(peer)
 
-    def _receive(self, peer: _Peer) -> None:
+    def _receive(self, peer: Peer) -> None:
         try:
             chunk = peer.socket.recv(_CHUNK)
         except BlockingIOError:
@@ -277,7 +297,7 @@ class Communicator:
         else:
             self._lose(peer)
 
-    def _send(self, peer: _Peer) -> None:
+    def _send(self, peer: Peer) -> None:
         try:
             while peer.outgoing:
                 sent = peer.socket.send(peer.outgoing[0])
@@ -291,14 +311,14 @@ class Communicator:
             peer.outgoing = []  # it has died; what it sent before that is still to be received
         self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
 
-    def _lose(self, peer: _Peer) -> None:
+    def _lose(self, peer: Peer) -> None:
         """Stop listening to a dead peer; whoever waits for it goes on waiting until told to stop."""
         peer.gone, peer.gone_at = True, time.monotonic()
         peer.outgoing = []
         self._selector.unregister(peer.socket)
         peer.socket.close()
 
-    def _check_join(self, deadline: float, missing: list[int]) -> None:
+    def _check_join(self, deadline: float, missing: Collection[int]) -> None:
         if self._aborted.is_set():
             raise CommunicationAborted("joining was told to stop")
         if time.monotonic() > deadline:
@@ -306,16 +326,3 @@ class Communicator:
                 f"rank {self.rank} waited {in_words(self._join_seconds)} for {rank_set(missing, len(self.ranks))} "
                 "to join the communicator"
             )
-
-
-def _gone_at(peers: Sequence[_Peer], sequence: int) -> float | None:
-    """Since when a rank has gone that has not given its part of this collective; None where none has."""
-    return min((peer.gone_at for peer in peers if peer.gone_at and sequence not in peer.arrived), default=None)
-
-
-def _missing(peers: Sequence[_Peer], sequence: int) -> str | None:
-    """Whom a collective still waits for, None when it is over."""
-    missing = [peer.rank for peer in peers if sequence not in peer.arrived]
-    if not missing and not any(peer.outgoing for peer in peers):
-        return None
-    return f"in all-reduce {sequence & (1 << _GROUP_SHIFT) - 1} for {rank_set(missing)}"

@@ -11,14 +11,17 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from chaos.growth import Growing
 from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.introduction import Caller, Listener, Unproven
 
 _POLL_SECONDS = 0.01
+_EACH_POLLS = 0.0005
+"""Of many ranks those that have come must not keep the others from coming by looking for them all the time."""
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
 """Connections that may be silent at a time, where no more ranks can call; of more, the oldest is a stranger."""
@@ -68,23 +71,25 @@ class Rendezvous:
         """Doors behind which somebody else listened: nobody knocks there again."""
         self._later: dict[int, float] = {}
         """Ranks that have hung up, and when they are called again."""
+        self._poll = Growing(_POLL_SECONDS, _EACH_POLLS, len(ranks))
+        self._next_look = 0.0
 
-    def meet(self, still: Callable[[list[int]], None]) -> Iterator[tuple[int, socket.socket]]:
+    def meet(self, still: Callable[[Collection[int]], None]) -> Iterator[tuple[int, socket.socket]]:
         """The other ranks with their connections, as they come; a rank that calls again takes its own place.
 
         ``still`` is called in between with the ranks that are missing; what it raises ends the meeting.
         """
         path = self._path(self._rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
-        missing = [rank for rank in self._ranks if rank != self._rank]
+        missing = {rank for rank in self._ranks if rank != self._rank}
         with (
             self._socket() as listener,
-            _Talks(listener, path, self._address, self._listening, len(self._ranks)) as talks,
+            _Talks(listener, path, self._address, self._listening, len(self._ranks), self._poll) as talks,
         ):
             self.port = None if self._address is None else listener.getsockname()[1]
             while missing:
                 still(missing)
-                for other in [rank for rank in missing if rank < self._rank and not talks.calling(rank)]:
+                for other in self._open_doors(missing - talks.called):
                     if (talk := self._call(other)) is not None:
                         talks.add(talk)
                 for talk in talks.heard():
@@ -92,12 +97,23 @@ class Rendezvous:
                         talks.end(talk)
                     elif (met := talk.side.met) is not None:
                         talks.take(talk)
-                        if met in missing:
-                            missing.remove(met)
+                        missing.discard(met)
                         yield met, talk.connection
             for talk in talks.going:
                 if isinstance(talk.side, Listener):
                     self._on_stranger(str(talk.side.unproven(talk.said)))
+
+    def _open_doors(self, ranks: Collection[int]) -> list[int]:
+        """Those of these ranks that listen for this one, by one look at the directory; none between two looks."""
+        lower = [rank for rank in ranks if rank < self._rank]
+        if not lower or time.monotonic() < self._next_look:
+            return []
+        self._next_look = time.monotonic() + self._poll
+        try:
+            names = set(os.listdir(self._directory))
+        except OSError:  # the run is being cleared away, and so is this process
+            return []
+        return [rank for rank in lower if os.path.basename(self._path(rank)) in names]
 
     def _path(self, rank: int) -> str:
         return os.path.join(self._directory, f"rank-{rank}")
@@ -121,7 +137,7 @@ class Rendezvous:
         except OSError:
             pass  # it has hung up
         if talk.called is not None:
-            self._later[talk.called] = time.monotonic() + _POLL_SECONDS
+            self._later[talk.called] = time.monotonic() + self._poll
         return False
 
     def _call(self, other: int) -> _Talk | None:
@@ -165,14 +181,23 @@ class _Talks:
     """Those who connect to a rank that joins, and whom it has called. None can hold up the others by saying nothing."""
 
     def __init__(
-        self, listener: socket.socket, path: str, address: str | None, listening: Callable[[], Listener], ranks: int
+        self,
+        listener: socket.socket,
+        path: str,
+        address: str | None,
+        listening: Callable[[], Listener],
+        ranks: int,
+        poll: float,
     ) -> None:
         self._most, self._callers = max(_MOST_CALLERS, 2 * ranks), 0
+        self._poll = poll
         self._listener = listener
         self._path = path
         self._listening = listening
         self._selector = selectors.DefaultSelector()
         self.going: list[_Talk] = []
+        self.called: set[int] = set()
+        """Ranks that are called, and have not answered yet."""
         if address is None:
             listener.bind(path)
             listener.listen(self._most)
@@ -197,20 +222,21 @@ class _Talks:
         self._selector.close()
         _unlink(self._path)
 
-    def calling(self, rank: int) -> bool:
-        """Whether that rank is called already, and has not answered yet."""
-        return any(talk.called == rank for talk in self.going)
-
     def add(self, talk: _Talk) -> None:
         """Listen to it from now on."""
         self._selector.register(talk.connection, selectors.EVENT_READ, talk)
         self.going.append(talk)
+        if talk.called is not None:
+            self.called.add(talk.called)
 
     def take(self, talk: _Talk) -> None:
         """Give its connection out of hand."""
         self._selector.unregister(talk.connection)
         self.going.remove(talk)
-        self._callers -= talk.called is None
+        if talk.called is None:
+            self._callers -= 1
+        else:
+            self.called.discard(talk.called)
 
     def end(self, talk: _Talk) -> None:
         """Hang up."""
@@ -220,7 +246,7 @@ class _Talks:
     def heard(self) -> list[_Talk]:
         """Talks in which all was said that is waited for, or that the other has ended; waits a moment for the next."""
         done: dict[_Talk, None] = {}
-        for key, _ in self._selector.select(_POLL_SECONDS):
+        for key, _ in self._selector.select(self._poll):
             if key.fileobj is self._listener:
                 connection, _ = self._listener.accept()
                 self.add(_Talk(connection, self._listening()))

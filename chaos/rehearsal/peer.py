@@ -1,0 +1,74 @@
+"""The other end of a rank's connection in a communicator, and the frames that go over it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from chaos.rank_sets import rank_set
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FRAME = struct.Struct("<4sIQQ")
+_MAGIC = b"CHSR"
+_COUNT = (1 << 31) - 1
+"""Of the sequence number of a collective: which one of its group it is."""
+
+
+class Peer:
+    """Rank ``rank`` as another one sees it: what has come from it, by sequence number, and what is to be sent to it."""
+
+    def __init__(self, rank: int, connection: socket.socket) -> None:
+        self.rank = rank
+        self.socket = connection
+        self.incoming = bytearray()
+        self.arrived: dict[int, bytes] = {}
+        self.outgoing: list[memoryview] = []
+        self.gone = False
+        self.gone_at = 0.0
+
+    def take_frames(self) -> None:
+        """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
+        while len(self.incoming) >= _FRAME.size:
+            magic, _, sequence, length = _FRAME.unpack_from(self.incoming)
+            if magic != _MAGIC:
+                raise RuntimeError(f"rank {self.rank} sent a frame that is not of this communicator")
+            end = _FRAME.size + length
+            if len(self.incoming) < end:
+                return
+            self.arrived[sequence] = bytes(self.incoming[_FRAME.size : end])
+            del self.incoming[:end]
+
+    def take(self, sequence: int, like: NDArray[Any]) -> NDArray[Any]:
+        """What has come with this number, as an array with the type and shape of ``like``."""
+        return numpy.frombuffer(self.arrived.pop(sequence), like.dtype).reshape(like.shape)
+
+
+def frame(rank: int, sequence: int, payload: NDArray[Any]) -> list[memoryview]:
+    """A frame of ``rank`` that holds this array, in pieces to be sent one after the other."""
+    header = _FRAME.pack(_MAGIC, rank, sequence, payload.nbytes)
+    return [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
+
+
+def gone_at(peers: Sequence[Peer], sequence: int) -> float | None:
+    """Since when a rank has gone that has not given its part of this collective; None where none has."""
+    return min((peer.gone_at for peer in peers if peer.gone_at and sequence not in peer.arrived), default=None)
+
+
+def unsent(peers: Sequence[Peer]) -> str | None:
+    """Who has not taken what is offered; None when all have."""
+    ranks = [peer.rank for peer in peers if peer.outgoing]
+    return f"to send to {rank_set(ranks)}" if ranks else None
+
+
+def missing(peers: Sequence[Peer], sequence: int) -> str | None:
+    """Whom a collective still waits for, None when it is over."""
+    ranks = [peer.rank for peer in peers if sequence not in peer.arrived]
+    if not ranks and not any(peer.outgoing for peer in peers):
+        return None
+    return f"in all-reduce {sequence & _COUNT} for {rank_set(ranks)}"
