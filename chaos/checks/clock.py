@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from statistics import median_low
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import TRAIN
@@ -24,6 +25,10 @@ JUMP_NS = 50_000_000
 _UNORDERED_NS = 1_000_000_000
 """A line may come so much later than one of a later time: a thread that has taken the time may have to wait until it
 can write. Where the clock itself has jumped the history tells."""
+
+_AROUND, _AGREE, _NEAR_NS = 4, 3, 5_000_000
+"""An event between whose two clocks its process had no processor lies apart from those around it, which agree: so many
+of so many on either side of it, within so much. After a jump the two sides do not agree."""
 
 _OF_NODE = re.compile(r"/ttp-node_(\d{1,9})/")
 _QUARTER_NS = 15 * 60 * 1_000_000_000
@@ -155,12 +160,35 @@ def _by_clock(history: History) -> dict[str, list[Event]]:
 
 def _points(events: list[Event]) -> _Points:
     """Raises ClockError when the host's wall clock jumped."""
-    points = sorted((one.wall, one.mono - one.wall, one.error) for one in events)
-    offsets = tuple(offset for _, offset, _ in points)
-    drift = max(offsets) - min(offsets)
-    if drift > JUMP_NS:
+    if _drift(events) > JUMP_NS:
+        events = _without_the_kept_waiting(events)
+    if (drift := _drift(events)) > JUMP_NS:
         raise ClockError(f"the wall clock jumped by {drift / 1e9:.3f} s during the run")
-    return _Points(tuple(wall for wall, _, _ in points), offsets, tuple(error for _, _, error in points))
+    points = sorted((one.wall, _offset(one), one.error) for one in events)
+    return _Points(*(tuple(values) for values in zip(*points, strict=True)))
+
+
+def _offset(event: Event) -> int:
+    return event.mono - event.wall
+
+
+def _drift(events: list[Event]) -> int:
+    return max(map(_offset, events)) - min(map(_offset, events))
+
+
+def _without_the_kept_waiting(events: list[Event]) -> list[Event]:
+    """Without those whose process was kept from the processor after it had read one clock and before the other."""
+    in_order = sorted(events, key=lambda one: one.mono)
+    offsets = [_offset(one) for one in in_order]
+    return [one for index, one in enumerate(in_order) if not _lies_apart(offsets, index)]
+
+
+def _lies_apart(offsets: list[int], index: int) -> bool:
+    sides = offsets[max(0, index - _AROUND) : index], offsets[index + 1 : index + 1 + _AROUND]
+    usual = median_low([*sides[0], *sides[1]])
+    return abs(offsets[index] - usual) > _NEAR_NS and all(
+        sum(abs(one - usual) <= _NEAR_NS for one in side) >= _AGREE for side in sides
+    )
 
 
 def _start(history: History, event: LogEvent) -> Event:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import MONO, GoodRun, record
+from tests.unit.good_run import MONO, GoodRun, Record, record
 
 WHO = "rank 3 (process 1003)"
 
@@ -144,3 +144,22 @@ def test_a_deadline_that_left_the_job_most_of_its_time_is_a_failure(
     expired(run, name, 20.0, attempt)
     waited(run, 12.0, 20.0, 0.49)
     assert said(judged(run), "run", "fail", f"deadline {name} (8 s) is kept")
+
+
+def test_a_process_without_a_processor_between_its_two_clocks_is_no_jump(run: GoodRun, judged: Judge) -> None:
+    """It has read one clock, and the other when it went on; the events before and after it know better."""
+    for number in (9, 30):
+        _by_time(run)[number]["wall"] += 80_000_000
+    assert not said(judged(run), "recovery", "unknown", "detection")
+
+
+@pytest.mark.parametrize("since", [4, 20, -1], ids=["in the beginning", "in the middle", "at the end"])
+def test_a_wall_clock_that_stays_where_it_has_jumped_is_unknown(run: GoodRun, judged: Judge, since: int) -> None:
+    for one in _by_time(run)[since:]:
+        one["wall"] += 80_000_000
+    (found,) = said(judged(run), "recovery", "unknown", "detection")
+    assert "the wall clock jumped by 0.080 s during the run" in found.seen
+
+
+def _by_time(run: GoodRun) -> list[Record]:
+    return sorted((one for records in run.files.values() for one in records), key=lambda one: int(one["mono"]))
