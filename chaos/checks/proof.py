@@ -68,4 +68,7 @@ def lacking_evidence(proof: Proof, evidence: Mapping[str, Any]) -> str | None:
     if all(value is None or value in ([], {}, "") for value in own.values()):
         return "says nothing of what was done to it"
     missing = [name for name in proof.fields if name not in own]
-    return f"lacks {', '.join(missing)}" if missing else None
+    if not missing:
+        return None
+    quoted = ", ".join(f'"{name}"' for name in missing)
+    return f"lacks the field{'s' if len(missing) > 1 else ''} {quoted}"

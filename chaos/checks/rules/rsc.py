@@ -10,6 +10,7 @@ from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.plan.hangs import HANG
+from chaos.rank_sets import named
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()
@@ -122,13 +123,16 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         where = places(one for one in finished if step_of(one) == newest)
         text = f"step {newest}" if newest else "none was finished"
         case.found.fail(expected, text, case.line, *where[:1])
+    given: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
         saved = {str(one.data.get("path")): step_of(one) for one in finished}
         loads = [one for name in ("load.begin", "load.end") for one in case.history.select(name, attempt=TRAIN)]
         given = given_theirs(case.plan, case.span.of(loads))
         for rank in sorted(set(range(case.plan.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
-    case.found.settle(expected, "it does" if step else "none is", case.line)
+    seen = "it does" if step else "none is"
+    seen += f"; {named(given)} read none, and got the state from a rank of the replica group" if given else ""
+    case.found.settle(expected, seen, case.line)
 
 
 def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:

@@ -76,7 +76,13 @@ def _state_of_older_step(run_dir: Path) -> None:
 
 
 def _not_read_at_all(records: Records) -> None:
-    records.drop([one for one in records.all(rank=0) if one["event"] in _READ])
+    """No rank's load is recorded. Were it one rank's alone, another could have given it its state."""
+    records.drop([one for event in _READ for one in records.all(event)])
+
+
+def _end_of_read_missing(records: Records) -> None:
+    """Of rank 0's load the beginning alone is recorded: it was not given its state by another rank."""
+    records.drop(records.all("load.end", rank=0))
 
 
 DEFECTS = (
@@ -137,9 +143,16 @@ DEFECTS = (
     ),
     _defect(
         "rsc-reads-not-recorded",
-        "What rank 0 read is not recorded.",
+        "What the ranks read is not recorded.",
         recorded(_not_read_at_all),
-        "the last finished periodic checkpoint holds step 6",
+        "no load of rank 0 is recorded after the restart",
+        verdict="unknown",
+    ),
+    _defect(
+        "rsc-end-of-read-not-recorded",
+        "Rank 0 began to read the checkpoint, and no end of it is recorded.",
+        recorded(_end_of_read_missing),
+        "no load of rank 0 is recorded after the restart",
         verdict="unknown",
     ),
     _defect(

@@ -143,7 +143,7 @@ def test_a_kind_of_another_package_is_proven_by_the_proof_that_it_registers(inst
     assert any("proven by the kernel's word on its priority, barrier and process" in one.seen for one in found)
     for spoil, doubt in (
         (lambda evidence: evidence.update(priority=0), "its priority is 0"),
-        (lambda evidence: evidence.pop("priority"), "lacks priority"),
+        (lambda evidence: evidence.pop("priority"), 'lacks the field "priority"'),
     ):
         said = not_passed(findings("mine", spoil, MINE))
         assert {one.verdict for one in said} == {"unknown"}
@@ -180,7 +180,7 @@ def test_nobody_takes_the_proof_of_a_built_in_kind() -> None:
 
 def test_where_no_history_is_judged_evidence_needs_the_fields_of_a_proof_too() -> None:
     assert why_unproven("cpu-quota", {"signal": None, "group": "chaos-x", "throttled": 3}) is None
-    assert why_unproven("cpu-quota", {"signal": None, "throttled": 3}) == "its evidence lacks group"
+    assert why_unproven("cpu-quota", {"signal": None, "throttled": 3}) == 'its evidence lacks the field "group"'
     assert why_unproven("cpu-quota", {}) == "its evidence says nothing of what was done to it"
     assert "no proof of the fault kind mine" in str(why_unproven("mine", {"priority": 19}))
 
