@@ -27,9 +27,11 @@ _COUNTED = re.compile(r".+-\d+_\d+(?:\.ckpt|\.safetensors)?")
 
 def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the names of all periodic saves. Says nothing where none counts its step."""
-    usual = set() if artifacts.baseline is None else {name for name, _, _ in _again(artifacts.baseline, artifacts)}
-    for name, before, after in _again(history, artifacts):
-        if name not in usual and not _was_taken(history, before, after):
+    again = [pair for pair in _again(history, artifacts) if not _was_taken(history, *pair[1:])]
+    twin = artifacts.baseline if again else None  # the baseline only excuses: it is asked where there is something to
+    usual = set() if twin is None else {name for name, _, _ in _again(twin, artifacts)}
+    for name, before, after in again:
+        if name not in usual:
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
             found.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
     names = {_name(one, artifacts) for one in _saves(history)}
