@@ -24,7 +24,7 @@ from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.made_with import machine_facts, recorded_command
 from chaos.run.progress import Progress, Recorder, Watched
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step, with_origin
+from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.run.undo_adopted import adopted_step
 from chaos.run.versions import versions
 from chaos.run.wait import DeadlineExpired, wait_for
@@ -216,11 +216,11 @@ class _Injection:
         known = {step.id for step in self._owned.ledger.open_steps()}
         assert one.process.rank is not None
         try:
-            for step in self._kind.undo_steps(one.victim.fault, [one.victim]):
+            for step in healable(self._kind.undo_steps(one.victim.fault, [one.victim])):
                 if step.id not in known:
-                    own = with_origin(replace(step, fault=self._fault))
+                    own = replace(step, fault=self._fault)
                     self._owned.ledger.record(adopted_step(own, one.process.rank))
-        except (FaultMissed, LookupError, OSError) as error:
+        except (FaultMissed, CannotUndo, LookupError, OSError) as error:
             return Hit(one.process, "not landed", why=str(error))
         return None
 

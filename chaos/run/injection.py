@@ -24,7 +24,7 @@ from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
-from chaos.run.undo import Undone, with_origin
+from chaos.run.undo import CannotUndo, Undone, healable
 from chaos.run.wait import DeadlineExpired, Patience
 
 NO_RANK = -1
@@ -140,8 +140,8 @@ class Injection:
         steps: list[UndoStep] = []
         seen: dict[int, tuple[int, dict[str, Any]]] = {}
         try:
-            for step in kind.undo_steps(fault.id, victims):
-                steps.append(self._ledger.record(with_origin(step)))
+            for step in healable(kind.undo_steps(fault.id, victims)):
+                steps.append(self._ledger.record(step))
             self._made.append(fault)
             for victim in victims:
                 self._act(fault, kind, job, victim)
@@ -150,7 +150,7 @@ class Injection:
             for victim in victims:
                 seen[victim.rank] = self._await_evidence(fault, kind, job, victim)
             evidence = [self._as_evidence(fault, victim, seen[victim.rank][1]) for victim in victims]
-        except (FaultMissed, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
+        except (FaultMissed, CannotUndo, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
             if isinstance(kind, Lasting):
                 self.lasting.abandon(fault, kind, victims, steps)
             self._miss(fault, str(error))

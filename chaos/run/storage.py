@@ -10,7 +10,7 @@ from chaos.history.ledger import Ledger
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
 from chaos.run.refusal import Refused
-from chaos.run.undo import with_origin
+from chaos.run.undo import CannotUndo, healable
 
 
 def storage_of(job: Path, traits: JobTraits) -> Path | None:
@@ -30,8 +30,12 @@ def prepare_faults(
             raise Refused(
                 f"fault {fault.id}: this kind of job does not say where it saves, so {fault.kind} cannot hit it"
             )
-        for step in kind.prepare_steps(fault.id, storage):
-            ledger.record(with_origin(step))
+        try:
+            steps = healable(kind.prepare_steps(fault.id, storage))
+        except CannotUndo as error:
+            raise Refused(f"fault {fault.id} ({fault.kind}): {error}") from error
+        for step in steps:
+            ledger.record(step)
         try:
             kind.prepare(storage)
         except OSError as error:

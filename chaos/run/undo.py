@@ -87,9 +87,24 @@ def after_processes(action: str) -> bool:
     return action in AFTER_PROCESSES or (action not in UNDO_ACTIONS and waits_for_processes(action))
 
 
-def with_origin(step: UndoStep) -> UndoStep:
-    """A fault's step whose note names the package that its action comes from: whoever heals it may lack that."""
-    package = None if step.action in UNDO_ACTIONS else package_of(GROUP, step.action)
+def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
+    """The steps of a fault, ready for the ledger, before the fault is made.
+
+    The note of a step names the package that its action comes from: whoever heals it may lack that. Raises CannotUndo
+    where no action of that name is here: nothing would put the fault back.
+    """
+    return [_with_origin(step) for step in steps]
+
+
+def _with_origin(step: UndoStep) -> UndoStep:
+    if step.action in UNDO_ACTIONS:
+        return step
+    if action_of_package(step.action) is None:
+        raise CannotUndo(
+            f"nothing here could put the fault back: no package has registered the undo action {step.action!r} "
+            f"(entry point group {GROUP}), so the fault is not made"
+        )
+    package = package_of(GROUP, step.action)
     return step if package is None else replace(step, note=f"{step.note} (undo action of {package})".lstrip())
 
 

@@ -27,14 +27,14 @@ from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.process import identify, state
 from chaos.registry import registry
 from chaos.run.directory import create_run
-from chaos.run.undo import with_origin
+from chaos.run.undo import healable
 
 run = create_run(Path(sys.argv[1]), "bind-core")
 rank = subprocess.Popen(["sleep", "1000"], env={**os.environ, RUN_VARIABLE: run.token}, start_new_session=True)
 kind = registry("faults").load("bind-core")
 victim = Victim(1, identify(rank.pid), Path("none"))
-for step in kind.undo_steps("bind-1", [victim]):
-    run.ledger.record(with_origin(step))
+for step in healable(kind.undo_steps("bind-1", [victim])):
+    run.ledger.record(step)
 job = SimpleNamespace(state=state)
 kind.inject(job, victim)
 assert kind.evidence(job, victim) is not None

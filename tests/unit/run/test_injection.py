@@ -342,12 +342,13 @@ class Gentle:
     name = "gentle"
     effect = "none"
     signal = None
+    undone_by = "resume-process"
 
     def __init__(self) -> None:
         self.looks = 0
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        return [UndoStep(f"{fault}-undo", fault, "undo-gentle")]
+        return [UndoStep(f"{fault}-undo", fault, self.undone_by)]
 
     def inject(self, job: Job, victim: Victim) -> None:
         if victim.rank == 3:
@@ -365,6 +366,25 @@ def test_a_kind_of_another_package_brings_its_own_evidence(make: Make, written: 
     assert written().select("fault.injecting")[0].data["signal"] is None
     assert written().events[-1].data["evidence"] == [{"rank": 1, "pid": 101, "mark": "done", "barrier": None}]
     assert injection.suspended == set()
+
+
+class Unhealable(Gentle):
+    undone_by = "undo-gentle"
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        raise AssertionError("made, and nothing could put it back")
+
+
+def test_a_fault_that_nothing_here_could_put_back_is_not_made(
+    make: Make, written: Callable[[], History], ledger: Ledger
+) -> None:
+    injection = make(planned(1, kind="gentle", trigger={"elapsed": 1.0}), gentle=Unhealable())
+    injection.known.elapsed = 2.0
+    injection.inject_due(FakeJob(), RANKS)
+    last = written().events[-1]
+    assert last.event == "fault.missed"
+    assert "no package has registered the undo action 'undo-gentle'" in last.data["reason"]
+    assert ledger.read().steps == ()
 
 
 def test_one_rank_that_cannot_be_hit_misses_the_whole_fault(make: Make, written: Callable[[], History]) -> None:
