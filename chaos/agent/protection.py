@@ -1,5 +1,7 @@
 """Records that a rank is protected: that it is connected to the SDK, and that it tells the SDK of each update.
 
+Also which rank has started the SDK's controller, where one does.
+
 Which handlers it has registered :mod:`chaos.agent.hooks` records, since it stands round them anyway.
 """
 
@@ -14,8 +16,23 @@ from chaos.agent.record import Record
 
 def hook_protection(record: Record, module: ModuleType) -> None:
     """Set the hooks in ``mindio_ttp.framework_ttp``, whichever SDK it is."""
+    _hook_controller(record, module)
     _hook_connection(record, module)
     _hook_updates(record, module)
+
+
+def _hook_controller(record: Record, module: ModuleType) -> None:
+    start = getattr(module, "tft_start_controller", None)
+    if start is None:
+        return
+
+    @functools.wraps(start)
+    def start_with_agent(*args: Any, **kwargs: Any) -> Any:
+        result = start(*args, **kwargs)
+        record.write("sdk.controller")
+        return result
+
+    module.tft_start_controller = start_with_agent  # type: ignore[attr-defined]
 
 
 def _hook_connection(record: Record, module: ModuleType) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Callable
 
@@ -47,7 +48,7 @@ class Training:
         self._costs_us: list[float] = []
         self._parameters: list[tuple[str, Any]] = []
         self._end_of_life = False
-        self._background: dict[str, dict[str, Any]] = {}
+        self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
     def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]]) -> None:
         """Training begins after ``initial_step``, counted over the whole job. ``parameters``: weights and all state of
@@ -115,7 +116,7 @@ class Training:
             fields["appended"] = names
         if asynchronous:
             fields["asynchronous"] = True
-            self._background[_name_of(path)] = fields
+            self._background[_name_of(path)] = fields, get_ident()
         before, self._end_of_life = self._end_of_life, end_of_life
         try:
             self._record.write("checkpoint.begin", **fields)
@@ -129,15 +130,16 @@ class Training:
     @contextmanager
     def writing(self, path: str) -> Iterator[None]:
         """Round the writing of one checkpoint file, wherever that is done. Recorded of a save in the background, whose
-        call has returned long before; a writer that fails there raises in a thread, and nobody else hears of it."""
+        call has returned long before; a writer that fails there raises in a thread, and nobody else hears of it.
+        Whether it is another thread than the one that called is recorded, too: the caller has only asked for it."""
         ok = False
         try:
             yield
             ok = True
         finally:
-            fields = self._background.pop(_name_of(path), None)
+            fields, caller = self._background.pop(_name_of(path), (None, 0))
             if fields is not None:
-                self._record.write("checkpoint.written", **fields, ok=ok)
+                self._record.write("checkpoint.written", **fields, ok=ok, background=get_ident() != caller)
 
     def wrote(self) -> None:
         """A part of a checkpoint has been written: the point in the middle of a file."""

@@ -6,9 +6,11 @@ Part of the check ``recovery``: a phase that is short for another reason would m
 from __future__ import annotations
 
 from chaos.checks.artifacts import Artifacts
+from chaos.checks.background import is_background, written
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, by_rank, places, ranks_text
 from chaos.checks.found_link import judge_found_link
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -81,6 +83,19 @@ def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
     if not saves:
         found.unknown(expected, "no periodic checkpoint is recorded")
     for one in saves:
-        if bool(one.data.get("asynchronous")) is not wanted:
+        if is_background(one) is not wanted:
             found.fail(expected, f"rank {one.rank} wrote {one.data.get('path')} otherwise", one.source)
+        elif wanted:
+            _judge_thread(history, one, expected, found)
     found.settle(expected, f"{len(saves)} are", *places(saves[:1]))
+
+
+def _judge_thread(history: History, save: Event, expected: str, found: Collector) -> None:
+    """Who asks for the background has it only where another thread writes: agents of earlier versions do not tell.
+
+    That none is recorded of a save whose process was ended meanwhile says nothing.
+    """
+    end = written(history, save)
+    if end is not None and end.data.get("background") is False:
+        seen = f"rank {save.rank} asked for it, and wrote {save.data.get('path')} in the thread that trains"
+        found.fail(expected, seen, end.source, save.source)

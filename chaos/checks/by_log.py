@@ -35,7 +35,7 @@ def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
         _judge_missing(log, expected, line, found)
     if not compared:
         found.unknown(expected, "not one loss can be compared", line)
-    found.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line)
+    found.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line, by_log=True)
 
 
 def judge_agreement(logs: Logged, found: Collector) -> None:
@@ -44,7 +44,7 @@ def judge_agreement(logs: Logged, found: Collector) -> None:
         seen = f"ranks {other} and {rank} print {one.theirs} and {one.ours} at step {one.ours.step}"
         found.fail(AGREE, seen, one.theirs.where, one.ours.where)
     if logs.apart or logs.agreeing:
-        found.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}")
+        found.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}", by_log=True)
 
 
 def judge_first(log: RankLog, saved: int, expected: str, line: str, found: Collector) -> None:

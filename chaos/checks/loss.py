@@ -69,7 +69,7 @@ def _judge_finite(
     by_log.judge_finite(logs, FINITE, found)
     if not seen_any and not logs.ranks:
         found.unknown(FINITE, "no loss was recorded", "history")
-    found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are")
+    found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are", by_log=bool(logs.ranks))
 
 
 def _judge_twin(

@@ -144,4 +144,4 @@ def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Col
     if not acted.listened:
         found.unknown(expected, "neither an agent nor the SDK has recorded anything in attempt resume")
     found.settle(expected, "none did")
-    judge_watched(plan, artifacts, found)
+    judge_watched(plan, history, artifacts, found)

@@ -10,6 +10,9 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 
 REGISTERED = "sdk.registered"
+CONTROLLER = "sdk.controller"
+"""Recorded by a rank that has started the SDK's controller in itself."""
+
 CONNECTED, DISCONNECTED = "sdk.connected", "sdk.disconnected"
 REPORTED, PAUSED = "update.reported", "pause.enter"
 """What a rank tells the SDK behind each step: that its update is over, and that it could be paused here."""

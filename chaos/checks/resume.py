@@ -101,7 +101,7 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, f
             found.unknown(restored, seen, _line(plan), start.source if start else "")
         elif start is not None and initial not in (None, saved):
             found.fail(restored, f"rank {rank}'s step counter was {initial}", _line(plan), start.source)
-    found.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan))
+    found.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan), by_log=bool(logs.ranks))
 
 
 def _by_log(logs: Logged) -> str:
@@ -117,4 +117,4 @@ def _judge_unbroken(plan: Plan, history: History, twin: Twin, logs: Logged, foun
     for log in logs.ranks.values():
         by_log.judge_sequence(log, TRAIN, (), found)
     if logs.ranks:
-        found.settle(by_log.sequence_text(TRAIN), f"{len(logs.ranks)} ranks do")
+        found.settle(by_log.sequence_text(TRAIN), f"{len(logs.ranks)} ranks do", by_log=True)

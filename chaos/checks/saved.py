@@ -29,6 +29,13 @@ def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]
     ]
 
 
+def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
+    """Whether there is a finished file that may be one, whosever it is; those of MindFormers are told by no name."""
+    found = whose(history, artifacts)
+    kinds = {*(file.kind for file in found.owned), *(file.kind for file in found.unowned)}
+    return not kinds.isdisjoint({"end-of-life", "either"})
+
+
 def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Unowned]:
     """The finished files of a kind of which nobody can say whose they are."""
     recorded = _recorded(history, artifacts)

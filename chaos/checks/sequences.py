@@ -30,7 +30,7 @@ def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequen
             by_log.judge_sequence(log, attempt, (), found)
     _judge_reach(plan, history, logs, attempts[-1], found)
     by_logs = f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
-    found.settle(EXPECTED, f"steps up to {plan.last_step} on {plan.ranks} ranks{by_logs}")
+    found.settle(EXPECTED, f"steps up to {plan.last_step} on {plan.ranks} ranks{by_logs}", by_log=bool(logs.ranks))
 
 
 def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found: Collector) -> None:

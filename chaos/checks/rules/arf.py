@@ -105,8 +105,9 @@ def _judge_silence(case: Case) -> None:
     expected = _expected(case)
     logged = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if logged:
+        told = case.found.fail if case.records_calls("stop") else case.found.unknown
         where = (event.source for event in logged[:3])
-        case.found.unknown(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
+        told(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
     elif case.logged():
         case.found.fail(expected, "it did not act: no handler was called, and the SDK's log has none of it", case.line)
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN
+from chaos.checks.protection import REGISTERED
 from chaos.checks.spans import Span
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -38,6 +39,11 @@ class Case:
             if one.rank is not None:
                 found.setdefault(one.rank, []).append(one)
         return found
+
+    def records_calls(self, name: str) -> bool:
+        """Whether every rank's agent stood round its handler, so that a call which none has recorded was not made."""
+        registered = self.history.select(REGISTERED, attempt=TRAIN, name=name)
+        return {one.rank for one in registered} >= set(range(self.plan.ranks))
 
     def logged(self) -> list[LogEvent]:
         """What the SDK's logs tell of the faulted launch, from its beginning to its end."""

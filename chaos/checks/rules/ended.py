@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, places, ranks_text, signal_number
+from chaos.checks.protection import CONNECTED, CONTROLLER
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
@@ -41,7 +42,9 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     where = (*places(told.values()), *(one.source for one in ended))[:4]
     host = _host(logged)
     if host is not None and host.rank in _silent(plan) and not ended:
-        found.settle(EXPECTED, f"its controller was in rank {host.rank}, and gone with it", line, host.source, *where)
+        alone = _judge_host(history, host, found)
+        seen = f"its controller was in rank {host.rank}, and gone with it"
+        found.settle(EXPECTED, seen, line, host.source, *where, by_log=alone)
         return
     if not told and not ended:
         what = "the SDK's log" if logged else "a log of the SDK"
@@ -51,7 +54,20 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
         if rank not in told and rank not in _hit(plan) and (told or ended) and not excused:
             found.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
     seen = f"it told {ranks_text(sorted(told))}" if told else "it ended the job, by its log"
-    found.settle(EXPECTED, seen, line, *where)
+    found.settle(EXPECTED, seen, line, *where, by_log=not told)
+
+
+def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
+    """Hold the line of the SDK's log against the ranks' own records. Returns whether it is the only witness.
+
+    A rank whose agent records its connection would have recorded the controller as well; where another rank has, the
+    line may be that of a backup.
+    """
+    started = {one.rank: one for one in history.select(CONTROLLER, attempt=TRAIN)}
+    if not started and (connected := history.select(CONNECTED, attempt=TRAIN, rank=host.rank)):
+        seen = f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
+        found.fail(EXPECTED, seen, host.source, *places(connected[:1]))
+    return host.rank not in started
 
 
 def _told(history: History) -> dict[int, Event]:

@@ -62,7 +62,8 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
             seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
             found.unknown(expected, seen, line, *(one.source for one in results[:3]))
-    found.settle(expected, f"it was asked {len(offers)} times", line, *(one.source for one in offers[:3]))
+    where = (one.source for one in offers[:3])
+    found.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)
 
 
 def _could_be_saved(plan: Plan, history: History) -> bool:

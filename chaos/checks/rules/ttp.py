@@ -10,7 +10,7 @@ from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.refused import judge_refused
 from chaos.checks.rules.tried import judge_tried
-from chaos.checks.saved import end_of_life, unowned
+from chaos.checks.saved import end_of_life, may_be_end_of_life, outside, unowned
 from chaos.history.event import Event
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")
@@ -82,11 +82,27 @@ def _judge_handlers(case: Case) -> None:
                 found.unknown(EXPECTED, seen, one.source)
             if not isinstance(one.data.get("ok"), bool):
                 found.unknown(EXPECTED, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
-    logged = {event.kind for event in case.logged()}
-    if not saves and "ttp.dump_begin" not in logged:
-        found.unknown(EXPECTED, "nothing tells of a save", line)
-    if not renames and "ttp.renamed" not in logged:
-        found.unknown(EXPECTED, "nothing tells of the rename", line)
+    _judge_lines(case, "save_ckpt", "save", "ttp.dump_begin")
+    _judge_lines(case, "rename", "rename", "ttp.renamed")
+
+
+def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
+    """Where no call is recorded, the SDK's log may tell of one. Then the file is the other witness."""
+    found = case.found
+    if case.history.select("handler.enter", attempt=TRAIN, name=handler):
+        return
+    lines = [event.source for event in case.logged() if event.kind == kind][:3]
+    if not lines:
+        found.unknown(EXPECTED, f"nothing tells of the {what}", case.line)
+    elif case.records_calls(handler):
+        seen = f"the SDK's log tells of the {what}, and no rank has recorded a call of its handler {handler}"
+        found.fail(EXPECTED, seen, case.line, *lines)
+    elif outside(case.history, case.artifacts, "end-of-life"):
+        seen = f"the SDK's log alone tells of the {what}: what was saved is not in the run's directory"
+        found.unknown(EXPECTED, seen, case.line, *lines)
+    elif not may_be_end_of_life(case.history, case.artifacts):
+        seen = f"the SDK's log tells of the {what}, and there is no finished end-of-life checkpoint"
+        found.fail(EXPECTED, seen, case.line, *lines)
 
 
 def _judge_order(case: Case, renames: list[Event]) -> None:

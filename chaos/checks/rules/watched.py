@@ -5,13 +5,18 @@ from __future__ import annotations
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, ranks_text
+from chaos.checks.protection import CONNECTED
+from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 EXPECTED = "every rank of the job started again has registered with the SDK's controller again"
 
 
-def judge_watched(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the registrations in the SDK's own logs. Says nothing where those of the faulted launch tell of none."""
+def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the registrations in the SDK's own logs. Says nothing where those of the faulted launch tell of none.
+
+    What the ranks themselves have recorded of it is judged by :mod:`chaos.checks.rules.protected`.
+    """
     before = _registered(artifacts, TRAIN)
     if not before:
         return
@@ -21,7 +26,7 @@ def judge_watched(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
         found.unknown(EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where)
     elif missing:
         found.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
-    found.settle(EXPECTED, f"{len(before)} ranks have")
+    found.settle(EXPECTED, f"{len(before)} ranks have", by_log=not history.select(CONNECTED, attempt=RESUME))
 
 
 def _registered(artifacts: Artifacts, attempt: str) -> dict[int, str]:

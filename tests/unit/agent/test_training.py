@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from pathlib import Path
 
@@ -87,7 +88,22 @@ def test_the_end_of_a_save_in_the_background_is_recorded_by_its_writer(
         if fails:
             raise OSError("no space")
     (written,) = events("checkpoint.written")
-    assert written.data == {**events("checkpoint.begin")[0].data, "ok": not fails}
+    assert written.data == {**events("checkpoint.begin")[0].data, "ok": not fails, "background": False}
+
+
+def test_that_another_thread_writes_is_recorded(training: Training, events: Events, tmp_path: Path) -> None:
+    path = str(tmp_path / "net-1_4.ckpt")
+    with training.saving(path, end_of_life=False, step=4, asynchronous=True):
+        pass
+
+    def write() -> None:
+        with training.writing(path):
+            pass
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    writer.join()
+    assert [one.data["background"] for one in events("checkpoint.written")] == [True]
 
 
 def test_a_save_that_training_waits_for_needs_no_other_end(training: Training, events: Events, tmp_path: Path) -> None:

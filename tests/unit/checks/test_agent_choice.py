@@ -129,7 +129,7 @@ SPARED = replace(ended(), faults=())
 @pytest.mark.parametrize("plan", [ended(), SPARED])
 def test_an_agent_that_chooses_exit_was_asked(tmp_path: Path, plan: Plan) -> None:
     assert verdicts(tmp_path, plan, offer("exit", "dump", "recover"), EXIT, history=TRAINED) == [
-        ("pass", "it was asked 1 times")
+        ("pass", "it was asked 1 times, by lines of a log alone")
     ]
 
 

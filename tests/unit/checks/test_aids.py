@@ -123,6 +123,26 @@ def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, backgr
     assert said(judged(run), "recovery", "fail", SAVE)
 
 
+@pytest.mark.parametrize(("background", "verdict"), [(True, "pass"), (None, "pass"), (False, "fail")])
+def test_saving_in_the_background_needs_another_thread(
+    run: GoodRun, judged: Judge, background: bool | None, verdict: str
+) -> None:
+    run.replan(aids=Aids(asynchronous_saving=True), checkpoint_interval=2)
+    for rank in range(RANKS):
+        end = run.one("step.end", attempt="train", rank=rank, step=2)
+        more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": True}
+        told = {"ok": True} if background is None else {"ok": True, "background": background or rank != 2}
+        for late, (name, fields) in enumerate(
+            {"checkpoint.begin": {}, "checkpoint.end": {}, "checkpoint.written": told}.items(), 1
+        ):
+            late_end = {"mono": end["mono"] + late, "wall": end["wall"] + late}
+            run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more, **fields})
+    judgement = judged(run)
+    assert said(judgement, "recovery", verdict, SAVE)
+    wrote = "rank 2 asked for it, and wrote /r/job/rank_2/mnist-1_2.ckpt in the thread that trains"
+    assert bool(said(judgement, "recovery", "fail", wrote)) is (verdict == "fail")
+
+
 def test_saving_in_the_background_that_nobody_saw_is_unknown(run: GoodRun, judged: Judge) -> None:
     run.replan(aids=Aids(asynchronous_saving=True), checkpoint_interval=2)
     assert said(judged(run), "recovery", "unknown", "no periodic checkpoint is recorded")

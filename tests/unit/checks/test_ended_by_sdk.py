@@ -83,6 +83,32 @@ def test_a_controller_that_dies_with_its_rank_can_tell_nobody(run: GoodRun, judg
     assert said(judgement, "mechanism", "pass", f"{EXPECTED} | its controller was in rank {VICTIM}, and gone with it")
 
 
+def with_own_record(run: GoodRun, event: str) -> None:
+    place: Record = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
+    run.add(f"train-rank_{VICTIM}", record(3.1, event, **place))
+
+
+@pytest.mark.parametrize(
+    ("events", "verdict", "by_log"),
+    [((), "pass", True), (("sdk.connected", "sdk.controller"), "pass", False), (("sdk.connected",), "fail", False)],
+)
+def test_where_the_controller_was_its_host_tells_too(
+    run: GoodRun, judged: Judge, events: tuple[str, ...], verdict: str, by_log: bool
+) -> None:
+    hosted_by_victim(run)
+    for event in events:
+        with_own_record(run, event)
+    (one,) = said(judged(run), "mechanism", verdict, f"its controller {'was ' if verdict == 'pass' else ''}in rank")
+    assert one.by_log is by_log
+
+
+def test_that_only_a_log_tells_of_the_end_is_said(run: GoodRun, judged: Judge) -> None:
+    run.drop("handler.enter", name="exit")
+    run.replan(faults=(*run.plan.faults, replace(run.plan.faults[0], id="others", ranks=(0, 1, 3))))
+    (one,) = [one for one in judged(run).findings if one.expected == EXPECTED and one.verdict == "pass"]
+    assert one.by_log and one.seen == "it ended the job, by its log, by lines of a log alone"
+
+
 def test_a_rank_that_only_reports_an_error_takes_no_controller_along(run: GoodRun, judged: Judge) -> None:
     hosted_by_victim(run)
     run.drop("handler.enter", name="exit")

@@ -29,7 +29,7 @@ def findings(judged: Judge, run: GoodRun) -> list[Finding]:
 @pytest.mark.parametrize(
     ("again", "verdict", "seen"),
     [
-        (tuple(range(RANKS)), "pass", "4 ranks have"),
+        (tuple(range(RANKS)), "pass", "4 ranks have, by lines of a log alone"),
         ((0, 1, 3), "fail", "rank 2 did not"),
         ((), "unknown", "there is no log of the SDK of attempt resume: nobody tells of a protection"),
     ],
@@ -42,6 +42,14 @@ def test_ranks_that_registered_before_do_so_again(
     if again:
         registered(run, "resume", *again)
     assert [(one.verdict, one.seen) for one in findings(judged, run)] == [(verdict, seen)]
+
+
+def test_with_the_record_of_a_rank_the_lines_are_not_alone(judged: Judge) -> None:
+    run = good_run()
+    for attempt in ("train", "resume"):
+        registered(run, attempt, *range(RANKS))
+    run.add("resume-rank_0", {**run.one("train.begin", attempt="resume", rank=0), "event": "sdk.connected"})
+    assert [(one.seen, one.by_log) for one in findings(judged, run)] == [("4 ranks have", False)]
 
 
 def test_where_the_log_tells_of_no_registration_nothing_is_said(judged: Judge) -> None:
