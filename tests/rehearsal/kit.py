@@ -148,9 +148,9 @@ class Harness:
         """Send it a signal; to it alone, as a supervisor does."""
         self.process.send_signal(number)
 
-    def end(self) -> Done:
+    def end(self, seconds: float = WAIT_SECONDS) -> Done:
         """Wait for its end."""
-        code = self.process.wait(WAIT_SECONDS)
+        code = self.process.wait(seconds)
         return Done(code, self.output, self.errors)
 
     @property
