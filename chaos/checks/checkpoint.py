@@ -165,7 +165,7 @@ def _entitled(plan: Plan) -> str:
 
 
 def _any_of(ranks: tuple[int, ...]) -> str:
-    return f"rank {' or '.join(map(str, ranks[:8]))}" + (f" or {len(ranks) - 8} more" if len(ranks) > 8 else "")
+    return f"rank {' or '.join(map(str, ranks))}" if len(ranks) <= 8 else f"one of {ranks_text(ranks)}"
 
 
 def _group(plan: Plan, rank: int) -> str:

@@ -1,15 +1,23 @@
 """Gathers the findings of one check.
 
 A check works through aspects (one promise each). Every aspect ends with :meth:`Collector.settle`: it becomes a pass
-only if nothing worse was said about it. Findings of one kind are capped, so a defect on 1,000 ranks stays readable.
+only if nothing worse was said about it. What is found of many ranks alike is one finding, and findings of one kind are
+capped, so a defect on 1,000 ranks stays readable.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
 from chaos.checks.finding import Finding, Verdict
+from chaos.rank_sets import rank_set
 
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""
+
+_RANK = re.compile(r"(?<![a-z])(?:rank[ _]|worker_)(\d{1,9})\b")
 
 BY_LOG = ", by lines of a log alone"
 """Ends what was seen where nothing else can tell of it."""
@@ -45,7 +53,7 @@ class Collector:
     def close(self) -> None:
         """End an aspect without a pass of its own."""
         for verdict in ("fail", "unknown", "pass"):
-            same = [finding for finding in self._aspect if finding.verdict == verdict]
+            same = _merged([finding for finding in self._aspect if finding.verdict == verdict])
             self._done.extend(same[:CAP])
             if len(same) > CAP:
                 rest = same[CAP]
@@ -61,3 +69,31 @@ class Collector:
     def _add(self, verdict: Verdict, expected: str, seen: str, where: tuple[str, ...], *, by_log: bool = False) -> None:
         places = tuple(dict.fromkeys(place for place in where if place))
         self._aspect.append(Finding(self._check, verdict, expected, seen, places, by_log))
+
+
+def _merged(findings: Sequence[Finding]) -> list[Finding]:
+    """These findings, and in the place of more than CAP that differ in the number of a rank only the first of them."""
+    alike: dict[object, dict[int, Finding]] = {}
+    for one in findings:
+        if (rank := _only_rank(one)) is not None:
+            alike.setdefault(_without_rank(one), {}).setdefault(rank, one)
+    merged: list[Finding] = []
+    for one in findings:
+        ranks = {} if _only_rank(one) is None else alike[_without_rank(one)]
+        if len(ranks) <= CAP:
+            merged.append(one)
+        elif one is next(iter(ranks.values())):
+            merged.append(replace(one, seen=f"{one.seen}; the same of {rank_set(list(ranks)[1:])}"))
+    return merged
+
+
+def _only_rank(finding: Finding) -> int | None:
+    """The rank that it is about, by its words or else by the first place; None where these name none, or several."""
+    for text in (f"{finding.expected}\n{finding.seen}", *finding.where[:1]):
+        if named := {int(number) for number in _RANK.findall(text)}:
+            return named.pop() if len(named) == 1 else None
+    return None
+
+
+def _without_rank(finding: Finding) -> tuple[str, str, bool]:
+    return _RANK.sub("rank", finding.expected), _RANK.sub("rank", finding.seen), finding.by_log

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.rank_sets import rank_set
 
 TRAIN = "train"
 RESUME = "resume"
@@ -120,14 +121,8 @@ def error_text(event: Event) -> str:
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """``rank 2``, ``ranks 0, 1, 3``; long lists are cut."""
-    listed = list(ranks)
-    if not listed:
-        return "no rank"
-    if len(listed) == 1:
-        return f"rank {listed[0]}"
-    cut = ", ".join(map(str, listed[:8]))
-    return f"ranks {cut}" + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+    """``rank 2``, ``ranks 0-1,3``, ``ranks 0-127 (128 in all)``."""
+    return rank_set(ranks)
 
 
 def places(events: Iterable[Event]) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from chaos.cli.headlines import Headlines
 from chaos.cli.streams import OutputLost
+from chaos.rank_sets import by_word, spans
 from chaos.run.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
 
     from chaos.history.event import Event
 
-_SECOND = 1_000_000_000
 _ROWS = 32
-"""Ranks that the live table shows."""
+"""Rows that the live table has at most; of more ranks those in the same state share one."""
 
 
 @contextmanager
@@ -26,7 +27,11 @@ def open_progress(*, to_errors: bool = False, stream: TextIO | None = None) -> I
     """Show progress on standard output, or on standard error where standard output is for the result."""
     target = stream or (sys.stderr if to_errors else sys.stdout)
     if not target.isatty():
-        yield PlainProgress(target)
+        plain = PlainProgress(target)
+        try:
+            yield plain
+        finally:
+            plain.flush()
         return
     from rich.console import Console
     from rich.live import Live
@@ -35,46 +40,10 @@ def open_progress(*, to_errors: bool = False, stream: TextIO | None = None) -> I
     console = Console(file=target)
     with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view.table) as live:
         view.attach(live)
-        yield view
-
-
-def headline(event: Event) -> str | None:
-    """One line about an event that matters to a watcher, None for the others (steps, digests, …)."""
-    data = event.data
-    match event.event:
-        case "run.start":
-            seed = f", seed {data['seed']}" if "seed" in data else ""
-            return f"run {data.get('run')}{seed}"
-        case "attempt.start":
-            return f"{event.attempt}: started"
-        case "attempt.end":
-            return f"{event.attempt}: ended"
-        case "train.begin":
-            return f"{event.attempt}: rank {event.rank} begins to train after step {data.get('initial_step')}"
-        case "fault.armed":
-            return f"fault {data.get('fault')}: armed for ranks {_ranks(data.get('ranks'))}"
-        case "fault.landed":
-            place = f" at step {data['step']}, {data.get('phase')}" if data.get("step") is not None else ""
-            return f"fault {data.get('fault')}: landed on ranks {_ranks(data.get('ranks'))}{place}"
-        case "fault.missed":
-            return f"fault {data.get('fault')}: missed, {data.get('reason')}"
-        case "fault.healed":
-            return f"fault {data.get('fault')}: undone, {data.get('how')}"
-        case "checkpoint.end" if data.get("kind") == "end-of-life":
-            return f"{event.attempt}: rank {event.rank} has saved its end-of-life checkpoint of step {data.get('step')}"
-        case "rank.exit":
-            how = f"signal {data['signal']}" if data.get("signal") is not None else f"code {data.get('code')}"
-            return f"{event.attempt}: rank {event.rank} ended with {how}"
-        case "deadline.expired":
-            limit = data.get("limit", f"{data.get('seconds')} s")
-            return f"deadline {data.get('name')} of {limit} has passed: {data.get('detail')}"
-        case "run.end":
-            return f"run ended{': ' + str(data['error']) if data.get('error') else ''}"
-    return None
-
-
-def _ranks(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        try:
+            yield view
+        finally:
+            view.flush()
 
 
 class PlainProgress:
@@ -82,17 +51,20 @@ class PlainProgress:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream: TextIO | None = stream
-        self._first: int | None = None
+        self._headlines = Headlines(self._print)
 
     def note(self, text: str) -> None:
         """Print a line."""
+        self._headlines.flush()
         self._print(text)
 
     def event(self, event: Event) -> None:
         """Print the events that matter."""
-        self._first = event.mono if self._first is None else self._first
-        if (text := headline(event)) is not None:
-            self._print(f"{(event.mono - self._first) / _SECOND:6.1f} s  {text}")
+        self._headlines.event(event)
+
+    def flush(self) -> None:
+        """Print what is held back to be told of several ranks at a time."""
+        self._headlines.flush()
 
     def _print(self, text: str) -> None:
         if self._stream is None:
@@ -110,7 +82,7 @@ class LiveProgress:
     def __init__(self) -> None:
         self._ranks: dict[int, tuple[str, str, str]] = {}
         self._live: Live | None = None
-        self._first: int | None = None
+        self._headlines = Headlines(self._print)
 
     def attach(self, live: Live) -> None:
         """Show headlines above the table of this display."""
@@ -118,14 +90,20 @@ class LiveProgress:
 
     def note(self, text: str) -> None:
         """Print a line above the table."""
+        self._headlines.flush()
+        self._print(text)
+
+    def flush(self) -> None:
+        """Print what is held back to be told of several ranks at a time."""
+        self._headlines.flush()
+
+    def _print(self, text: str) -> None:
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False)
 
     def event(self, event: Event) -> None:
         """Update the rank's row, and print the events that matter above the table."""
-        self._first = event.mono if self._first is None else self._first
-        if (text := headline(event)) is not None:
-            self.note(f"{(event.mono - self._first) / _SECOND:6.1f} s  {text}")
+        self._headlines.event(event)
         if event.event == "attempt.start":
             self._ranks.clear()
         if event.rank is None:
@@ -147,13 +125,17 @@ class LiveProgress:
         self._ranks[event.rank] = (event.attempt or attempt, step, state)
 
     def table(self) -> Table:
-        """The table as it is now."""
+        """The table as it is now: a row for each rank, with very many for all of which the same is true."""
         from rich.table import Table
 
-        table = Table("rank", "attempt", "step", "state", box=None)
-        rows = sorted(self._ranks.items())
-        for rank, row in rows[:_ROWS]:
-            table.add_row(str(rank), *row)
+        many = len(self._ranks) > _ROWS
+        table = Table("ranks" if many else "rank", "attempt", "step", "state", box=None)
+        if many:
+            rows = [(spans(ranks), row) for row, ranks in by_word(self._ranks).items()]
+        else:
+            rows = [(str(rank), row) for rank, row in sorted(self._ranks.items())]
+        for name, row in rows[:_ROWS]:
+            table.add_row(name, *row)
         if len(rows) > _ROWS:
-            table.add_row("…", "", "", f"{len(rows) - _ROWS} more ranks")
+            table.add_row("…", "", "", f"{len(rows) - _ROWS} more rows")
         return table

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from chaos.checks.text import readable
 from chaos.cli.watch_errors import FirstErrors
+from chaos.rank_sets import by_word, named, spans
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
     from chaos.run.happened import Happened
-    from chaos.run.watching import Watch
+    from chaos.run.watching import RankView, Watch
 
 _SUMMARY_LOOKS = 10
 """Looks between two lines about steps and losses."""
@@ -155,11 +156,15 @@ class PlainView:
         self._looks += 1
 
     def _summary(self) -> None:
-        parts = [
-            f"rank {rank} at {view.step}{f' loss {view.loss}' if view.loss else ''}"
+        words = {
+            rank: f"at {view.step}{f' loss {view.loss}' if view.loss else ''}"
             for rank, view in sorted(self._watch.ranks.items())
             if view.step
-        ]
+        }
+        if len(words) > _ROWS:
+            parts = [f"{named(ranks)} {word}" for word, ranks in by_word(words).items()]
+        else:
+            parts = [f"rank {rank} {word}" for rank, word in words.items()]
         text = ", ".join(parts[:_ROWS])
         if text and text != self._last:
             self._last = text
@@ -196,18 +201,27 @@ class TableView:
         """The table is made again by itself."""
 
     def table(self) -> Table:
-        """The table as it is now."""
+        """The table as it is now: a row for each rank, of very many for all of which the same is true."""
         from rich.table import Table
 
-        table = Table("rank", "PID", "state", "step", "loss", "starts", "container", box=None)
-        rows = sorted(self._watch.ranks.items())
-        for rank, view in rows[:_ROWS]:
-            container = "" if view.process.container is None else str(view.process.container)
-            told = (view.state, view.step, view.loss, str(view.starts), container)
-            table.add_row(str(rank), str(view.process.pid), *map(readable, told))
+        many = len(self._watch.ranks) > _ROWS
+        columns = ("state", "step", "loss", "starts", "container")
+        table = Table(*(("ranks",) if many else ("rank", "PID")), *columns, box=None)
+        told = {rank: _told(view) for rank, view in sorted(self._watch.ranks.items())}
+        if many:
+            rows = [(spans(ranks), *words) for words, ranks in by_word(told).items()]
+        else:
+            rows = [(str(rank), str(self._watch.ranks[rank].process.pid), *words) for rank, words in told.items()]
+        for row in rows[:_ROWS]:
+            table.add_row(*row)
         if len(rows) > _ROWS:
-            table.add_row("…", "", f"{len(rows) - _ROWS} more ranks")
+            table.add_row("…", f"{len(rows) - _ROWS} more rows")
         return table
+
+
+def _told(view: RankView) -> tuple[str, ...]:
+    container = "" if view.process.container is None else str(view.process.container)
+    return tuple(map(readable, (view.state, view.step, view.loss, str(view.starts), container)))
 
 
 def _unknown(lines: dict[str, int]) -> str:

@@ -13,6 +13,7 @@ from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Between
 from chaos.platforms.nodes import NodesJob
+from chaos.rank_sets import named
 
 MEND = "mend-network"
 """The undo action (chaos.run.undo_network)."""
@@ -82,7 +83,7 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     here = {one.identity.node for one in found if one.identity.node is not None}
     there = {node.number for node in job.nodes} - here
     if not here or not there:
-        raise FaultMissed(f"ranks {list(victim.ranks)} and the others are on one side of any network between nodes")
+        raise FaultMissed(f"{named(victim.ranks)} and the others are on one side of any network between nodes")
     return sorted(here), sorted(there)
 
 

@@ -10,6 +10,7 @@ from chaos.jobs.kind import JobError
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.procfs import PROC
 from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
+from chaos.rank_sets import spans
 
 _LISTED = 10
 _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"
@@ -96,7 +97,7 @@ def chosen_ranks(
         )
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
-        present = ", ".join(str(process.rank) for process in job.ranks) or "none"
+        present = spans(process.rank for process in job.ranks if process.rank is not None) or "none"
         other = [one for one in all_jobs if one != job and any(process.rank == missing[0] for process in one.ranks)]
         raise JobError(
             f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); "

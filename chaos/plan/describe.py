@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaos.rank_sets import rank_set, spans
 from chaos.topology.layout import Layout
 
 SHOWN = 4
@@ -23,21 +24,18 @@ def listing(items: Sequence[object]) -> str:
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """``rank 2``, ``ranks 0, 2, 3, 5``, ``ranks 0, 1, 2, 3 … 4095 (4,096 in all)``."""
-    if len(numbers) == 1:
-        return f"rank {numbers[0]}"
-    shortened = len(numbers) > SHOWN + 2
-    return f"ranks {listing(numbers)}{f' ({len(numbers):,} in all)' if shortened else ''}"
+    """``rank 2``, ``ranks 0,2-3,5``, ``ranks 0-4095 (4,096 in all)``."""
+    return rank_set(numbers)
 
 
 def are_lost(numbers: Sequence[int]) -> str:
-    """``rank 2 is lost``, ``ranks 1, 3 are lost``."""
+    """``rank 2 is lost``, ``ranks 1,3 are lost``."""
     return f"{ranks(numbers)} {'is' if len(numbers) == 1 else 'are'} lost"
 
 
 def group(numbers: Sequence[int]) -> str:
-    """A replica group as the SDK logs it: ``[0, 4]``."""
-    return f"[{listing(numbers)}]"
+    """A replica group as the SDK logs it: ``[0, 4]``; a long one as a set: ``[0-127]``."""
+    return f"[{listing(numbers) if len(numbers) <= SHOWN + 2 else spans(numbers)}]"
 
 
 def sentence(text: str) -> str:

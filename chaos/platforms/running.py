@@ -22,6 +22,7 @@ from chaos.platforms.owners import Doubt, background_ranks, doubts, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 from chaos.platforms.told_rank import told_rank
+from chaos.rank_sets import spans
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ class RunningJob:
         return tuple(process for process in self.processes if process.role == "rank")
 
     def __str__(self) -> str:
-        numbers = ", ".join(dict.fromkeys(_number(process) for process in self.ranks)) or "none"
+        known = [process.rank for process in self.ranks if process.rank is not None]
+        unknown = ["not known"] if len(known) < len(self.ranks) else []
+        numbers = ", ".join([*([spans(known)] if known else []), *unknown]) or "none"
         where = (self.ranks or self.processes)[0].directories.shown
         first = (self.ranks or self.processes)[0].pid
         size = f", {self.size} ranks in all" if self.size is not None else ""
@@ -211,10 +214,6 @@ def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
     container = container_of(pid, proc_root)
     own_pids = {pid} if container is None else {container.pid}
     return told_rank(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
-
-
-def _number(process: JobProcess) -> str:
-    return "not known" if process.rank is None else str(process.rank)
 
 
 def _describe(

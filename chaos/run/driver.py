@@ -26,6 +26,7 @@ from chaos.platforms.commands import SystemCommands
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.leases import Lease, Leases
 from chaos.platforms.nodes import NamesNodes, NodePlatform
+from chaos.rank_sets import named
 from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.run.attempt import JobFailed
@@ -172,7 +173,7 @@ class _Runner:
         self._digest_steps = digest_steps(plan, self._scenario.job.digest_interval)
         for fault in plan.faults:
             if fault.seed is not None:
-                self._progress.note(f"fault {fault.id}: seed {fault.seed} drew ranks {list(fault.ranks)}")
+                self._progress.note(f"fault {fault.id}: seed {fault.seed} drew {named(fault.ranks)}")
         owned = create_run(self._options.reports, plan.scenario, plan.cell, clock=self._clock)
         self._lease.name_run(str(owned.path))
         with owned.lock:

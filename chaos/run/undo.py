@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,12 +24,14 @@ from chaos.faults.oom import REMOVE as REMOVE_GROUP
 from chaos.faults.paused import paused_at
 from chaos.faults.running_checkpoint import RESTORE_ADOPTED
 from chaos.faults.storage_stall import THAW
+from chaos.growth import FEW
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
-from chaos.platforms.find import RUN_VARIABLE, find_run_processes
+from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
+from chaos.rank_sets import rank_set
 from chaos.registry import package_of
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
@@ -200,7 +202,7 @@ def end_job(step: UndoStep, context: UndoContext) -> str:
         raise CannotUndo(f"processes of the run are left: {left}")
     if not result.ended:
         return "no process of the run was left"
-    return "ended " + ", ".join(f"{_named(process.role, process.rank)} {process.pid}" for process in result.ended)
+    return f"ended {_in_words(result.ended)}"
 
 
 def remove_directory(step: UndoStep, context: UndoContext) -> str:
@@ -296,6 +298,16 @@ def _remove(path: Path) -> None:
             raise CannotUndo(f"{path} has too many levels of directories below: remove it by rm -r") from error
     else:
         path.unlink()
+
+
+def _in_words(ended: Sequence[FoundProcess]) -> str:
+    """Each process with its PID; of very many ranks only which they are."""
+    ranks = [process.rank for process in ended if process.role == "rank" and process.rank is not None]
+    many = len(ranks) > FEW
+    alone = [one for one in ended if not many or one.role != "rank" or one.rank is None]
+    return ", ".join(
+        [*([rank_set(ranks)] if many else []), *(f"{_named(one.role, one.rank)} {one.pid}" for one in alone)]
+    )
 
 
 def _named(role: str, rank: int | None) -> str:

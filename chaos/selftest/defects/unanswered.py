@@ -138,7 +138,7 @@ DEFECTS = (
         "states-not-recorded",
         "Of no rank's weights anything is known once the fault was made.",
         recorded(_without_parameters),
-        "no digests to compare ranks 0, 1 by after step 8 in attempt train",
+        "no digests to compare ranks 0-1 by after step 8 in attempt train",
         check="consistency",
         verdict="unknown",
     ),

@@ -522,7 +522,7 @@ LOSS: list[tuple[Spoil, str]] = [
     (baseline_with_a_fault, "the baseline is not fault-free"),
     (baseline_of_this_run, "the baseline holds a history of this run"),
     (baseline_that_died, "rank 1 of the baseline did not end well: exit code 1"),
-    (baseline_too_short, "ranks 0, 1, 2, 3 of the baseline did not reach step 12"),
+    (baseline_too_short, "ranks 0-3 of the baseline did not reach step 12"),
     (baseline_without_an_exit, "how rank 2 of the baseline ended is not recorded"),
     (baseline_of_more_ranks, "the baseline has 5 ranks, the plan 4"),
     (baseline_of_another_seed, "began with another layer1.weight than the baseline"),
@@ -544,9 +544,9 @@ LOSS: list[tuple[Spoil, str]] = [
 CONSISTENCY: list[tuple[Spoil, str]] = [
     (
         lambda run: run.drop("digest", attempt="resume", rank=3),
-        "no digests to compare ranks 1, 3 by after step 12 in attempt resume",
+        "no digests to compare ranks 1,3 by after step 12 in attempt resume",
     ),
-    (lambda run: run.drop("digest", attempt="train"), "no digests to compare ranks 0, 2 by in attempt train"),
+    (lambda run: run.drop("digest", attempt="train"), "no digests to compare ranks 0,2 by in attempt train"),
 ]
 
 

@@ -186,7 +186,7 @@ def test_of_a_file_that_ranks_of_several_groups_have_saved_the_content_says_whos
     for saved in run.saved.values():
         saved.state = state_after(0, SAVED - 1) | {"global_step": np.array([SAVED], np.int32)}
     judgement = judged(run)
-    nobody = "ranks 0, 1, 3 have recorded that they saved it, and nothing tells whose content it has"
+    nobody = "ranks 0-1,3 have recorded that they saved it, and nothing tells whose content it has"
     assert said(judgement, "checkpoint", "unknown", f"job/ckpt_dir/sliced-1_5.ckpt: {nobody}")
     assert said(judgement, "resume", "unknown", f"{STEP_KNOWN} | rank 0 loaded ckpt_dir/sliced-1_5.ckpt: {nobody}")
 

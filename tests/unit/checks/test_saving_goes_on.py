@@ -36,7 +36,7 @@ def forget(run: GoodRun, unwanted: list[Record]) -> None:
 
 
 def test_a_run_whose_ranks_go_on_to_save_passes(judged: Judge) -> None:
-    assert said(judged(rolled_back_run()), "checkpoint", "pass", f"{EXPECTED} | 16 saves of ranks 0, 1, 2, 3")
+    assert said(judged(rolled_back_run()), "checkpoint", "pass", f"{EXPECTED} | 16 saves of ranks 0-3")
 
 
 def test_a_recovery_after_which_nobody_saves_is_none(judged: Judge) -> None:

@@ -51,7 +51,7 @@ UNKNOWN: list[tuple[Spoil, str]] = [
     (lambda run: run.one("run.start").pop("sdk"), "has not recorded with whose SDK it was made"),
     (lambda run: run.one("run.start").update(sdk="another"), "has not recorded with whose SDK it was made"),
     (lambda run: run.drop(IMPORTED, attempt="train", rank=2), "no import of it is recorded of rank 2 in attempt train"),
-    (lambda run: run.drop(IMPORTED, attempt="resume"), "of ranks 0, 1, 2, 3 in attempt resume"),
+    (lambda run: run.drop(IMPORTED, attempt="resume"), "of ranks 0-3 in attempt resume"),
     (lambda run: run.drop(IMPORTED), "no rank has recorded an import of it"),
     (lambda run: run.one(IMPORTED, attempt="train", rank=0).update(file=None), "rank 0 has not recorded from where"),
     (lambda run: run.one(IMPORTED, attempt="train", rank=3).update(pid=1), "of rank 3 in attempt train"),

@@ -87,7 +87,7 @@ WITHOUT: dict[str, list[tuple[Spoil, str]]] = {
     ],
     "consistency": [
         (lambda run: without(run, "parameters", 6), "no digests of rank 1 after step 6 of attempt train"),
-        (lambda run: without(run, "parameters", 6, 1, 3), "no digests to compare ranks 1, 3 by after step 12"),
+        (lambda run: without(run, "parameters", 6, 1, 3), "no digests to compare ranks 1,3 by after step 12"),
     ],
     "hygiene": [
         (lambda run: run.drop("launcher.exit"), "the launcher of attempt train exits with 0 | no exit status"),
@@ -183,7 +183,7 @@ def test_what_replicas_held_before_the_repair_stands_for_nothing(judged: Judge, 
             without(run, "parameters", STRUCK, *ranks)
 
     judgement = judged(after_the_repair(uce_run(), silent))
-    assert said(judgement, "consistency", "unknown", "no digests to compare ranks 1, 3 by after step 12")
+    assert said(judgement, "consistency", "unknown", "no digests to compare ranks 1,3 by after step 12")
     assert not said(judgement, "consistency", "pass", "comparisons")
 
 

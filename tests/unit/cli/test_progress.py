@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chaos.cli.progress import LiveProgress, PlainProgress, headline, open_progress
+from chaos.cli.headlines import headline
+from chaos.cli.progress import LiveProgress, PlainProgress, open_progress
 from chaos.history.event import Event
 
 SECOND = 1_000_000_000
@@ -30,7 +31,7 @@ def test_plain_lines_tell_what_matters_with_its_time() -> None:
     assert stream.getvalue().splitlines() == [
         "seed 5",
         "   0.0 s  run r1, seed 1",
-        "   2.5 s  fault kill-1: landed on ranks 2 at step 6, forward",
+        "   2.5 s  fault kill-1: landed on rank 2 at step 6, forward",
         "   3.0 s  train: rank 2 ended with signal 9",
     ]
 
@@ -41,7 +42,7 @@ def test_plain_lines_tell_what_matters_with_its_time() -> None:
         (event("attempt.start"), "train: started"),
         (event("attempt.end"), "train: ended"),
         (event("train.begin", rank=1, initial_step=0), "train: rank 1 begins to train after step 0"),
-        (event("fault.armed", fault="k", ranks=[1, 2]), "fault k: armed for ranks 1, 2"),
+        (event("fault.armed", fault="k", ranks=[1, 2]), "fault k: armed for ranks 1-2"),
         (event("fault.missed", fault="k", reason="too late"), "fault k: missed, too late"),
         (event("fault.healed", fault="k", how="continued"), "fault k: undone, continued"),
         (
@@ -76,16 +77,74 @@ def test_a_reader_that_leaves_does_not_end_the_run() -> None:
     assert stream.writes == 1
 
 
-def test_the_table_has_a_row_for_each_rank_and_an_end() -> None:
+def test_what_very_many_ranks_do_alike_is_one_line() -> None:
+    stream = io.StringIO()
+    with open_progress(stream=stream) as progress:
+        progress.event(event("attempt.start", 10))
+        for rank in range(128):
+            progress.event(event("rank.found", 11, rank=rank))
+        for rank in range(128):
+            progress.event(event("train.begin", 12 + rank / 1000, rank=rank, initial_step=0))
+        progress.event(event("fault.landed", 12.5, fault="kill-1", ranks=[2], step=6, phase="forward"))
+        progress.event(event("rank.exit", 13, rank=2, signal=9, code=None))
+        for rank in [0, 1, *range(3, 127)]:
+            progress.event(event("rank.exit", 13.5, rank=rank, signal=None, code=1))
+        progress.event(event("rank.exit", 15, rank=127, signal=None, code=1))
+    assert stream.getvalue().splitlines() == [
+        "   0.0 s  train: started",
+        "   2.0 s  train: ranks 0-127 begin to train after step 0",
+        "   2.5 s  fault kill-1: landed on rank 2 at step 6, forward",
+        "   3.0 s  train: rank 2 ended with signal 9",
+        "   3.0 s  train: ranks 0-1,3-126 (126 of 128) ended with code 1",
+        "   5.0 s  train: rank 127 ended with code 1",
+    ]
+
+
+def test_what_is_held_back_is_told_before_a_note() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    for rank in range(17):
+        progress.event(event("rank.found", rank=rank))
+    for rank in range(3):
+        progress.event(event("train.begin", 1, rank=rank, initial_step=0))
+    assert stream.getvalue() == ""
+    progress.note("nothing has moved for 10 s")
+    assert stream.getvalue().splitlines() == [
+        "   1.0 s  train: ranks 0-2 (3 of 17) begin to train after step 0",
+        "nothing has moved for 10 s",
+    ]
+
+
+def test_the_table_has_a_row_for_each_rank() -> None:
     view = LiveProgress()
-    for rank in range(40):
+    for rank in range(4):
         view.event(event("rank.found", rank=rank))
     view.event(event("step.begin", rank=1, step=6))
     view.event(event("barrier.reached", rank=1, phase="forward"))
     view.event(event("rank.exit", rank=2, signal=9, code=None))
+    rows = shown(view)
+    assert rows[:4] == ["rank attempt step state", "0 train starting", "1 train 6 held at forward", "2 train dead"]
+    assert len(rows) == 5
+
+
+def test_the_table_of_very_many_ranks_has_a_row_for_those_in_the_same_state() -> None:
+    view = LiveProgress()
+    for rank in range(128):
+        view.event(event("rank.found", rank=rank))
+    for rank in range(64):
+        view.event(event("step.begin", rank=rank, step=6))
+    view.event(event("rank.exit", rank=2, signal=9, code=None))
+    assert shown(view) == [
+        "ranks attempt step state",
+        "0-1,3-63 train 6 training",
+        "2 train 6 dead",
+        "64-127 train starting",
+    ]
+
+
+def shown(view: LiveProgress) -> list[str]:
+    """The rows of its table."""
     console = Console(file=io.StringIO(), width=80)
     console.print(view.table())
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    rows = [" ".join(line.split()) for line in shown.splitlines()]
-    assert rows[:4] == ["rank attempt step state", "0 train starting", "1 train 6 held at forward", "2 train dead"]
-    assert rows[-1] == "… 8 more ranks"
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return [" ".join(line.split()) for line in text.splitlines()]

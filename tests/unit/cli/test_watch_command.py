@@ -15,15 +15,18 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from rich.console import Console
 
-from chaos.cli.watch_view import PlainView, headline
+from chaos.cli.watch_view import PlainView, TableView, headline
 from chaos.history.reader import read_history
 from chaos.run.happened import Happened
 from chaos.run.wait import wait_for
+from chaos.run.watching import RankView
 from tests.unit.cli.kit import Ended
 from tests.unit.running_jobs import OwnJob, own_job
 
 if TYPE_CHECKING:
+    from chaos.platforms.running import JobProcess
     from chaos.run.watching import Watch
 
 
@@ -128,6 +131,23 @@ def test_a_terminal_gets_a_table(job: OwnJob) -> None:
     assert process.wait(120) == 0
     os.close(here)
     assert b"container" in shown
+
+
+def test_very_many_ranks_are_told_of_as_sets() -> None:
+    """Those at the same step are one part of the line, and those of which the same is true one row of the table."""
+    process = SimpleNamespace(pid=7, container=None)
+    ranks = {rank: RankView(cast("JobProcess", process), step="1:6" if rank else "1:5") for rank in range(128)}
+    watch, out = cast("Watch", SimpleNamespace(ranks=ranks)), io.StringIO()
+    PlainView(watch, out).looked()
+    assert out.getvalue() == "steps: rank 0 at 1:5, ranks 1-127 at 1:6\n"
+    console = Console(file=out, width=100)
+    console.print(TableView(watch).table())
+    rows = [line.split() for line in out.getvalue().splitlines()[1:]]
+    assert rows == [
+        ["ranks", "state", "step", "loss", "starts", "container"],
+        ["0", "running", "1:5", "1"],
+        ["1-127", "running", "1:6", "1"],
+    ]
 
 
 def error(file: str, text: str, *, before: bool = False) -> Happened:

@@ -103,12 +103,12 @@ def test_a_rank_that_runs_twice_is_refused_unless_its_own_pid_is_given(job: OwnJ
 
 
 def test_a_rank_of_another_node_is_refused(job: OwnJob) -> None:
-    assert "not among the ranks of that job on this host (0, 1 of 2)" in refusal(job.logs, 7)
+    assert "not among the ranks of that job on this host (0-1 of 2)" in refusal(job.logs, 7)
 
 
 def test_a_process_of_no_job_is_refused(job: OwnJob) -> None:
     assert f"process {os.getppid()} is not of a job that has ranks" in refusal(str(os.getppid()), 0)
-    assert f"started from it:\n  the job with ranks 0, 1 that logs in {job.logs}" in refusal(str(os.getpid()), 0)
+    assert f"started from it:\n  the job with ranks 0-1 that logs in {job.logs}" in refusal(str(os.getpid()), 0)
     assert "there is no process 4194999" in refusal("4194999", 0)
     assert "there is no such directory" in refusal("/nowhere", 0)
 

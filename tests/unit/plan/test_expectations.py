@@ -41,7 +41,7 @@ def test_written_savers_leave_no_choice(plan: Planner, sharded: dict[str, Any]) 
     [
         ((0, 1, 2, 3), "names rank 1, but it is lost or does not exist"),
         ((0, 5, 4, 3), "names ranks 0 and 4, but both belong to the replica group whose survivors are [0, 4]"),
-        ((0, 5, 2), "names ranks 0, 2, 5, but nobody of [3, 7], which must save too"),
+        ((0, 5, 2), "names ranks 0,2,5, but nobody of [3, 7], which must save too"),
     ],
 )
 def test_savers_that_cannot_be_are_refused(

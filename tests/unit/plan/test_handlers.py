@@ -33,11 +33,11 @@ def at_handler(handler: str, *ranks: int, kind: str = "kill", name: str = "insid
 @pytest.mark.parametrize(
     ("first", "inside", "job", "who"),
     [
-        (at_step("first", 3), at_handler("repair", 1), ARF, "repair on ranks 0, 3 only"),
-        (at_step("first", 1), at_handler("repair", 0), ARF, "repair on ranks 1, 2 only"),
-        (at_step("first", 1), at_handler("clean", 0, 1, kind="hcce"), BOTH, "clean on ranks 0, 2, 3 only"),
-        (at_step("first", 1), at_handler("rebuild_group", 1, kind="uce"), BOTH, "rebuild_group on ranks 0, 2, 3 only"),
-        (at_step("first", 1, "uce"), at_handler("repair", 3), BOTH, "repair on ranks 1, 2 only"),
+        (at_step("first", 3), at_handler("repair", 1), ARF, "repair on ranks 0,3 only"),
+        (at_step("first", 1), at_handler("repair", 0), ARF, "repair on ranks 1-2 only"),
+        (at_step("first", 1), at_handler("clean", 0, 1, kind="hcce"), BOTH, "clean on ranks 0,2-3 only"),
+        (at_step("first", 1), at_handler("rebuild_group", 1, kind="uce"), BOTH, "rebuild_group on ranks 0,2-3 only"),
+        (at_step("first", 1, "uce"), at_handler("repair", 3), BOTH, "repair on ranks 1-2 only"),
         (at_step("first", 1), at_handler("save_ckpt", 2), {}, "save_ckpt on rank 0 only"),
         (at_step("first", 0), at_handler("save_ckpt", 2), {"controller": "outside"}, "save_ckpt on rank 1 only"),
     ],

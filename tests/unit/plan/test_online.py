@@ -66,7 +66,7 @@ def test_the_reasons_name_the_error_the_mechanism_and_the_step(plan: Planner) ->
     late = " ".join(plan(error("uce", 5, "step.end"), job=UCE).reasons)
     assert "the others finish step 5 and block in step 6, so all go on after step 5" in late.replace("The", "the")
     lost = " ".join(plan(error("hcce", 5, ranks=(1, 2)), job=HCCE).reasons)
-    assert "Ranks 1, 2 have a communication error, and HCCE repairs that online" in lost
+    assert "Ranks 1-2 have a communication error, and HCCE repairs that online" in lost
     assert "copies nothing" in lost
 
 

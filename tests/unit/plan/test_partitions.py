@@ -59,7 +59,7 @@ def test_all_ranks_of_several_nodes_are_whole_nodes(plan: Planner) -> None:
     ("given", "reason"),
     [
         (cut({"rank": 3}), "cuts off rank 2 too, on the same nodes as its target"),
-        (cut({"node": 0}), "lost to the controller is the other side, which is ranks 2, 3"),
+        (cut({"node": 0}), "lost to the controller is the other side, which is ranks 2-3"),
         (cut({"ranks": [0, 1, 2, 3]}), "and there is none"),
         (cut(direction="out"), "lets through what goes the other way"),
         (cut(direction="in"), "lets through what goes the other way"),

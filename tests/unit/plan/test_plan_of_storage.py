@@ -126,7 +126,7 @@ def test_a_volume_that_is_gone_where_some_must_save_breaks_the_save_off(plan: Pl
     assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
 
 
-@pytest.mark.parametrize(("node", "left"), [(0, "ranks 0, 2"), (1, "ranks 1, 3")])
+@pytest.mark.parametrize(("node", "left"), [(0, "ranks 0,2"), (1, "ranks 1,3")])
 def test_a_group_of_which_some_have_the_volume_is_refused(plan: Planner, node: int, left: str) -> None:
     text = plan.refused(volume(node), lost(rank=1 if node == 0 else 2), cluster=SPLIT)
     assert f"fault 'volume' takes the storage from some of {left}, which hold the same state" in text

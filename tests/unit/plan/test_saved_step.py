@@ -38,7 +38,7 @@ def test_a_loss_behind_the_all_reduce_saves_the_step_itself(plan: Planner, phase
 @pytest.mark.parametrize("phase", ["forward", "step.end"])
 def test_several_ranks_are_spoken_of_as_several(plan: Planner, phase: str) -> None:
     both = {**kill(1, 6, phase), "target": {"ranks": (1, 3)}}
-    assert any(reason.startswith(f"Ranks 1, 3 are lost at {phase} of step 6") for reason in plan(both).reasons)
+    assert any(reason.startswith(f"Ranks 1,3 are lost at {phase} of step 6") for reason in plan(both).reasons)
 
 
 def test_the_default_phase_is_the_beginning_of_the_step(plan: Planner) -> None:

@@ -1,0 +1,120 @@
+"""Lines about a run for whoever watches it. What very many ranks do alike is told once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chaos.growth import FEW
+from chaos.rank_sets import named, rank_set
+
+if TYPE_CHECKING:
+    from chaos.history.event import Event
+
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a rank has done: ``one`` behind the rank's name, ``several`` behind those of several ranks."""
+
+    attempt: str | None
+    one: str
+    several: str
+
+    def of(self, ranks: Iterable[int], size: int | None = None) -> str:
+        """The line about these ranks, of ``size`` in all."""
+        numbers = set(ranks)
+        return f"{self.attempt}: {rank_set(numbers, size)} {self.one if len(numbers) == 1 else self.several}"
+
+
+def deed_of(event: Event) -> Deed | None:
+    """What the event says of its rank, where that matters to a watcher."""
+    data, attempt = event.data, event.attempt
+    match event.event:
+        case "train.begin":
+            since = f"to train after step {data.get('initial_step')}"
+            return Deed(attempt, f"begins {since}", f"begin {since}")
+        case "checkpoint.end" if data.get("kind") == "end-of-life":
+            step = f"of step {data.get('step')}"
+            return Deed(
+                attempt,
+                f"has saved its end-of-life checkpoint {step}",
+                f"have saved their end-of-life checkpoints {step}",
+            )
+        case "rank.exit":
+            how = f"signal {data['signal']}" if data.get("signal") is not None else f"code {data.get('code')}"
+            return Deed(attempt, f"ended with {how}", f"ended with {how}")
+    return None
+
+
+def headline(event: Event) -> str | None:
+    """One line about an event that matters to a watcher, None for the others (steps, digests, …)."""
+    data = event.data
+    if event.rank is not None and (deed := deed_of(event)) is not None:
+        return deed.of([event.rank])
+    match event.event:
+        case "run.start":
+            seed = f", seed {data['seed']}" if "seed" in data else ""
+            return f"run {data.get('run')}{seed}"
+        case "attempt.start":
+            return f"{event.attempt}: started"
+        case "attempt.end":
+            return f"{event.attempt}: ended"
+        case "fault.armed":
+            return f"fault {data.get('fault')}: armed for {_ranks(data.get('ranks'))}"
+        case "fault.landed":
+            place = f" at step {data['step']}, {data.get('phase')}" if data.get("step") is not None else ""
+            return f"fault {data.get('fault')}: landed on {_ranks(data.get('ranks'))}{place}"
+        case "fault.missed":
+            return f"fault {data.get('fault')}: missed, {data.get('reason')}"
+        case "fault.healed":
+            return f"fault {data.get('fault')}: undone, {data.get('how')}"
+        case "deadline.expired":
+            limit = data.get("limit", f"{data.get('seconds')} s")
+            return f"deadline {data.get('name')} of {limit} has passed: {data.get('detail')}"
+        case "run.end":
+            return f"run ended{': ' + str(data['error']) if data.get('error') else ''}"
+    return None
+
+
+class Headlines:
+    """Tells the headlines of a run in order, with the seconds since the first event."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._first: int | None = None
+        self._ranks: set[int] = set()
+        self._alike: dict[Deed, set[int]] = {}
+        self._since = 0
+
+    def event(self, event: Event) -> None:
+        """Tell of an event, if it matters; with many ranks not before others had a second to do the same."""
+        self._first = event.mono if self._first is None else self._first
+        if event.event == "rank.found" and event.rank is not None:
+            self._ranks.add(event.rank)
+        if event.mono - self._since >= _SECOND:
+            self.flush()
+        deed = deed_of(event)
+        if deed is not None and event.rank is not None and len(self._ranks) > FEW:
+            self._since = self._since if self._alike else event.mono
+            self._alike.setdefault(deed, set()).add(event.rank)
+        elif (text := headline(event)) is not None:
+            self.flush()
+            self._line(event.mono, text)
+
+    def flush(self) -> None:
+        """Tell what is held back."""
+        for deed, ranks in self._alike.items():
+            self._line(self._since, deed.of(ranks, len(self._ranks)))
+        self._alike.clear()
+
+    def _line(self, mono: int, text: str) -> None:
+        assert self._first is not None
+        self._tell(f"{(mono - self._first) / _SECOND:6.1f} s  {text}")
+
+
+def _ranks(value: object) -> str:
+    numbers = value if isinstance(value, (list, tuple)) else []
+    return named(numbers) if numbers and all(isinstance(one, int) for one in numbers) else f"ranks {value}"

@@ -1,0 +1,61 @@
+"""What is found of many ranks alike is said once, with the ranks of which it is said; nothing else is put together."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.checks.collect import Collector
+from chaos.checks.finding import Finding
+
+
+def found(*texts: tuple[str, str, str], verdict: str = "fail") -> list[Finding]:
+    """The findings of an aspect of which this is said: what was expected, what was seen, and where."""
+    collector = Collector("hygiene")
+    say = collector.fail if verdict == "fail" else collector.unknown
+    for expected, seen, where in texts:
+        say(expected, seen, where)
+    assert not collector.settle("good", "all is well")
+    return collector.findings()
+
+
+def about(rank: int, seen: str = "exit code 9") -> tuple[str, str, str]:
+    return f"rank {rank} ends with exit code 1", seen, f"history/train-rank_{rank}.jsonl:8"
+
+
+@pytest.mark.parametrize("verdict", ["fail", "unknown"])
+def test_many_ranks_of_which_the_same_is_said_are_one_finding(verdict: str) -> None:
+    (one,) = found(*(about(rank) for rank in [*range(2), *range(3, 128)]), verdict=verdict)
+    assert (one.verdict, one.expected) == (verdict, "rank 0 ends with exit code 1")
+    assert one.seen == "exit code 9; the same of ranks 1,3-127 (126 in all)"
+    assert one.where == ("history/train-rank_0.jsonl:8",)
+
+
+def test_the_rank_may_be_named_in_what_was_seen_too() -> None:
+    texts = [(f"rank {rank} exits", f"rank {rank} did not, see worker_{rank}.log", "") for rank in range(8)]
+    (one,) = found(*texts)
+    assert one.seen == "rank 0 did not, see worker_0.log; the same of ranks 1-7 (7 in all)"
+
+
+def test_the_rank_may_be_named_by_the_place_alone() -> None:
+    texts = [
+        ("every line is whole", "the last line is torn", f"history/train-rank_{rank}-7.jsonl:8") for rank in range(8)
+    ]
+    (one,) = found(*texts)
+    assert one.seen == "the last line is torn; the same of ranks 1-7 (7 in all)"
+
+
+def test_what_differs_stays_apart_and_is_counted() -> None:
+    several = found(*(about(rank) for rank in range(40)), about(50, "exit code 3"), about(51, "SIGKILL"))
+    assert [one.seen for one in several] == [
+        "exit code 9; the same of ranks 1-39 (39 in all)",
+        "exit code 3",
+        "SIGKILL",
+    ]
+    many = found(*(about(rank, f"exit code {rank + 2}") for rank in range(40)))
+    assert len(many) == 6 and many[-1].seen == "35 more of the same kind, the next: exit code 7"
+
+
+def test_few_are_written_out_and_so_is_what_names_two_ranks() -> None:
+    assert len(found(*(about(rank) for rank in range(5)))) == 5
+    pairs = found(*((f"rank {rank} agrees", f"it has the weights of rank {rank + 1}", "") for rank in range(40)))
+    assert len(pairs) == 6
