@@ -28,7 +28,7 @@ ANOTHER_SIGNAL = "job.signal(victim.identity, signal.SIGABRT)"
 ANOTHER_RANK = "job.signal(rank(job, 3), signal.SIGKILL)"
 
 
-@pytest.mark.parametrize("act", [NOTHING, WEAKER_SIGNAL])
+@pytest.mark.parametrize("act", [pytest.param(NOTHING, marks=pytest.mark.nightly), WEAKER_SIGNAL])
 def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chaos, act: str) -> None:
     done = chaos.run(DEADLINES, "--set", "land=2s", patch=PATCH.format(act=act))
     run, unknown = done.run, checks_of(done.run.result, "unknown")
@@ -49,7 +49,7 @@ def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chao
     ("act", "reason"),
     [
         (ANOTHER_RANK, "deadline 'evidence of fault hit' of 2 s has expired"),
-        (ANOTHER_SIGNAL, "rank 2 ended with signal 6, not with signal 9"),
+        pytest.param(ANOTHER_SIGNAL, "rank 2 ended with signal 6, not with signal 9", marks=pytest.mark.nightly),
     ],
 )
 def test_a_recovery_from_another_fault_is_not_taken_for_the_planned_one(chaos: Chaos, act: str, reason: str) -> None:

@@ -33,6 +33,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.nightly
 def test_slices_train_what_whole_weights_train(fresh: Chaos, tmp_path: Path) -> None:
     curves = {}
     for name, (ranks, parallel, more) in LAYOUTS.items():
