@@ -14,7 +14,8 @@ class Configuration:
 
     ``history`` is the directory that event files go to. ``socket`` and ``secret`` are paths in the run's private
     directory; without them the agent records but takes no faults. ``digest_interval`` is the number of steps between
-    digests, 0 for none; ``digest_steps`` have one in any case. ``extensions`` are modules whose ``install(agent)`` is
+    digests, 0 for none; ``digest_steps`` have one in any case. ``steps_per_update`` is how many steps of the training
+    loop come to one update of the optimizer. ``extensions`` are modules whose ``install(agent)`` is
     called before the job starts. On one of several nodes ``node`` is its number, ``address`` its own on the job's
     network, and ``meeting`` the directory in which the ranks of all nodes find each other; else they meet beside the
     socket.
@@ -27,6 +28,7 @@ class Configuration:
     secret: str | None = None
     digest_interval: int = 1
     digest_steps: list[int] = field(default_factory=list)
+    steps_per_update: int = 1
     extensions: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     node: int | None = None

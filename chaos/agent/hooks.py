@@ -17,6 +17,7 @@ from chaos.agent.compiling import hook_compiling
 from chaos.agent.errors import error_fields, first_fields
 from chaos.agent.protection import hook_protection
 from chaos.agent.record import Record, optional_step
+from chaos.agent.steps import steps_done
 from chaos.agent.training import Training
 
 _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
@@ -88,12 +89,14 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
                 training.joins()
                 return
             arguments = self._arguments = run_context.original_args()
-            self._offset = _steps_done(arguments) - arguments.cur_step_num
+            updates = _updates_done(arguments)
+            done = int(arguments.cur_step_num) if updates is None else steps_done(updates, arguments, training)
+            self._offset = done - arguments.cur_step_num
             if "forward" in barriers.armed_phases() and not self._hooked:
                 arguments.train_network.register_forward_pre_hook(_pass_forward)
                 self._hooked = True
             parameters = ((one.name, one) for one in arguments.train_network.get_parameters())
-            training.begin(arguments.cur_step_num + self._offset, parameters)
+            training.begin(done, parameters, updates=updates)
 
         def _joins(self) -> bool:
             """Whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
@@ -135,13 +138,11 @@ def _never() -> bool:
     return False
 
 
-def _steps_done(arguments: Any) -> int:
-    """Updates that the optimizer has done, which a checkpoint restores: the job-wide step before the next one."""
+def _updates_done(arguments: Any) -> int | None:
+    """Updates that the optimizer has counted, which a checkpoint restores; None where it does not count them."""
     optimizer = arguments.optimizer or getattr(arguments.network, "optimizer", None)
     counter = getattr(optimizer, "global_step", None)
-    if counter is None:
-        return int(arguments.cur_step_num)
-    return int(counter.asnumpy().reshape(-1)[0])
+    return None if counter is None else int(counter.asnumpy().reshape(-1)[0])
 
 
 def _hook_checkpoints(training: Training, module: ModuleType) -> None:

@@ -61,7 +61,7 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps)
-    training = Training(record, barriers, digests)
+    training = Training(record, barriers, digests, steps_per_update=configuration.steps_per_update)
     install_hooks(imports, record, barriers, training)
     return Agent(configuration, place, imports, record, barriers, digests, training)
 

@@ -23,7 +23,7 @@ from time import perf_counter_ns
 from typing import Any, Callable
 
 from chaos.agent.barriers import Barriers
-from chaos.agent.digests import Digests
+from chaos.agent.digests import Digests, array_of
 from chaos.agent.record import Record, optional_step
 
 _MOST_NAMES = 100
@@ -34,9 +34,13 @@ class Training:
     """Records one process's training, digests its states and passes its barriers.
 
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by their method ``asnumpy``.
+    ``steps_per_update`` is how many steps come to one update of the optimizer. ``loaded_step`` is the ``step_num`` of
+    the last checkpoint that was read; None where it has none.
     """
 
-    def __init__(self, record: Record, barriers: Barriers, digests: Digests) -> None:
+    def __init__(self, record: Record, barriers: Barriers, digests: Digests, steps_per_update: int = 1) -> None:
+        self.steps_per_update = steps_per_update
+        self.loaded_step: int | None = None
         self.reach = barriers.reach
         self._record = record
         self._barriers = barriers
@@ -50,12 +54,14 @@ class Training:
         self._end_of_life = False
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
-    def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]]) -> None:
+    def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]], *, updates: int | None = None) -> None:
         """Training begins after ``initial_step``, counted over the whole job. ``parameters``: weights and all state of
-        the optimizer, by name; they are looked at again after every step."""
+        the optimizer, by name; they are looked at again after every step. ``updates`` is how many the optimizer has
+        made until then; it is recorded where it is another number."""
         self._parameters = list(parameters)
         self._barriers.parameters = self._parameters
-        self._record.write("train.begin", initial_step=initial_step)
+        counted = {} if updates in (None, initial_step) else {"updates": updates}
+        self._record.write("train.begin", initial_step=initial_step, **counted)
         self._digests.write_initial(self._parameters)
 
     def joins(self) -> None:
@@ -151,6 +157,7 @@ class Training:
         self._record.write("load.begin", path=path)
         self._barriers.reach("checkpoint.load")
         result = read()
+        self.loaded_step = _step_num(result)
         self._record.write("load.end", path=path, parameters=len(result))
         return result
 
@@ -159,6 +166,14 @@ class Training:
             self._barriers.enter("save_ckpt", phase)
         else:
             self.reach(phase)
+
+
+def _step_num(loaded: Any) -> int | None:
+    value = loaded.get("step_num") if hasattr(loaded, "get") else None
+    array = array_of(value)
+    if array is not None and array.size == 1:
+        return int(array.reshape(-1)[0])
+    return value if isinstance(value, int) else None
 
 
 def _name_of(path: str) -> str:

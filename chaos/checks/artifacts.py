@@ -42,11 +42,15 @@ SIGNS = ("is greater equal than threshold", "Resume training after TREError")
 
 
 class Artifacts:
-    """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed."""
+    """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed.
 
-    def __init__(self, run_dir: Path, baseline: History | None) -> None:
+    ``steps_per_update`` is the plan's: by it the optimizer's count in a file says a step.
+    """
+
+    def __init__(self, run_dir: Path, baseline: History | None, *, steps_per_update: int = 1) -> None:
         self.run_dir = run_dir
         self.baseline = baseline
+        self.steps_per_update = steps_per_update
         self.logged: Logged | None = None
         self.whose: tuple[History, Whose] | None = None
         self._scanner = LossScanner(others=tuple(SIGNS), times=False)

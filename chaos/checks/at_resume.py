@@ -6,6 +6,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.facts import RESUME
+from chaos.checks.saved import step_in
+from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
@@ -39,7 +41,6 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
         raise CheckpointError(file.path, problem) from error
 
 
-def step_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> int | None:
+def step_at_resume(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
     """The step that was stored in it, as chaos.checks.saved.stored_step."""
-    numbers = state_at_resume(history, artifacts, file).numbers
-    return numbers.get("step_num", numbers.get("global_step"))
+    return step_in(history, artifacts, file, state_at_resume(history, artifacts, file))

@@ -18,8 +18,9 @@ from chaos.checks.overwritten import judge_overwritten
 from chaos.checks.periodic import outside_text
 from chaos.checks.periodic_values import judge_periodic_values
 from chaos.checks.save_records import judge_records
-from chaos.checks.saved import end_of_life, outside, unowned
+from chaos.checks.saved import end_of_life, outside, step_in, unowned
 from chaos.checks.saving_goes_on import judge_saving_goes_on
+from chaos.checks.stored import COUNTER, STEP, counted
 from chaos.checks.twin import Twin
 from chaos.checks.unfinished import judge_left, judge_unfinished
 from chaos.checks.values import judge_values
@@ -206,7 +207,8 @@ def _judge_step(
 ) -> None:
     assert plan.checkpoint is not None
     where = artifacts.relative(file.path)
-    stored = {name: state.numbers[name] for name in ("step_num", "global_step") if name in state.numbers}
+    every = artifacts.steps_per_update
+    stored = {name: state.numbers[name] for name in (STEP, COUNTER) if name in state.numbers}
     if not stored:
         found.fail(
             "the step is stored inside", f"rank {file.rank}'s file holds neither step_num nor global_step", where
@@ -221,15 +223,20 @@ def _judge_step(
         found.unknown(
             "the last trained step of the saving rank is known", f"no step of rank {file.rank} has ended", where
         )
-    for name, step in stored.items():
-        if last is not None and step != step_of(last):
-            expected = f"{name} of rank {file.rank} is {step_of(last)}, the last step that it trained"
-            found.fail(expected, f"{name} {step} is stored", where, last.source)
-        if plan.checkpoint.step is not None and step != plan.checkpoint.step:
+    for name, number in stored.items():
+        if last is not None and number != (right := counted(name, step_of(last), every)):
+            after = f"{'' if right == step_of(last) else f'after step {step_of(last)}, '}the last step that it trained"
+            expected = f"{name} of rank {file.rank} is {right}, {after}"
+            found.fail(expected, f"{name} {number} is stored", where, last.source)
+        if plan.checkpoint.step is not None and number != counted(name, plan.checkpoint.step, every):
             expected = f"the checkpoint holds step {plan.checkpoint.step}"
-            found.fail(expected, f"rank {file.rank}'s {name} is {step}", _line(plan, "checkpoint.step"), where)
-    step = stored.get("step_num", stored.get("global_step", 0))
-    _judge_names(plan, file, state, step, found, where)
+            found.fail(expected, f"rank {file.rank}'s {name} is {number}", _line(plan, "checkpoint.step"), where)
+    step = step_in(history, artifacts, file, state)
+    if step is None:
+        seen = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
+        found.unknown("the step is stored inside", f"{seen}, and nothing tells which of them it is", where)
+        return
+    _judge_names(plan, file, state, step, found, where, every)
     _judge_save_events(history, file, step, found, where)
 
 
@@ -256,10 +263,17 @@ def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState]
             found.fail(f"{name} is the same in every file", told, *_paths(artifacts, list(states)))
 
 
-def _judge_names(plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str) -> None:
+def _judge_names(
+    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str, every: int
+) -> None:
     assert plan.checkpoint is not None
-    if file.directory_step is not None and file.directory_step != step:
-        found.fail(f"the directory's step is the stored one, {step}", f"it is {file.directory_step}", where)
+    update = step - step % every
+    if file.directory_step is not None and file.directory_step != update:
+        # The directory's name has the number that the SDK counts, and it counts the steps that have made an update.
+        expected = f"the directory's step is the stored one, {step}"
+        if update != step:
+            expected = f"the directory's step is that of the last update, {update}"
+        found.fail(expected, f"it is {file.directory_step}", where)
     if file.name_rank is not None and file.name_rank != file.rank:
         found.fail(f"the name is rank {file.rank}'s, as the directory", f"it is rank {file.name_rank}'s", where)
     inside = state.numbers.get("cur_rank")

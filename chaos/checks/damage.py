@@ -59,8 +59,11 @@ def damage_doubts(
     if not own:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
     planned = plan.restore.damaged.get(rank) if plan.restore is not None and isinstance(rank, int) else None
-    if planned is not None and evidence.get("step") != planned:
-        seen = f"rank {rank}'s file of step {evidence.get('step')} was hit, not that of step {planned}"
+    hit = evidence.get("step")
+    if own and (plan.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
+        hit = own[-1].data.get("step")
+    if planned is not None and hit != planned:
+        seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
         yield seen, (landing.source, *(save.source for save in own[:1]))
 
 

@@ -18,7 +18,7 @@ from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
 from chaos.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.plan.io import PlanFormatError, loads
-from chaos.plan.model import Plan
+from chaos.plan.model import MOST_STEPS_PER_UPDATE, Plan
 
 _TEXT_LIMIT = 500
 _LONGEST_TEXT = 4000
@@ -59,7 +59,8 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     plan = _read_plan(run_dir)
     history = read_history(run_dir / "history")
     twin = run_dir / "baseline" / "history"
-    artifacts = Artifacts(run_dir, read_history(twin) if twin.is_dir() else None)
+    baseline = read_history(twin) if twin.is_dir() else None
+    artifacts = Artifacts(run_dir, baseline, steps_per_update=plan.steps_per_update or 1)
     left_out = not_checked(plan)
     findings: list[Finding] = []
     for name, check in (all_checks() if checks is None else checks).items():
@@ -83,6 +84,8 @@ def _read_plan(run_dir: Path) -> Plan:
         raise RunUnreadable(f"{path}: {error}") from error
     if plan.ranks > MAX_RANKS:
         raise RunUnreadable(f"{path}: a run of {plan.ranks} ranks cannot be judged; {MAX_RANKS} is the limit")
+    if (plan.steps_per_update or 1) not in range(1, MOST_STEPS_PER_UPDATE + 1):
+        raise RunUnreadable(f"{path}: an update of the optimizer in {plan.steps_per_update} steps cannot be judged")
     return plan
 
 

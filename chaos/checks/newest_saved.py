@@ -70,7 +70,7 @@ def _is_held(history: History, artifacts: Artifacts, save: Event) -> bool:
     """Whether a file of the rank with another name holds the step."""
     for file in periodic(history, artifacts):
         try:
-            if file.rank == save.rank and stored_step(artifacts, file) == save.data.get("step"):
+            if file.rank == save.rank and stored_step(history, artifacts, file) == save.data.get("step"):
                 return True
         except CheckpointError:
             continue  # chaos.checks.periodic_values says so

@@ -1,7 +1,8 @@
 """What the parameters in a MindSpore checkpoint are, by their names.
 
 Names are those of MindSpore's optimizers and of ``save_checkpoint``: moments and accumulators carry the weight's name
-behind a prefix; counters and rates have names of their own; ``append_dict`` adds scalars about the save itself.
+behind a prefix, and so do accumulated gradients (``accu_grads`` in MindSpore, ``grad_sum`` in its tutorials); counters
+and rates have names of their own; ``append_dict`` adds scalars about the save itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _APPENDED = (APPENDED - MAY_BE_ADDED) | {"cur_epoch_num", "cur_step_num", "lr"}
 
 _SLOT = re.compile(
     r"^(?:.*\.)?(?:moments?\d?|momentum|velocity|accum(?:ulation|ulator)?|adam_[mv]|exp_avg(?:_sq)?|mean_(?:square|gradient)"
-    r"|stat|linear|sum|v_max|vhat)\."
+    r"|stat|linear|sum|v_max|vhat|accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
 )
 _COUNTER = re.compile(
     r"^(?:.*\.)?(?:global_step|learning_rate|momentum|beta[12](?:_power)?|beta_?\d|eps|weight_decay|loss_scale|scale_sense"

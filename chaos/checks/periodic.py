@@ -10,7 +10,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.at_resume import step_at_resume
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, loads_made
-from chaos.checks.facts import RESUME, exit_status, places, signal_number, text_list
+from chaos.checks.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
 from chaos.checks.saved import SavedKind, end_of_life, outside, saved_step, unowned
 from chaos.checks.whose import OwnedCheckpoint, whose
 from chaos.history.event import Event
@@ -58,8 +58,18 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     """The step after which the job started again went on, by what is stored in the files. None when they disagree.
 
     That is the step of the end-of-life checkpoint or, where the plan restores periodic ones, of those that were loaded;
-    where nothing was loaded, the one that the plan shows.
+    where nothing was loaded, the one that the plan shows. A file within an accumulation of gradients is worth the last
+    update too: that is the step where all ranks went on behind it.
     """
+    step = _held(plan, history, artifacts)
+    if step is None or (update := step - step % artifacts.steps_per_update) == step:
+        return step
+    begins = by_rank(history, "step.begin", RESUME).values()
+    return update if {step_of(own[0]) for own in begins} == {update + 1} else step
+
+
+def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
+    """The one step that is stored in the files from which the job was started again."""
     if plan.restore is None:
         return saved_step(history, artifacts)
     files = by_path(periodic(history, artifacts))

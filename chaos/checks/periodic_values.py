@@ -16,7 +16,8 @@ from chaos.checks.facts import step_of, text_list
 from chaos.checks.parameters import is_optimizer_state
 from chaos.checks.periodic import outside_text, periodic
 from chaos.checks.saved import outside, unowned
-from chaos.checks.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text, stored_steps
+from chaos.checks.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
+from chaos.checks.stored import COUNTER, STEP, steps_by_name
 from chaos.checks.torn_tails import GONE
 from chaos.checks.twin import Twin, origin
 from chaos.checks.whole import is_converted, lacking, unequal
@@ -44,7 +45,7 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
     files, strays = periodic(history, artifacts), unowned(history, artifacts, "periodic")
     unfinished = broken_off(plan, history, artifacts) if files or strays else set()
     host_gone = any(history.first(event) is not None for event in GONE)
-    compared = 0
+    compared, every = 0, artifacts.steps_per_update
     states: dict[OwnedCheckpoint, SavedState] = {}
     for stray in strays:
         _judge_stray(stray, unfinished, history, artifacts, found)
@@ -63,9 +64,9 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
             _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, found)
             continue
         states[file] = state
-        steps = steps_of(file, state)
-        if host_gone and (stored := set(stored_steps(state).values())) and not stored & steps:
-            steps = frozenset(stored)  # what lies there is of an earlier save, and sound
+        steps = steps_of(file, state, every)
+        if host_gone and (stored := _stored(state, every)) and not stored & steps:
+            steps = stored  # what lies there is of an earlier save, and sound
         recorded = [one for step in sorted(steps) for one in _not_superseded(file, _of_step(history, file.rank, step))]
         if recorded:
             compared += 1
@@ -94,6 +95,10 @@ def _judge_stray(
         _judge_unreadable(stray, where, error, unfinished, history, artifacts, found)
     else:
         found.unknown(EXPECTED, f"{where}: {stray.reason}", where)
+
+
+def _stored(state: SavedState, every: int) -> frozenset[int]:
+    return frozenset().union(*steps_by_name(state.numbers, every).values())
 
 
 def _of_step(history: History, rank: int, step: int) -> list[Event]:
@@ -156,7 +161,8 @@ def _judge_names(
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for one in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, one, history)):
-            found.fail(EXPECTED, _lacks(file, state, missing), artifacts.relative(file.path), one.source)
+            seen = _lacks(file, state, missing, artifacts.steps_per_update)
+            found.fail(EXPECTED, seen, artifacts.relative(file.path), one.source)
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
@@ -165,10 +171,11 @@ def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: H
     return [name for name in recorded.data["parameters"] if not (exported and is_optimizer_state(name))]
 
 
-def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str]) -> str:
+def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: int) -> str:
     kind = "optimizer state" if all(map(is_optimizer_state, missing)) else "parameters"
-    step = state.numbers.get("global_step", state.numbers.get("step_num"))
-    of_step = "" if step is None else f" of step {step}"
+    told = steps_by_name(state.numbers, every)
+    steps = told.get(COUNTER, told.get(STEP))
+    of_step = "" if steps is None else f" of step {steps_text(steps)}"
     return f"rank {file.rank}'s file{of_step} lacks {kind}: {text_list(missing)}"
 
 
@@ -186,7 +193,8 @@ def _judge(
             return
     where = twin.artifacts.relative(file.path)
     if missing:
-        found.fail(EXPECTED, _lacks(file, state, missing), where, recorded[-1].source)
+        seen = _lacks(file, state, missing, twin.artifacts.steps_per_update)
+        found.fail(EXPECTED, seen, where, recorded[-1].source)
     if different:
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
         seen = f"{count} differ: {text_list(different)}"

@@ -8,6 +8,7 @@ from chaos.checks.facts import RESUME, TRAIN, places, processes, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.strangers import judge_strangers
 from chaos.checks.torn_tails import torn_by_its_end
+from chaos.checks.updates import judge_updates
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plain_files import read_plain
@@ -35,6 +36,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_fetched(history, found)
     _judge_run(plan, history, found)
     _judge_plan(history, artifacts, found)
+    judge_updates(plan, history, artifacts, found)
+    found.close()
     judge_strangers(history, artifacts, found)
     if artifacts.baseline is not None:
         for problem in artifacts.baseline.problems:
@@ -99,7 +102,7 @@ def _judge_run(plan: Plan, history: History, found: Collector) -> None:
 
 
 def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> None:
-    start = history.first("run.start")
+    start = history.last("plan.completed") or history.first("run.start")
     if start is None:
         return  # what is said of the writers
     expected = "the plan is the one that the run was made by"

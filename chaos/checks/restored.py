@@ -8,7 +8,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.at_resume import state_at_resume, step_at_resume
 from chaos.checks.collect import Collector
 from chaos.checks.damage import as_saved, is_damaged, loads_made
-from chaos.checks.facts import RESUME, is_of_this_run, places, ranks_text, text_list
+from chaos.checks.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
 from chaos.checks.given import given_theirs
 from chaos.checks.parameters import is_appended, is_flag, is_replicated
 from chaos.checks.periodic import by_path, periodic
@@ -49,7 +49,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     found.settle(LOADED, seen)
     chosen |= {rank: chosen[giver] for rank, giver in given.items() if giver in chosen}
     for rank, file in chosen.items():
-        _judge_initial(history, artifacts, rank, file, found)
+        _judge_initial(history, artifacts, rank, file, saved, found)
     if chosen:
         found.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
 
@@ -104,7 +104,7 @@ def _judge_file(
         return None
     if is_damaged(history, recorded):
         found.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where)
-    if step != saved:
+    if step is None or saved not in (step, step - step % artifacts.steps_per_update):
         found.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
     return file
 
@@ -115,7 +115,9 @@ def _is_shared(file: OwnedCheckpoint) -> bool:
     return ITERATION.fullmatch(file.path.parent.name) is not None and file.path.with_name(METADATA).exists()
 
 
-def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, found: Collector) -> None:
+def _judge_initial(
+    history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, found: Collector
+) -> None:
     initial = history.first("initial", attempt=RESUME, rank=rank)
     if initial is None:
         found.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))
@@ -133,7 +135,8 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Owne
         for name in stored
         if name in parameters and not is_flag(name) and not is_appended(name) and (own_file or is_replicated(name))
     ]
-    unequal = sorted(name for name in shared if parameters[name] != stored[name])
+    right = {**stored, **_at_update(history, artifacts, rank, file, saved)}
+    unequal = sorted(name for name in shared if parameters[name] != right[name])
     untold = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
     if parameters and untold:
         seen = f"rank {rank} has recorded no digests of {text_list(untold)} before its first step"
@@ -147,6 +150,15 @@ def _judge_initial(history: History, artifacts: Artifacts, rank: int, file: Owne
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
         found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+
+
+def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:
+    """What a rank held after the last update, where the job goes back to it from a file of a later step: what had been
+    accumulated since is not to be there."""
+    if step_at_resume(history, artifacts, file) == saved:
+        return {}
+    then = digests(history, TRAIN).get(rank, {}).get(saved)
+    return {} if then is None else then.data.get("parameters") or {}
 
 
 def _names_later(history: History, rank: int) -> set[str]:

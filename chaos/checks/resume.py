@@ -81,7 +81,8 @@ def _judge_present(plan: Plan, history: History, found: Collector) -> None:
 
 def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, found: Collector) -> None:
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
-    if plan.resume_step is not None and plan.resume_step != saved + 1:
+    planned = saved if plan.resume_step is None else plan.resume_step - 1
+    if saved not in (planned, planned - planned % (plan.steps_per_update or 1)):
         seen = f"step {saved} was saved, so that it is step {saved + 1}"
         found.fail(f"training goes on at step {plan.resume_step}", seen, _line(plan))
     begins = by_rank(history, "step.begin", RESUME)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN
+from chaos.checks.facts import TRAIN, step_of
+from chaos.checks.stored import COUNTER, one_step, steps_by_name
+from chaos.checks.whole import holds
 from chaos.checks.whose import OwnedCheckpoint, Unowned, whose
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import FoundCheckpoint
+from chaos.observe.saved_state import SavedState
 
 SavedKind = Literal["end-of-life", "periodic"]
 
@@ -59,13 +61,38 @@ def _recorded(history: History, artifacts: Artifacts) -> set[Path | None]:
     }
 
 
-def stored_step(artifacts: Artifacts, file: FoundCheckpoint) -> int | None:
-    """The step stored inside a file: ``step_num``, else the optimizer's ``global_step``. None if it has neither.
+def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
+    """The step stored inside a file, as :func:`step_in`.
 
     Raises chaos.observe.checkpoint.CheckpointError when the file is not sound.
     """
-    numbers = artifacts.read_checkpoint(file.path).numbers
-    return numbers.get("step_num", numbers.get("global_step"))
+    return step_in(history, artifacts, file, artifacts.read_checkpoint(file.path))
+
+
+def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState) -> int | None:
+    """The step whose state a file holds: ``step_num``, else that of the optimizer's ``global_step``.
+
+    Within an accumulation of gradients the rank's record of the save tells, else its digests: the accumulated gradients
+    are another's in every step. None where nothing does, or the file has neither number.
+    """
+    every = artifacts.steps_per_update
+    return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
+
+
+def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
+    """The steps with the stored number of updates after which the file's rank held what is in the file."""
+    if every == 1:
+        return frozenset()
+    digests = (
+        one
+        for step in steps_by_name(state.numbers, every).get(COUNTER, ())
+        for one in history.select("digest", rank=file.rank, step=step)
+    )
+    return frozenset(
+        step_of(one)
+        for one in digests
+        if isinstance(theirs := one.data.get("parameters"), dict) and holds(file, state, theirs)
+    )
 
 
 def saved_step(history: History, artifacts: Artifacts) -> int | None:
@@ -73,7 +100,7 @@ def saved_step(history: History, artifacts: Artifacts) -> int | None:
     steps: set[int | None] = set()
     for file in end_of_life(history, artifacts):
         try:
-            steps.add(stored_step(artifacts, file))
+            steps.add(stored_step(history, artifacts, file))
         except CheckpointError:
             return None
     return steps.pop() if len(steps) == 1 else None

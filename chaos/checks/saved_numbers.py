@@ -17,6 +17,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import text_list
 from chaos.checks.saved import end_of_life
+from chaos.checks.stored import COUNTER, STEP, steps_by_name
 from chaos.checks.torn_tails import GONE
 from chaos.checks.whole import is_of_weights
 from chaos.checks.whose import OwnedCheckpoint, before
@@ -29,9 +30,6 @@ from chaos.plan.model import Plan
 ONE_STEP = "every number in a periodic checkpoint is that of the step at which it was saved"
 HOST_GONE = "a host has gone, and what it had not written to its disk with it"
 
-COUNTER = "global_step"
-"""The updates that the optimizer has done: less than the steps where it has skipped some."""
-
 EPOCH, BATCHES = "epoch_num", "batch_num"
 
 States = Mapping[OwnedCheckpoint, SavedState]
@@ -41,21 +39,19 @@ _COUNTED = re.compile(r"(?:_\d+)*-\d+_\d+$")
 """The end of a name that is another one in every save."""
 
 
-def stored_steps(state: SavedState) -> dict[str, int]:
-    """The numbers in a file that say a step."""
-    return {name: state.numbers[name] for name in ("step_num", COUNTER) if name in state.numbers}
-
-
-def steps_of(file: OwnedCheckpoint, state: SavedState) -> frozenset[int]:
+def steps_of(file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
     """The step whose state a file has to hold; several where it was saved within a step, and its numbers say neither.
 
-    None where neither a record nor a number tells.
+    Several, too, where they leave open which step it is of those that come to one update of the optimizer. None where
+    neither a record nor a number tells.
     """
-    stored = stored_steps(state)
+    told = steps_by_name(state.numbers, every)
     if known := _known(file):
-        return next((frozenset({step}) for step in stored.values() if step in known), known)
-    counted = stored.get(COUNTER, stored.get("step_num"))
-    return file.steps if counted is None else frozenset({counted})
+        return next((steps & known for steps in told.values() if steps & known), known)
+    counted = told.get(COUNTER, told.get(STEP))
+    if counted is None:
+        return file.steps
+    return counted & told.get(STEP, counted) or counted
 
 
 def steps_text(steps: Iterable[int]) -> str:
@@ -66,8 +62,9 @@ def steps_text(steps: Iterable[int]) -> str:
 def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
     """Judge the numbers of all periodic files that can be read. Says nothing where there are none."""
     gone = any(history.first(event) is not None for event in GONE)
+    every = artifacts.steps_per_update
     for file, state in states.items():
-        for verdict, seen in (*_steps(plan, file, state, history), *_epochs(plan, file, state, history)):
+        for verdict, seen in (*_steps(plan, file, state, history, every), *_epochs(plan, file, state, history, every)):
             say = found.unknown if gone or verdict == "unknown" else found.fail
             told = f"{seen}; {HOST_GONE}" if gone else seen
             say(ONE_STEP, f"{told}: {file.path.name}", artifacts.relative(file.path))
@@ -91,41 +88,42 @@ def _known(file: OwnedCheckpoint) -> frozenset[int]:
     return file.held or frozenset(() if file.step is None else {file.step})
 
 
-def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History) -> Iterator[_Doubt]:
+def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
     """The numbers of steps that are not those of the step at which the file was saved."""
-    stored = stored_steps(state)
-    if not stored:
+    told = steps_by_name(state.numbers, every)
+    if not told:
         return
     known = _known(file)
-    steps = steps_of(file, state) if known else frozenset(stored.values())
-    wrong = {name: step for name, step in stored.items() if step not in steps}
-    holds = f"rank {file.rank}'s file holds {_numbers_text(stored)}"
-    if not known and len(steps) > 1:
-        wrong, steps = {COUNTER: stored[COUNTER]}, frozenset({stored["step_num"]})
+    steps = steps_of(file, state, every) if known else told.get(STEP, told.get(COUNTER, frozenset()))
+    wrong = {name: own for name, own in told.items() if not own & steps}
+    holds = f"rank {file.rank}'s file holds {_numbers_text(state, every)}"
     if wrong:
         seen = f"{holds}, which are two steps"
         if known:
             by = "by its record the rank has saved that of" if file.held else "the name of its directory says"
             seen = f"{holds}, and {by} step {steps_text(steps)}"
-        if set(wrong) == {COUNTER} and wrong[COUNTER] < min(steps):
+        if set(wrong) == {COUNTER} and max(wrong[COUNTER]) < min(steps):
             yield from _behind(file, state, wrong[COUNTER], steps, history, seen)
         else:
             yield "fail", seen
     elif not known and (least := _named(plan, file)) is not None and max(steps) < least:
-        yield ("fail" if "step_num" in stored else "unknown"), f"{holds}, and its name says step {least}"
+        yield ("fail" if STEP in told else "unknown"), f"{holds}, and its name says step {least}"
     elif not known and file.epoch is None and not file.steps:
         seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
         yield "unknown", seen
 
 
-def _numbers_text(stored: Mapping[str, int]) -> str:
+def _numbers_text(state: SavedState, every: int) -> str:
+    stored = {name: state.numbers[name] for name in (STEP, COUNTER) if name in state.numbers}
+    if every > 1:
+        return text_list(f"{name} {number}" for name, number in stored.items()) + f" ({every} steps an update)"
     if len(set(stored.values())) == 1:
         return f"step {next(iter(stored.values()))}"
     return text_list(f"{name} {step}" for name, step in stored.items())
 
 
 def _behind(
-    file: OwnedCheckpoint, state: SavedState, counted: int, steps: Iterable[int], history: History, seen: str
+    file: OwnedCheckpoint, state: SavedState, counted: Iterable[int], steps: Iterable[int], history: History, seen: str
 ) -> Iterator[_Doubt]:
     """What speaks against a file in which only the optimizer's count is behind: it counts no update that it skips.
 
@@ -136,7 +134,7 @@ def _behind(
     after = _counters(history, file.rank, steps)
     if own is not None and own in after:
         return
-    if after or own is None or own in _counters(history, file.rank, {counted}):
+    if after or own is None or own in _counters(history, file.rank, counted):
         yield "fail", seen
     else:
         yield "unknown", f"{seen}; the optimizer may have skipped updates"
@@ -160,7 +158,7 @@ def _knows_epochs(plan: Plan) -> bool:
     return plan.steps_per_epoch < plan.last_step
 
 
-def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History) -> Iterator[_Doubt]:
+def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
     """What is wrong with the epoch, and with the number of batches in it.
 
     Where a step is counted as an epoch of its own (data that is sunk, MindSpore 2.7 to 2.10), it is the step's number.
@@ -168,7 +166,7 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
     sizes = {plan.steps_per_epoch, plan.sink_size} if _knows_epochs(plan) else set()
     epoch, batches = state.numbers.get(EPOCH), state.numbers.get(BATCHES)
     named = set() if file.epoch is None or ITERATION.fullmatch(file.path.parent.name) else {file.epoch}
-    steps = steps_of(file, state)
+    steps = steps_of(file, state, every)
     planned = {(step - 1) // size + 1 for step in steps for size in sizes if size > 0}
     anew = _counts_anew(file, history)
     allowed = planned if planned and not anew else planned | named
@@ -203,7 +201,7 @@ def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
         if not is_of_weights(file):
             families[_family(file)][file] = state
     for family in families.values():
-        for name in ("step_num", COUNTER, EPOCH):
+        for name in (STEP, COUNTER, EPOCH):
             holders = [file for file, state in family.items() if name in state.numbers]
             for file, state in family.items():
                 # What other ranks have saved may be the parameter of this name, if it is one.
@@ -215,16 +213,17 @@ def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
 def _judge_alike(history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
     """Of one step all ranks have the same epoch, wherever they count it from, if they count from the same step on."""
     groups: dict[object, list[OwnedCheckpoint]] = defaultdict(list)
+    every = artifacts.steps_per_update
     for file, state in states.items():
         begin = None if file.made is None else before(file.made, "train.begin", history)
         if begin is not None and file.made is not None:
             origin = (file.made.attempt, begin.data.get("initial_step"))
-            groups[_family(file), steps_of(file, state), origin].append(file)
+            groups[_family(file), steps_of(file, state, every), origin].append(file)
     for group in groups.values():
         for name in (EPOCH, BATCHES):
             told = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
             if len(set(told.values())) > 1:
                 seen = text_list(f"rank {file.rank}: {number}" for file, number in told.items())
-                step = steps_text(steps_of(group[0], states[group[0]]))
+                step = steps_text(steps_of(group[0], states[group[0]], every))
                 where = [artifacts.relative(file.path) for file in told]
                 found.fail(ONE_STEP, f"{name} is not the same in the files of step {step}: {seen}", *where[:5])

@@ -10,6 +10,7 @@ from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, digests, text_list
 from chaos.checks.parameters import MAY_BE_ADDED, is_appended, is_flag, is_optimizer_state
+from chaos.checks.saved import step_in
 from chaos.checks.twin import Twin, at_baseline, origin
 from chaos.checks.whose import OwnedCheckpoint
 from chaos.history.event import Event
@@ -33,11 +34,11 @@ def judge_values(
     found.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
     compared = 0
     for file, state in states.items():
-        event = own.get(file.rank, {}).get(_step(state))
+        event = own.get(file.rank, {}).get(_step(twin, file, state))
         if event is not None:
             compared += 1
             _judge_equal(OWN, twin, file, state, event, event.source, found)
-        elif not twin.wanted or (plan.comparable is not None and _step(state) > plan.comparable.until):
+        elif not twin.wanted or (plan.comparable is not None and _step(twin, file, state) > plan.comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
             found.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
@@ -47,8 +48,10 @@ def judge_values(
         _judge_against_twin(plan, artifacts, twin, states, found)
 
 
-def _step(state: SavedState) -> int:
-    return state.numbers.get("step_num", state.numbers.get("global_step", -1))
+def _step(twin: Twin, file: OwnedCheckpoint, state: SavedState) -> int:
+    """The saved step; -1, of which nobody has recorded anything, where nothing tells it."""
+    step = step_in(twin.history, twin.artifacts, file, state)
+    return -1 if step is None else step
 
 
 def _judge_against_twin(
@@ -60,13 +63,13 @@ def _judge_against_twin(
         found.close()
         return
     until = None if plan.comparable is None else plan.comparable.until
-    states = {file: state for file, state in states.items() if until is None or _step(state) <= until}
+    states = {file: state for file, state in states.items() if until is None or _step(twin, file, state) <= until}
     if not states and until is not None:
         return  # chaos.checks.scope says so
     for file, state in states.items():
-        event = twin.digests.get(file.rank, {}).get(_step(state))
+        event = twin.digests.get(file.rank, {}).get(_step(twin, file, state))
         if event is None:
-            seen = f"the baseline has no digests of rank {file.rank} at step {_step(state)}"
+            seen = f"the baseline has no digests of rank {file.rank} at step {_step(twin, file, state)}"
             found.unknown(EQUAL, seen, artifacts.relative(file.path))
         else:
             _judge_equal(EQUAL, twin, file, state, event, at_baseline(event), found)
@@ -88,7 +91,7 @@ def _judge_whole(
     found: Collector,
 ) -> None:
     where = artifacts.relative(file.path)
-    step = _step(state)
+    step = _step(twin, file, state)
     witnesses = [
         twin.digests.get(file.rank, {}).get(step),
         own.get(file.rank, {}).get(step),
@@ -147,7 +150,7 @@ def _judge_equal(
     if not unequal:
         return
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
-    count += origin(twin, file.rank, unequal[0], state.digests, _step(state))
+    count += origin(twin, file.rank, unequal[0], state.digests, _step(twin, file, state))
     if twin.plan.loss_tolerance > 0:
         found.unknown(
             expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source

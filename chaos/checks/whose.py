@@ -17,6 +17,7 @@ from typing import Any
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.background import is_background
 from chaos.checks.facts import is_of_this_run, ranks_text
+from chaos.checks.stored import COUNTER, STEP, steps_by_name
 from chaos.checks.whole import holds
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -172,11 +173,11 @@ def _owner(
         told.append((savers[0], f"rank {savers[0]} has recorded that it saved it"))
     elif savers:
         likely = {rank for rank, _ in told} or (
-            {named} if named is not None else _holders(file, state, savers, history)
+            {named} if named is not None else _holders(file, state, savers, history, artifacts.steps_per_update)
         )
         chosen = [rank for rank in savers if rank in likely]
         # Of several that hold the same it is the one that has saved this step: another may have been lost before.
-        stored = _stored(state)
+        stored = _stored(state, artifacts.steps_per_update)
         chosen.sort(key=lambda rank: not stored & _steps(_last([one for one in saves if one.rank == rank])))
         if not chosen:
             return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
@@ -210,22 +211,24 @@ def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[in
         yield rank, f"{METADATA} beside it says rank {rank}"
 
 
-def _holders(file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History) -> set[int]:
+def _holders(
+    file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
+) -> set[int]:
     """Those of the savers who held after the stored step what the file holds."""
-    step = None if state is None else state.numbers.get("global_step", state.numbers.get("step_num"))
-    if state is None or step is None:
+    told = {} if state is None else steps_by_name(state.numbers, every)
+    if state is None or not told:
         return set()
     return {
         rank
         for rank in savers
+        for step in told.get(COUNTER, told.get(STEP, ()))
         for one in history.select("digest", rank=rank, step=step)
         if isinstance(theirs := one.data.get("parameters"), Mapping) and holds(file, state, theirs)
     }
 
 
-def _stored(state: SavedState | None) -> set[int]:
-    numbers = {} if state is None else state.numbers
-    return {one for name in ("global_step", "step_num") if (one := numbers.get(name)) is not None}
+def _stored(state: SavedState | None, every: int) -> set[int]:
+    return set().union(*steps_by_name({} if state is None else state.numbers, every).values())
 
 
 def _last(saves: Sequence[Event]) -> Sequence[Event]:

@@ -35,11 +35,34 @@ class Context:
     def loss(self, strike: Strike) -> Loss:
         """How the training stops because of a strike."""
         loss = first_loss([fault.moment for fault in strike.faults], self.scenario.job.steps)
+        loss = loss.within(self.steps_per_update, self.scenario.job.steps)
         if loss.at is None:
             return loss
         hit = {rank for fault in strike.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
         ahead = may_be_ahead(loss.at, hit, self.groups, self.on)
-        return replace(loss, highest=loss.at.step, ahead=ahead) if ahead else loss
+        return replace(loss, highest=max(loss.highest, loss.at.step), ahead=ahead) if ahead else loss
+
+    @property
+    def steps_per_update(self) -> int:
+        """Steps that come to one update of the optimizer."""
+        return self.scenario.job.steps_per_update or 1
+
+    def last_update(self, step: int) -> int:
+        """The last step up to this one that made an update: to it the SDK goes back, since it counts no others."""
+        return step - step % self.steps_per_update
+
+    def goes_back(self, step: int) -> str:
+        """Why training goes on after an earlier step than ``step``, the last complete one; nothing where it does not.
+
+        MindSpore sets the accumulated gradients (``accu_grads``) to zero after a repair.
+        """
+        if self.last_update(step) == step:
+            return ""
+        return (
+            f"step {step} is the last that is sure to be complete, and the optimizer makes an update once in "
+            f"{self.steps_per_update} steps (job.steps_per_update): the SDK goes back to the last one, so training "
+            f"goes on after step {self.last_update(step)}, with nothing accumulated"
+        )
 
 
 @dataclass(frozen=True)

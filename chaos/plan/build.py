@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from chaos.plan.accumulation import check_accumulation
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.asks import Asks, check_asks
 from chaos.plan.beside_ranks import beside_reasons, check_beside
@@ -127,6 +128,7 @@ def build_plan(
     check_abnormal(scenario, faults, traits, problems)
     check_reachable(faults, problems)
     check_sinking(scenario, problems)
+    check_accumulation(scenario, faults, problems)
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
 
@@ -162,7 +164,8 @@ def build_plan(
     steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps
     checkpoint = None
     if outcome.mechanism in SAVING:
-        checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only)
+        every = scenario.job.steps_per_update or 1
+        checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only, every)
     loss = scenario.expect.loss
     spikes = [fault for fault in faults if fault.effect == ABNORMAL]
     return Plan(
@@ -202,6 +205,7 @@ def build_plan(
         comparable=judged.comparable,
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         sink_size=scenario.job.sink_size,
+        steps_per_update=scenario.job.steps_per_update or 1,
         configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),

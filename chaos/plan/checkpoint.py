@@ -14,6 +14,7 @@ def plan_checkpoint(
     traits: JobTraits,
     steps_per_epoch: int,
     only: Sequence[int] | None = None,
+    steps_per_update: int = 1,
 ) -> PlannedCheckpoint:
     """Plan the checkpoint of one step.
 
@@ -24,6 +25,8 @@ def plan_checkpoint(
         steps_per_epoch: batches in one epoch.
         only: one rank for each group, in group order, when no other one may save. Default: the lowest survivor
             saves, as in the vendor's example, and any other survivor of the group may in its place.
+        steps_per_update: steps that come to one update: the SDK counts those that made one, and the directory carries
+            its number.
     """
     savers = tuple(only) if only is not None else tuple(group[0] for group in entitled)
     allowed = ((rank,) for rank in savers) if only is not None else entitled
@@ -31,8 +34,8 @@ def plan_checkpoint(
         step=step,
         savers=savers,
         entitled=dict(zip(savers, allowed, strict=True)),
-        directory=None if step is None else directory(step, traits),
-        files={rank: file_name(rank, step, traits, steps_per_epoch) for rank in savers}
+        directory=None if step is None else directory(step - step % steps_per_update, traits),
+        files={rank: file_name(rank, step, traits, steps_per_epoch, steps_per_update) for rank in savers}
         if step is not None and traits.file_format is not None
         else {},
     )
@@ -46,7 +49,7 @@ def directory(step: int, traits: JobTraits) -> str | None:
     return f"ttp_saved_checkpoints-step_{step}" if traits.checkpoint_form == "mindspore" else None
 
 
-def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int) -> str:
+def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int, steps_per_update: int = 1) -> str:
     """Path of a rank's file, relative to the job's checkpoint directory.
 
     MindSpore numbers epochs and the steps in them from 1. MindFormers in sink mode, at sink size 1, counts every step
@@ -57,4 +60,5 @@ def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int) -> 
     if traits.checkpoint_form == "mindformers":
         count = f"{step}_1" if traits.sinks_steps else f"{epoch + 1}_{in_epoch + 1}"
         return f"checkpoint/rank_{rank}/{prefix}_rank_{rank}-{count}.{traits.file_format}"
-    return f"{directory(step, traits)}/rank_{rank}/{prefix}_rank_{rank}-{epoch + 1}_{in_epoch + 1}.ckpt"
+    place = directory(step - step % steps_per_update, traits)
+    return f"{place}/rank_{rank}/{prefix}_rank_{rank}-{epoch + 1}_{in_epoch + 1}.ckpt"

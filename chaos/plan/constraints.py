@@ -165,7 +165,7 @@ def loss_violations(
     found = (
         controller_lost(scenario, silent, controller_cause),
         group_lost(groups, dead, cause),
-        nothing_trained(loss, cause),
+        nothing_trained(loss, cause, scenario.job.steps_per_update or 1),
     )
     return tuple(violation for violation in found if violation is not None)
 
@@ -200,10 +200,17 @@ def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: 
     )
 
 
-def nothing_trained(loss: Loss, cause: str) -> Violation | None:
-    """Before the first step is complete there is no state to save."""
-    if loss.highest > 0:
+def nothing_trained(loss: Loss, cause: str, steps_per_update: int = 1) -> Violation | None:
+    """Before the first step is complete there is no state to save; nor before the first update, for the SDK."""
+    if loss.highest >= steps_per_update:
         return None
+    if loss.highest > 0:
+        return Violation(
+            f"{cause}.trigger",
+            f"the ranks are lost before step {steps_per_update} makes the first update (job.steps_per_update); the SDK "
+            "counts updates, so it exits without an end-of-life checkpoint",
+            hint=f"inject the fault after step {steps_per_update}",
+        )
     return Violation(
         f"{cause}.trigger",
         "the ranks are lost before step 1 is complete; the SDK then exits without an end-of-life checkpoint",

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos.scenario import job
+
+MOST_STEPS_PER_UPDATE = job.MOST_STEPS_PER_UPDATE
+
 PHASES: dict[str, tuple[str, ...]] = {
     "TTP": ("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
     "UCE": ("detection", "stop", "repair", "first step"),
@@ -88,7 +92,8 @@ class Recovery:
     ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
     replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is how
     many complete steps are lost by that, None where nothing is. The ranks in ``one_more`` may have completed one step
-    more than that when they are killed, or not: it is a matter of time. ``as_fault_free``: the state of ``step`` is
+    more than that when they are killed, or not: it is a matter of time. Within an accumulation of gradients they may
+    have completed up to ``more`` steps more. ``as_fault_free``: the state of ``step`` is
     that of the fault-free run; it is not behind a value that was changed and that nothing has taken back.
     """
 
@@ -101,6 +106,7 @@ class Recovery:
     reads_checkpoint: bool = False
     trained_again: int | None = None
     one_more: tuple[int, ...] = ()
+    more: int = 1
     as_fault_free: bool = True
 
 
@@ -220,8 +226,10 @@ class Plan:
     ``resume_step`` is the first step trained after the resume, None if open or if there is none; ``resumes`` says
     whether the job is started again after it has ended; ``restore`` says from which periodic checkpoints, None where it
     is from an end-of-life checkpoint or not at all. ``loss_ranks`` are the first and the last rank whose loss is
-    valid, None for all. ``gradients``: the ranks record their reduced gradients. ``group_info``: the job must tell
-    of its replica groups in ``group_info.pb``. ``reasons`` explains each derived expectation in a sentence.
+    valid, None for all. ``steps_per_update`` is how many steps come to one update of the optimizer; None in plans of
+    earlier versions, which took every step for one. ``gradients``: the ranks record their reduced gradients.
+    ``group_info``: the job must tell of its replica groups in ``group_info.pb``. ``reasons`` explains each derived
+    expectation in a sentence.
     ``lines`` maps an expectation ("checkpoint.step", "mechanism", "repair", "recovery.detection", …) to the line of
     the scenario file that wrote it
     or, where the plan filled it in, to the line it follows from.
@@ -263,6 +271,7 @@ class Plan:
     comparable: Comparable | None = None
     watch: Watch | None = None
     sink_size: int = 1
+    steps_per_update: int | None = None
     configured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)

@@ -44,6 +44,8 @@ def _reasons(
     resumes: bool,
 ) -> Iterator[str]:
     yield layout_reason(layout)
+    if (every := scenario.job.steps_per_update or 1) > 1:
+        yield f"the optimizer makes an update once in {every} steps; the SDK counts no others"
     protection = scenario.job.protection
     on = switched_on(protection)
     for mechanism in protection:
@@ -108,6 +110,7 @@ def expectation_lines(
     paths = {
         "replica_groups": "cluster.parallel",
         "last_step": "job.steps",
+        **({} if scenario.job.steps_per_update is None else {"steps_per_update": "job.steps_per_update"}),
         "protection": "job.protection",
         "baseline": "baseline",
         "loss": "expect.loss" if expect.loss is not None else "baseline",

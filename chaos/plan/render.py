@@ -84,8 +84,10 @@ def _mark(plan: Plan, expectation: str, text: str) -> str:
 def _job(plan: Plan) -> str:
     epochs = "" if plan.steps_per_epoch >= plan.last_step else f", {plan.steps_per_epoch} in an epoch"
     interval = plan.checkpoint_interval
+    every = plan.steps_per_update or 1
+    updates = "" if every == 1 else f", an update of the optimizer every {every} steps"
     saves = "" if interval is None else f", a checkpoint every {count(interval, 'step')}"
-    return f"{count(plan.last_step, 'step')}{epochs}{saves}, seed {plan.seed}, timings {plan.timings}"
+    return f"{count(plan.last_step, 'step')}{epochs}{updates}{saves}, seed {plan.seed}, timings {plan.timings}"
 
 
 def _aids(aids: Aids) -> list[str]:

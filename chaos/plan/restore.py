@@ -64,7 +64,7 @@ def plan_restore(
     interval = scenario.job.checkpoint_interval
     if interval is None or not scenario.job.resume or not _restores(scenario, groups, traits):
         return None, ""
-    step = outcome.loss.step
+    step = None if outcome.loss.at is None else outcome.loss.at.last_complete
     # Whom a fault takes inside the end-of-life save has lived up to the last step and saved what was due.
     lethal = [fault for fault in faults if fault.lethal and fault.handler not in _IN_SAVE]
     if step is None or not all(fault.moment.exact for fault in lethal):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaos.plan.mechanism import IN_STEP
 from chaos.plan.moments import Moment, Point
@@ -16,18 +16,31 @@ class Loss:
 
     ``at`` is the point at which the first rank is lost, None where triggers leave it open. ``lowest`` and ``highest``
     bound the last step that survivors complete; they are equal where it is known, and the same for all of them. Where
-    only ``ahead`` may complete a step more than the others, ``highest`` is that step.
+    only ``ahead`` may complete a step more than the others, ``highest`` is that step. ``accumulating``: where gradients
+    are reduced only for an update, survivors may complete the steps before the next one, up to ``highest``.
     """
 
     at: Point | None
     lowest: int
     highest: int
     ahead: tuple[int, ...] = ()
+    accumulating: bool = False
 
     @property
     def step(self) -> int | None:
         """Last step that every survivor completes, None where it is open. 0 means that none was completed."""
-        return None if self.at is None else self.at.last_complete
+        return None if self.at is None or self.accumulating else self.at.last_complete
+
+    def within(self, steps_per_update: int, last_step: int) -> Loss:
+        """The same loss in a job that makes an update once in so many steps.
+
+        A job may reduce its gradients in every step or for an update only, and nothing outside of it tells which.
+        """
+        if self.at is None or steps_per_update == 1:
+            return self
+        next_update = (self.lowest // steps_per_update + 1) * steps_per_update
+        highest = max(self.highest, min(next_update, last_step) - 1)
+        return replace(self, highest=highest, accumulating=highest > self.lowest)
 
 
 def first_loss(lethal: Sequence[Moment], last_step: int) -> Loss:

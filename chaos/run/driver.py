@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from chaos.platforms.nodes import NamesNodes, NodePlatform
 from chaos.rank_sets import named
 from chaos.registry import registry
 from chaos.report.analyze import analyze
+from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.attempt import JobFailed
 from chaos.run.before_resume import look_at_saves
 from chaos.run.deadlines import with_deadlines
@@ -158,12 +160,13 @@ class _Runner:
         self._inputs: Inputs | None = None
         self._changed: InputChanged | None = None
         self._taken: PortTaken | None = None
+        self._plan: Plan | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
         """Run and judge the cell; where somebody else took a port that was chosen for it, again with another port."""
         for again in range(_PORT_ATTEMPTS - 1, -1, -1):
             self._taken = None
-            outcome = self._run_once(plan)
+            outcome = self._run_once(self._plan or plan)
             if self._taken is None or outcome.interrupted or not again:
                 break
             self._progress.note(f"{self._taken}; the run is made again with other ports")
@@ -199,6 +202,7 @@ class _Runner:
             )
             try:
                 self._take_baseline(owned, plan.baseline)
+                plan, scenario = self._completed(owned, plan, scenario, history)
                 self._drive(owned, plan, scenario, history)
                 thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
@@ -275,6 +279,26 @@ class _Runner:
         )
         self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
         copy_into(found, owned.path)
+
+    def _completed(
+        self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter
+    ) -> tuple[Plan, Scenario]:
+        """Plan and scenario with what the baseline shows of the job: how many steps come to one update."""
+        cell = None if plan.baseline == "none" else completed(self._cell, owned.path)
+        if cell is None:
+            return plan, scenario
+        every = cell.scenario.job.steps_per_update
+        self._progress.note(f"the fault-free run makes an update once in {every} steps: planned with that")
+        plan = replace(plan_cell(self._loaded, cell, first_drawn(cell, plan)), baseline=plan.baseline)
+        self._cell, self._scenario, self._plan = cell, cell.scenario, plan
+        self._digest_steps = digest_steps(plan, cell.scenario.job.digest_interval)
+        if plan.baseline == "auto" and (self._digest_steps or is_misnumbered(owned.path)):
+            shutil.rmtree(owned.path / "baseline")
+            self._take_baseline(owned, plan.baseline)
+        (owned.path / "plan.json").write_text(io.dumps(plan), "utf-8")
+        made_by = io.fingerprint((owned.path / "plan.json").read_bytes())
+        history.record("plan.completed", steps_per_update=every, plan=made_by)
+        return plan, cell.scenario
 
     def _unshared(self, owned: RunDirectory) -> Mapping[str, str]:
         """What keeps other runs from this one's baseline: packages of the hosts whose releases nobody here knows."""

@@ -61,6 +61,7 @@ def agent_configuration(
         secret=str(private / SECRET),
         digest_interval=scenario.job.digest_interval,
         digest_steps=list(digest_steps),
+        steps_per_update=scenario.job.steps_per_update or 1,
         extensions=list(extensions),
         settings={
             "timings": scenario.job.timings,

@@ -25,6 +25,10 @@ Source: Ascend Operator, the table of the environment variables that it injects.
 """
 
 
+MOST_STEPS_PER_UPDATE = 10_000
+"""More steps are not taken for one update of the optimizer."""
+
+
 def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
     """The mechanisms that MindCluster switches on for a job with these strategies, each once."""
     wanted = set(strategies)
@@ -131,6 +135,13 @@ class Job(Model):
     steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
     steps_per_epoch: int | None = Field(
         None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."
+    )
+    steps_per_update: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_STEPS_PER_UPDATE,
+        description="Steps for each update of the optimizer: more than 1 where the job accumulates gradients over "
+        "several steps. Default: what the fault-free run shows.",
     )
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."

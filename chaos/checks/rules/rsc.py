@@ -161,7 +161,8 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     planned, ahead = case.recovery.trained_again, frozenset(case.recovery.one_more)
     if planned is None:
         return
-    number = f"{planned} steps" + (f", on {ranks_text(sorted(ahead))} perhaps {planned + 1}," if ahead else "")
+    most_more = planned + case.recovery.more
+    number = f"{planned} steps" + (f", on {ranks_text(sorted(ahead))} perhaps {most_more}," if ahead else "")
     expected = f"{number} are lost: trained before the fault, and once more after it"
     ended = {
         rank: max(ends)
@@ -174,6 +175,6 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
         case.found.unknown(expected, "no step before the fault is recorded", case.line)
     elif most < planned:
         case.found.fail(expected, f"{most} were", case.line)
-    elif over := {rank: steps for rank, steps in lost.items() if steps > planned + (rank in ahead)}:
+    elif over := {rank: steps for rank, steps in lost.items() if steps > (most_more if rank in ahead else planned)}:
         case.found.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
     case.found.settle(expected, f"{most} were" if ahead else "they were", case.line)

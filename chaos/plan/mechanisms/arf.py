@@ -39,7 +39,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return None  # in place, processes of one node only are started again
     if not scenario.job.agent and scenario.job.controller == "outside":
         return None  # without an agent the controller asks nobody, and saves
-    cause, step = strike.first.path, loss.step
+    cause, step = strike.first.path, None if loss.at is None else context.last_update(loss.at.last_complete)
     copied = lost
     if not scenario.job.agent:
         why = (
@@ -82,7 +82,8 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     if strike.failed:
         why = f"{strike.failed[-1]} has failed; {why}"
     recovery = Recovery("ARF", strike.ids, step, restarted=lost, copied=copied)
-    return Answer(recovery, why, cause, how=_how(strike, lost, loss))
+    back = "" if loss.at is None else context.goes_back(loss.at.last_complete)
+    return Answer(recovery, why, cause, how=back or _how(strike, lost, loss))
 
 
 def _entered(context: Context, strike: Strike, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:
@@ -152,7 +153,7 @@ def _not_offered(context: Context, strike: Strike, lost: Sequence[int], loss: Lo
     hosted = scenario.job.controller == "rank 0" and not scenario.job.agent
     return (
         bool(survive(context.groups, lost).lost)
-        or loss.highest < 1
+        or context.last_update(loss.highest) < 1
         or (loss.at is not None and loss.at.last_complete >= scenario.job.steps)
         or (hosted and CONTROLLER_RANK in strike.silent)
     )

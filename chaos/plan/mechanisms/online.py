@@ -46,7 +46,8 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         if context.scenario.job.agent:
             why = f"{why}. The SDK offers no repair then, so the cluster's agent can choose nothing but exit"
         return Answer(None, why, fault.path, ends=True)
-    step = fault.moment.earliest.last_complete
+    complete = fault.moment.earliest.last_complete
+    step = context.last_update(complete)
     copied = fault.fault.ranks if fault.effect == MEMORY else ()
     everyone = tuple(range(context.scenario.cluster.ranks))
     copying = sharing(context.groups, copied)  # nothing is copied where no state was lost
@@ -60,7 +61,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
             return Answer(recovery, why, spoilt[0].path, left=left)
         return _ends(context, strike, Answer(recovery, why, spoilt[0].path, left=left))
     recovery = Recovery(mechanism, strike.ids, step, copied=copied)
-    return Answer(recovery, _why(context.scenario, fault), fault.path, how=_how(fault))
+    return Answer(recovery, _why(context.scenario, fault), fault.path, how=context.goes_back(complete) or _how(fault))
 
 
 def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:

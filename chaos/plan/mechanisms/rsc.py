@@ -107,8 +107,9 @@ def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str)
     ended = at.step if at.phase >= _STEP_END else at.step - 1
     everyone = range(scenario.cluster.ranks)
     one_more = loss.ahead
-    if at.last_complete > ended:
+    if at.last_complete > ended or loss.accumulating:
         one_more = tuple(rank for rank in everyone if rank not in strike.hit)
+    more = max(1, loss.highest - ended)
     why = (
         f"{lost}, and with RSC the cluster's agent kills all ranks and starts them again ({DOCUMENT}); the launcher "
         "stays"
@@ -121,8 +122,10 @@ def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str)
         reads_checkpoint=step > 0,
         trained_again=ended - step,
         one_more=one_more,
+        more=more,
     )
-    return Answer(recovery, why, cause, how=f"{_origin(step, interval)}; {_cost(at, ended - step, one_more, loss)}")
+    cost = _cost(at, ended - step, one_more, more, loss)
+    return Answer(recovery, why, cause, how=f"{_origin(step, interval)}; {cost}")
 
 
 def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, interval: int, begin: int) -> None:
@@ -136,6 +139,8 @@ def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, inter
         saving, who = at.step, "the ranks of other replica groups"
     elif at.phase <= _FORWARD and at.step - 1 > begin and (at.step - 1) % interval == 0 and others:
         saving, who = at.step - 1, "the ranks of other replica groups"
+    elif loss.accumulating and (later := loss.highest - loss.highest % interval) > max(begin, loss.lowest):
+        saving, who = later, "the others, within an accumulation of gradients (job.steps_per_update),"
     if saving is None:
         _check_background(context, strike, at, interval)
         return
@@ -173,10 +178,10 @@ def _origin(step: int, interval: int | None) -> str:
     return f"no periodic checkpoint has been saved yet (every {interval} steps), so training begins anew"
 
 
-def _cost(at: Point, least: int, one_more: tuple[int, ...], loss: Loss) -> str:
+def _cost(at: Point, least: int, one_more: tuple[int, ...], more: int, loss: Loss) -> str:
     """How many complete steps are lost; where that is open, why."""
     if not one_more:
         return f"{count(least, 'step')} lost"
     who = f"{ranks(one_more)}, of other replica groups," if loss.ahead else "the others"
-    cost = f"{least} or {count(least + 1, 'step')} lost"
-    return f"{cost}: {who} may end step {at.step} before the agent kills them, or not"
+    cost = f"{least} {'or' if more == 1 else 'to'} {count(least + more, 'step')} lost"
+    return f"{cost}: {who} may end step {max(at.step, loss.highest)} before the agent kills them, or not"

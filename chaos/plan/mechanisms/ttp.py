@@ -159,6 +159,12 @@ def _stop(strike: Strike, loss: Loss) -> str:
             f"one of {max(1, loss.lowest)} to {loss.highest}"
         )
     lost, point = are_lost(strike.first.fault.ranks), loss.at
+    if loss.accumulating:
+        return (
+            f"{lost} at {point}, within an accumulation of gradients (job.steps_per_update): the others train on until "
+            "they need the lost rank's gradients, in the next step or for the next update, so the checkpoint holds the "
+            f"last step that the saving rank trained, one of {loss.lowest} to {loss.highest}"
+        )
     if point.contributed:
         return (
             f"{lost} at {point}, behind the all-reduce: the others finish step {point.step} and block in "

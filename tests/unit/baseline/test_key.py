@@ -89,6 +89,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.loading": job(loading="callback"),
     "job.steps": job(steps=9),
     "job.steps_per_epoch": job(steps_per_epoch=4),
+    "job.steps_per_update": job(steps_per_update=2),
     "job.checkpoint_interval": job(checkpoint_interval=2),
     "job.sink_size": job(sink_size=2),
     "job.seed": job(seed=2),

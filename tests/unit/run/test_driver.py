@@ -15,12 +15,15 @@ from typing import Any
 
 import pytest
 
+from chaos.checks.judge import judge
+from chaos.checks.updates import Observed
 from chaos.cli.failure import explain
 from chaos.history.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
 from chaos.jobs.kind import JobError
+from chaos.plan.io import fingerprint, loads
 from chaos.platforms.find import find_run_processes
 from chaos.registry import NOUNS, Registry
 from chaos.report.result import read_result
@@ -332,6 +335,23 @@ def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:
         assert described["run"].startswith("baseline-")
         assert described["simulated"] == [{"part": "everything", "layer": "job"}], "what only faults need is no part"
     assert (one.run_dir.parent / "latest").resolve() == two.run_dir
+
+
+def test_the_run_is_planned_with_the_steps_for_an_update_that_the_baseline_shows(
+    drive: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "chaos.run.accumulation.observe", lambda history: Observed(2, 2, history.select("digest")[-1], 4)
+    )
+    watched = Watcher()
+    outcome = drive(KILL, baseline="auto", progress=watched)
+    assert "the fault-free run makes an update once in 2 steps: planned with that" in watched.notes
+    (completed,) = history_of(outcome).select("plan.completed")
+    plan = outcome.run_dir / "plan.json"
+    assert completed.data == {"steps_per_update": 2, "plan": fingerprint(plan.read_bytes())}
+    assert loads(plan.read_bytes()).steps_per_update == 2
+    judged = [one for one in judge(outcome.run_dir).findings if "the plan is the one" in one.expected]
+    assert [one.verdict for one in judged] == ["pass"]
 
 
 class Editing(Watcher):

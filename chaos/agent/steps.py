@@ -1,0 +1,49 @@
+"""The job-wide step that a training begins after, from what the optimizer has counted.
+
+The optimizer counts its updates, and a checkpoint restores that number. The training loop's own number counts anew in
+a job that is started again, and after some repairs (F-01, F-06). With gradient accumulation several steps come to one
+update, so the number of updates leaves open at which of them the training begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chaos.agent.training import Training
+
+
+def steps_done(updates: int, arguments: Any, training: Training) -> int:
+    """The job-wide step before the next one, after so many updates.
+
+    Within an accumulation the position in the data tells, else the checkpoint that was loaded, else the training loop's
+    own number. Where none of them names a step of this accumulation, it begins anew.
+    """
+    first = updates * training.steps_per_update
+    candidates = range(first, first + training.steps_per_update)
+    if len(candidates) == 1:
+        return first
+    size = int(arguments.batch_num or 0)
+    for witness in _witnesses(arguments, training):
+        named = _named(candidates, witness, size)
+        if named is not None:
+            return named
+    return first
+
+
+def _witnesses(arguments: Any, training: Training) -> Iterator[int]:
+    position = getattr(arguments.train_dataset, "get_init_step", int)()
+    if position:
+        yield int(position)
+    if training.loaded_step is not None:
+        yield training.loaded_step
+    yield int(arguments.cur_step_num)
+
+
+def _named(candidates: range, witness: int, size: int) -> int | None:
+    """The candidate that a number names, which may count within an epoch of so many steps; None for none or several."""
+    if witness in candidates:
+        return witness
+    fitting = [step for step in candidates if size > 1 and (step - witness) % size == 0]
+    return fitting[0] if len(fitting) == 1 else None

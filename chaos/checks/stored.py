@@ -1,0 +1,40 @@
+"""The step of a checkpoint by the numbers in it: ``step_num`` counts steps, ``global_step`` updates of the optimizer.
+
+Both are the same where every step makes an update. With gradient accumulation several steps come to one, so that the
+number of updates names the step of the last one, or one of those after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+STEP, COUNTER = "step_num", "global_step"
+
+
+def counted(name: str, step: int, every: int) -> int:
+    """What a number says after a step, where ``every`` steps come to one update."""
+    return step // every if name == COUNTER else step
+
+
+def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset[int]]:
+    """The numbers in a file that say a step, each with the steps after which it is right."""
+    found = {}
+    if STEP in numbers:
+        found[STEP] = frozenset({numbers[STEP]})
+    if COUNTER in numbers:
+        first = numbers[COUNTER] * every
+        found[COUNTER] = frozenset(range(first, first + every))
+    return found
+
+
+def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[int]] = ()) -> int | None:
+    """The step that is stored: ``step_num``, else what the optimizer has counted. None where neither is there.
+
+    Of several steps with the same number of updates, the first of ``among`` that leaves one decides; None where none
+    does.
+    """
+    told = steps_by_name(numbers, every)
+    steps = told.get(STEP, told.get(COUNTER, frozenset()))
+    if len(steps) == 1:
+        return next(iter(steps))
+    return next((step for others in among if len(left := steps & others) == 1 for step in left), None)

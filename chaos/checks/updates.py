@@ -1,0 +1,141 @@
+"""Part of check ``history``: the optimizer makes an update once in as many steps as the plan says.
+
+Steps are what the training loop counts, updates what the optimizer counts (``global_step``). Where several steps come
+to one update and the plan takes each for one, steps of a later training are counted wrong, and nobody can be blamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import TRAIN, step_of
+from chaos.checks.stored import COUNTER
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.numbers import number_digests
+from chaos.plan.model import Plan
+
+_MOST_POINTS = 32
+"""States of one rank that are looked at; by then the number of steps is known."""
+
+_MOST_RANKS = 4
+"""Ranks that are looked at: all make their updates together."""
+
+_MOST_STEPS = 1_000_000
+"""States of later steps are not looked at: which number a digest is of is found by trying."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """From ``lowest`` to ``highest`` steps come to one update, by what ranks have recorded.
+
+    ``highest`` is None where no update was made. ``last`` is the last state that tells so, after ``updates`` updates.
+    """
+
+    lowest: int
+    highest: int | None
+    last: Event
+    updates: int
+
+    @property
+    def steps_per_update(self) -> int | None:
+        """The number of steps; None where several would do."""
+        return self.lowest if self.lowest == self.highest else None
+
+    def fits(self, every: int) -> bool:
+        """Whether an update is made once in so many steps."""
+        return self.lowest <= every and (self.highest is None or every <= self.highest)
+
+
+def observe(history: History) -> Observed | None:
+    """What the states of the first training say, up to the first fault.
+
+    None where none tells how many updates were made, or they fit no number of steps: an optimizer may skip updates.
+    """
+    lowest, highest, last = 1, None, None
+    for event, updates in _counts(history):
+        step = step_of(event)
+        lowest = max(lowest, step // (updates + 1) + 1)
+        if updates:
+            highest = min(step // updates, step if highest is None else highest)
+        if highest is not None and lowest > highest:
+            return None
+        if last is None or step >= step_of(last[0]):
+            last = event, updates
+    return None if last is None else Observed(lowest, highest, *last)
+
+
+def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Hold the plan against the fault-free run or, without one, against the run up to its first fault.
+
+    Says nothing of plans of earlier versions, nor where each step makes an update or may have skipped it.
+    """
+    every = plan.steps_per_update
+    if every is None:
+        return
+    expected = f"the optimizer makes an update once in {every} steps" if every > 1 else "every step makes an update"
+    sources = ([] if artifacts.baseline is None else [(artifacts.baseline, "baseline/")]) + [(history, "")]
+    observed, place = next(((one, place) for source, place in sources if (one := observe(source))), (None, ""))
+    if observed is None:
+        if every > 1:
+            found.unknown(expected, "no rank has recorded how many updates its optimizer had made after which step")
+        return
+    where = (_line(plan), f"{place}{observed.last.source}")
+    if not observed.fits(every):
+        seen = f"after step {step_of(observed.last)} it had made {observed.updates}"
+        if every > 1:
+            found.fail(expected, seen, *where)
+        elif observed.updates:
+            seen = f"{seen}: write job.steps_per_update: {observed.lowest}, so that steps are told from updates"
+            found.unknown(expected, seen, *where)
+    elif every > 1:
+        found.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)
+
+
+def _line(plan: Plan) -> str:
+    line = plan.lines.get("steps_per_update", plan.lines.get("last_step"))
+    return f"scenario.yaml:{line}" if line else ""
+
+
+def _counts(history: History) -> Iterator[tuple[Event, int]]:
+    """States whose number of updates can be told from its digest, each with it."""
+    first = min((one.mono for one in history.select("fault.injecting")), default=None)
+    for rank in sorted({one.rank for one in history.select("digest", attempt=TRAIN) if one.rank is not None})[
+        :_MOST_RANKS
+    ]:
+        begins = history.select("train.begin", attempt=TRAIN, rank=rank)
+        again = begins[1].mono if len(begins) > 1 else None
+        own = [
+            one
+            for one in history.select("digest", attempt=TRAIN, rank=rank)
+            if (first is None or one.mono < first) and (again is None or one.mono < again)
+        ]
+        for one in own[:: -(-len(own) // _MOST_POINTS) or 1]:
+            digest = _digest(one.data.get("parameters"))
+            updates = None if digest is None or step_of(one) > _MOST_STEPS else _updates(digest, step_of(one))
+            if updates is not None:
+                yield one, updates
+
+
+def _digest(parameters: object) -> str | None:
+    if not isinstance(parameters, Mapping):
+        return None
+    names = [name for name in parameters if name == COUNTER or str(name).endswith(f".{COUNTER}")]
+    return str(parameters[names[0]]) if len(names) == 1 else None
+
+
+def _updates(digest: str, step: int) -> int | None:
+    """The number that has this digest, among those of an update once in any number of steps."""
+    return next((updates for updates in _candidates(step) if digest in number_digests(updates)), None)
+
+
+def _candidates(step: int) -> Iterable[int]:
+    """``step``, ``step // 2``, ``step // 3`` and so on, each once, then 0."""
+    number = step
+    while number:
+        yield number
+        number = step // (step // number + 1)
+    yield 0

@@ -1,0 +1,12 @@
+"""Single whole numbers by their digests: what a counter was, where only the digest of it was recorded."""
+
+from __future__ import annotations
+
+from chaos.agent.digest import tensor_digest
+
+_WIDTHS = {"int32": 4, "int64": 8}
+
+
+def number_digests(number: int) -> frozenset[str]:
+    """The digests that a parameter with this one number may have, not negative."""
+    return frozenset(tensor_digest(dtype, (1,), number.to_bytes(width, "little")) for dtype, width in _WIDTHS.items())
