@@ -133,7 +133,7 @@ class Device(Fabric):
         module.clean_tdt_channel = lambda: None  # type: ignore[attr-defined]
         module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
-        module.reset_params = lambda parameters: 0  # type: ignore[attr-defined]
+        module.reset_params = _reset  # type: ignore[attr-defined]
         module._tft_sem_post = lambda: ends.note(ends.EXITING, self._rank)  # type: ignore[attr-defined]
         module._finalize_comm = self.leave  # type: ignore[attr-defined]
         module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
@@ -180,6 +180,15 @@ def _set_tensor(parameter: Any, values: Any) -> None:
     from mindspore import Tensor
 
     parameter.set_data(Tensor(values))
+
+
+def _reset(parameters: list[Any]) -> int:
+    """Set parameters to zero, as the device does with accumulated gradients after a repair; 0 as its success."""
+    import numpy
+
+    for parameter in parameters:
+        _set_tensor(parameter, numpy.zeros_like(parameter.asnumpy()))
+    return 0
 
 
 def _refuse_without_state() -> None:
