@@ -30,6 +30,7 @@ from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
+from chaos.rank_sets import spans
 
 NAME = "checkpoint"
 
@@ -171,7 +172,7 @@ def _any_of(ranks: tuple[int, ...]) -> str:
 
 def _group(plan: Plan, rank: int) -> str:
     group = next((group for group in plan.replica_groups if rank in group), (rank,))
-    return "[" + ", ".join(map(str, group[:8])) + (", …]" if len(group) > 8 else "]")
+    return f"[{', '.join(map(str, group)) if len(group) <= 8 else spans(group)}]"
 
 
 def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -> None:

@@ -23,10 +23,10 @@ class Deed:
     one: str
     several: str
 
-    def of(self, ranks: Iterable[int], size: int | None = None) -> str:
-        """The line about these ranks, of ``size`` in all."""
+    def of(self, ranks: Iterable[int]) -> str:
+        """The line about these ranks."""
         numbers = set(ranks)
-        return f"{self.attempt}: {rank_set(numbers, size)} {self.one if len(numbers) == 1 else self.several}"
+        return f"{self.attempt}: {rank_set(numbers)} {self.one if len(numbers) == 1 else self.several}"
 
 
 def deed_of(event: Event) -> Deed | None:
@@ -107,7 +107,7 @@ class Headlines:
     def flush(self) -> None:
         """Tell what is held back."""
         for deed, ranks in self._alike.items():
-            self._line(self._since, deed.of(ranks, len(self._ranks)))
+            self._line(self._since, deed.of(ranks))
         self._alike.clear()
 
     def _line(self, mono: int, text: str) -> None:

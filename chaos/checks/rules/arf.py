@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from chaos.checks.facts import TRAIN, error_text, places, ranks_text, text_list
+from chaos.checks.facts import TRAIN, error_text, places, ranks_text
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
 from chaos.history.event import Event
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE
+from chaos.rank_sets import spans
 
 HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
 """Handlers in the order in which the SDK calls them. MindSpore registers no rollback; another job may."""
@@ -45,7 +46,7 @@ def judge(case: Case) -> None:
 
 
 def _expected(case: Case) -> str:
-    lost = text_list(sorted(case.span.restarted), case.plan.ranks)
+    lost = spans(case.span.restarted)
     return (
         f"ARF replaces ranks {lost} in recovery {case.span.number}: the others stop, clean and rebuild their groups "
         "once, and the new processes get the state of a replica"

@@ -10,6 +10,7 @@ from chaos.checks.spans import goes_on, trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
+from chaos.rank_sets import spans
 
 SAME = "every rank keeps its process from the beginning to the end"
 
@@ -54,7 +55,7 @@ def _expected(plan: Plan) -> str:
         return SAME
     if len(restarted) == plan.ranks:
         return "every rank gets a new process each time that the plan says so, and no other time"
-    return f"only ranks {text_list(restarted, plan.ranks)} get a new process, the others keep theirs"
+    return f"only ranks {spans(restarted)} get a new process, the others keep theirs"
 
 
 def _judge_replaced(history: History, attempts: Sequence[str], found: Collector, line: str) -> None:

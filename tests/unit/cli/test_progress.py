@@ -92,10 +92,10 @@ def test_what_very_many_ranks_do_alike_is_one_line() -> None:
         progress.event(event("rank.exit", 15, rank=127, signal=None, code=1))
     assert stream.getvalue().splitlines() == [
         "   0.0 s  train: started",
-        "   2.0 s  train: ranks 0-127 begin to train after step 0",
+        "   2.0 s  train: ranks 0-127 (128 in all) begin to train after step 0",
         "   2.5 s  fault kill-1: landed on rank 2 at step 6, forward",
         "   3.0 s  train: rank 2 ended with signal 9",
-        "   3.0 s  train: ranks 0-1,3-126 (126 of 128) ended with code 1",
+        "   3.0 s  train: ranks 0-1,3-126 (126 in all) ended with code 1",
         "   5.0 s  train: rank 127 ended with code 1",
     ]
 
@@ -110,7 +110,7 @@ def test_what_is_held_back_is_told_before_a_note() -> None:
     assert stream.getvalue() == ""
     progress.note("nothing has moved for 10 s")
     assert stream.getvalue().splitlines() == [
-        "   1.0 s  train: ranks 0-2 (3 of 17) begin to train after step 0",
+        "   1.0 s  train: ranks 0-2 begin to train after step 0",
         "nothing has moved for 10 s",
     ]
 

@@ -146,7 +146,8 @@ def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, con
         "sh", "-c", "trap '' TERM; sleep 1000 & env -i sleep 1001 & wait", run=token, MS_ROLE="MS_WORKER", RANK_ID="3"
     )
     wait_for("three processes", lambda: len(find_run_processes(token)) == 3, seconds=20)
-    assert end_job(step("end-job", run=token), context).startswith("ended rank 3 ")
+    told = end_job(step("end-job", run=token), context)  # in order of PIDs, which may have begun anew
+    assert told.startswith("ended ") and "rank 3 " in told
     assert find_run_processes(token) == []
     assert other.poll() is None
     assert end_job(step("end-job", run=token), context) == "no process of the run was left"
@@ -157,6 +158,23 @@ def test_the_job_of_another_run_is_not_ended(start: Start, token: str, context: 
     with pytest.raises(CannotUndo, match="nothing was ended"):
         end_job(step("end-job", run=token + "-other"), context)
     assert other.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        (range(2), "ended launcher 7, rank 0 100, rank 1 101"),
+        (range(128), "ended ranks 0-127 (128 in all), launcher 7"),
+    ],
+)
+def test_of_very_many_ranks_that_are_ended_it_is_told_which_they_are(
+    monkeypatch: pytest.MonkeyPatch, context: UndoContext, token: str, ranks: range, told: str
+) -> None:
+    launcher = SimpleNamespace(role="launcher", rank=None, pid=7)
+    ended = [launcher, *(SimpleNamespace(role="rank", rank=rank, pid=100 + rank) for rank in ranks)]
+    result = SimpleNamespace(remaining=(), ended=ended)
+    monkeypatch.setattr("chaos.run.undo.end_processes", lambda *_, **__: result)
+    assert end_job(step("end-job", run=token), context) == told
 
 
 @pytest.fixture
