@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from chaos.growth import FEW
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from chaos.history.event import Event
 
 _SECOND = 1_000_000_000
+_HELD_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,23 +84,28 @@ def headline(event: Event) -> str | None:
 class Headlines:
     """Tells the headlines of a run in order, with the seconds since the first event."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], now: Callable[[], float] = monotonic) -> None:
         self._tell = tell
+        self._now = now
         self._first: int | None = None
         self._ranks: set[int] = set()
         self._alike: dict[Deed, set[int]] = {}
-        self._since = 0
+        self._since, self._mono = 0.0, 0
 
     def event(self, event: Event) -> None:
-        """Tell of an event, if it matters; with many ranks not before others had a second to do the same."""
+        """Tell of an event, if it matters; with many ranks not before others had a second to do the same.
+
+        That is a second of who watches: the events of one rank come together, whenever they happened.
+        """
         self._first = event.mono if self._first is None else self._first
         if event.event == "rank.found" and event.rank is not None:
             self._ranks.add(event.rank)
-        if event.mono - self._since >= _SECOND:
+        if self._alike and self._now() - self._since >= _HELD_SECONDS:
             self.flush()
         deed = deed_of(event)
         if deed is not None and event.rank is not None and len(self._ranks) > FEW:
-            self._since = self._since if self._alike else event.mono
+            if not self._alike:
+                self._since, self._mono = self._now(), event.mono
             self._alike.setdefault(deed, set()).add(event.rank)
         elif (text := headline(event)) is not None:
             self.flush()
@@ -107,7 +114,7 @@ class Headlines:
     def flush(self) -> None:
         """Tell what is held back."""
         for deed, ranks in self._alike.items():
-            self._line(self._since, deed.of(ranks))
+            self._line(self._mono, deed.of(ranks))
         self._alike.clear()
 
     def _line(self, mono: int, text: str) -> None:

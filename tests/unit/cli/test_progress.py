@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chaos.cli.headlines import headline
+from chaos.cli.headlines import Headlines, headline
 from chaos.cli.progress import LiveProgress, PlainProgress, open_progress
 from chaos.history.event import Event
 
@@ -78,26 +78,44 @@ def test_a_reader_that_leaves_does_not_end_the_run() -> None:
 
 
 def test_what_very_many_ranks_do_alike_is_one_line() -> None:
-    stream = io.StringIO()
-    with open_progress(stream=stream) as progress:
-        progress.event(event("attempt.start", 10))
-        for rank in range(128):
-            progress.event(event("rank.found", 11, rank=rank))
-        for rank in range(128):
-            progress.event(event("train.begin", 12 + rank / 1000, rank=rank, initial_step=0))
-        progress.event(event("fault.landed", 12.5, fault="kill-1", ranks=[2], step=6, phase="forward"))
-        progress.event(event("rank.exit", 13, rank=2, signal=9, code=None))
-        for rank in [0, 1, *range(3, 127)]:
-            progress.event(event("rank.exit", 13.5, rank=rank, signal=None, code=1))
-        progress.event(event("rank.exit", 15, rank=127, signal=None, code=1))
-    assert stream.getvalue().splitlines() == [
+    """Also where what one rank has done for a long time is read before anything of the next one."""
+    lines: list[str] = []
+    now = 0.0
+    headlines = Headlines(lines.append, lambda: now)
+    headlines.event(event("attempt.start", 10))
+    for rank in range(128):
+        headlines.event(event("rank.found", 11, rank=rank))
+    for rank in range(128):
+        headlines.event(event("train.begin", 12 + rank / 1000, rank=rank, initial_step=0))
+        for step in range(1, 6):
+            headlines.event(event("step.begin", 12 + 2 * step, rank=rank, step=step))
+    headlines.event(event("fault.landed", 22.5, fault="kill-1", ranks=[2], step=6, phase="forward"))
+    headlines.event(event("rank.exit", 23, rank=2, signal=9, code=None))
+    for rank in [0, 1, *range(3, 127)]:
+        headlines.event(event("rank.exit", 23.5, rank=rank, signal=None, code=1))
+    assert len(lines) == 3
+    now = 1.5
+    headlines.event(event("rank.exit", 25, rank=127, signal=None, code=1))
+    headlines.flush()
+    assert lines == [
         "   0.0 s  train: started",
         "   2.0 s  train: ranks 0-127 (128 in all) begin to train after step 0",
-        "   2.5 s  fault kill-1: landed on rank 2 at step 6, forward",
-        "   3.0 s  train: rank 2 ended with signal 9",
-        "   3.0 s  train: ranks 0-1,3-126 (126 in all) ended with code 1",
-        "   5.0 s  train: rank 127 ended with code 1",
+        "  12.5 s  fault kill-1: landed on rank 2 at step 6, forward",
+        "  13.0 s  train: rank 2 ended with signal 9",
+        "  13.0 s  train: ranks 0-1,3-126 (126 in all) ended with code 1",
+        "  15.0 s  train: rank 127 ended with code 1",
     ]
+
+
+def test_nothing_that_is_held_back_is_lost_at_the_end() -> None:
+    stream = io.StringIO()
+    with open_progress(stream=stream) as progress:
+        for rank in range(17):
+            progress.event(event("rank.found", rank=rank))
+        for rank in range(17):
+            progress.event(event("rank.exit", 1, rank=rank, signal=None, code=0))
+        assert stream.getvalue() == ""
+    assert stream.getvalue() == "   1.0 s  train: ranks 0-16 (17 in all) ended with code 0\n"
 
 
 def test_what_is_held_back_is_told_before_a_note() -> None:
