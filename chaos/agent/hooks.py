@@ -101,8 +101,9 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
         def _joins(self) -> bool:
             """Whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
 
-            It runs into the first collective and ends there, whatever its parameters and its step counter are. Only
-            the next one, with the state of a replica, is training.
+            It runs into the first collective and ends there, whatever its parameters and its step counter are. Before
+            that it may end steps that have none, as within an accumulation of gradients. Only the next one, with the
+            state of a replica, is training.
             """
             joins, self._joining = self._joining(), _never
             self._arguments = None
@@ -114,7 +115,8 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
                 training.step_begin(self._arguments["cur_step_num"] + self._offset)
 
         def on_train_step_end(self, run_context: Any) -> None:
-            training.step_end(self._arguments.net_outputs, self._arguments.train_dataset_element)
+            if self._arguments is not None:
+                training.step_end(self._arguments.net_outputs, self._arguments.train_dataset_element)
 
         def on_train_end(self, run_context: Any) -> None:
             del run_context

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from chaos.checks import by_log
+from chaos.checks.accumulators import own_accumulators
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
@@ -29,14 +30,14 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
-    compared = 0
+    compared, own = 0, own_accumulators(plan, history, artifacts)
     for attempt in (TRAIN, RESUME) if plan.resumes else (TRAIN,):
         states = dict(_states(plan, history, attempt))
         for group in plan.replica_groups:
             if len(group) < 2:
                 continue
             times = [
-                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, found)
+                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, own, found)
                 for moment, events in sorted(states.items())
             ]
             compared += sum(times)
@@ -106,15 +107,18 @@ def _judge_coverage(
         found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
 
 
-def _judge_state(attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], found: Collector) -> int:
+def _judge_state(
+    attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], others: frozenset[str], found: Collector
+) -> int:
+    """How many ranks were compared with the first of the group. ``others`` are names that each rank has of its own."""
     present = [rank for rank in group if rank in events]
     if len(present) < 2:
         return 0
     reference = events[present[0]]
-    expected = _replicated(reference)
+    expected = _replicated(reference, others)
     compared = 0
     for rank in present[1:]:
-        own = _replicated(events[rank])
+        own = _replicated(events[rank], others)
         if bool(own) != bool(expected):
             silent = rank if expected else present[0]
             seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
@@ -134,6 +138,6 @@ def _moment(step: int) -> str:
     return f"after step {step}" if step else "before the first step"
 
 
-def _replicated(event: Event) -> dict[str, object]:
+def _replicated(event: Event, others: frozenset[str] = frozenset()) -> dict[str, object]:
     parameters = event.data.get("parameters") or {}
-    return {name: digest for name, digest in parameters.items() if is_replicated(name)}
+    return {name: digest for name, digest in parameters.items() if is_replicated(name) and name not in others}

@@ -21,7 +21,10 @@ _APPENDED = (APPENDED - MAY_BE_ADDED) | {"cur_epoch_num", "cur_step_num", "lr"}
 
 _SLOT = re.compile(
     r"^(?:.*\.)?(?:moments?\d?|momentum|velocity|accum(?:ulation|ulator)?|adam_[mv]|exp_avg(?:_sq)?|mean_(?:square|gradient)"
-    r"|stat|linear|sum|v_max|vhat|accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
+    r"|stat|linear|sum|v_max|vhat)\."
+)
+_ACCUMULATED = re.compile(
+    r"^(?:.*\.)?(?:accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
 )
 _COUNTER = re.compile(
     r"^(?:.*\.)?(?:global_step|learning_rate|momentum|beta[12](?:_power)?|beta_?\d|eps|weight_decay|loss_scale|scale_sense"
@@ -40,9 +43,14 @@ def is_appended(name: str) -> bool:
     return name in _APPENDED
 
 
+def is_accumulated(name: str) -> bool:
+    """Whether it holds the gradients of a weight that have been accumulated since the last update."""
+    return bool(_ACCUMULATED.match(name))
+
+
 def is_optimizer_state(name: str) -> bool:
-    """Whether the optimizer owns it: a slot for each weight, or a counter."""
-    return bool(_SLOT.match(name) or _COUNTER.match(name))
+    """Whether the optimizer owns it: a slot for each weight, accumulated gradients, or a counter."""
+    return bool(_SLOT.match(name) or is_accumulated(name) or _COUNTER.match(name))
 
 
 def is_weight(name: str) -> bool:

@@ -15,21 +15,24 @@ from tests.unit.good_run import GROUPS, LAST, GoodRun, Record, State, digests_of
 ACCUMULATED = "accu_grads.layer1.weight"
 
 
-def accumulated_after(rank: int, step: int, every: int) -> State:
-    """The state of a rank after a step. Right after an update nothing is accumulated."""
+def accumulated_after(rank: int, step: int, every: int, *, own: bool = False) -> State:
+    """The state of a rank after a step. Right after an update nothing is accumulated.
+
+    ``own``: gradients are reduced for an update only, so that each rank has accumulated its own.
+    """
     group = next(index for index, ranks in enumerate(GROUPS) if rank in ranks)
-    gradients = np.full((2, 3), (step % every) * (step + group), np.float32)
+    gradients = np.full((2, 3), (step % every) * (step + (10 + rank if own else group)), np.float32)
     return {**state_after(rank, step), "global_step": np.array([step // every], np.int32), ACCUMULATED: gradients}
 
 
-def accumulating(run: GoodRun, every: int = 2) -> GoodRun:
+def accumulating(run: GoodRun, every: int = 2, *, own: bool = False) -> GoodRun:
     """The run with an update once in ``every`` steps, and a plan that says so."""
     steps = {digests_of(state_after(0, step))["global_step"]: step for step in range(LAST + 1)}
     for records in (*run.files.values(), *(run.baseline or {}).values()):
         for record in records:
             if isinstance(parameters := record.get("parameters"), dict):
                 step = steps[parameters["global_step"]]
-                record["parameters"] = digests_of(accumulated_after(record["rank"], step, every))
+                record["parameters"] = digests_of(accumulated_after(record["rank"], step, every, own=own))
             if record["event"] == "train.begin":
                 record["updates"] = record["initial_step"] // every
             if record["event"] == "handler.enter" and "step" in record:
@@ -38,7 +41,7 @@ def accumulating(run: GoodRun, every: int = 2) -> GoodRun:
                 record["path"] = renamed(path, every)
     for rank, saved in run.saved.items():
         step = int(saved.state["global_step"][0])
-        saved.state = accumulated_after(rank, step, every)
+        saved.state = accumulated_after(rank, step, every, own=own)
         saved.path = renamed(saved.path, every)
     checkpoint: Any = run.plan.checkpoint
     if checkpoint is not None:

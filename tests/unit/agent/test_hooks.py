@@ -367,18 +367,19 @@ def test_recording_a_step_costs_less_than_its_share_of_the_budget(record: Record
     assert statistics.median(costs) < 8_000
 
 
+@pytest.mark.parametrize("first_collective", [1, 3])
 def test_the_new_process_of_a_lost_rank_trains_only_once_it_has_the_state_of_a_replica(
-    start: Start, events: Events, monkeypatch: pytest.MonkeyPatch
+    start: Start, events: Events, monkeypatch: pytest.MonkeyPatch, first_collective: int
 ) -> None:
     module = start(armed=({"fault": "kill", "step": 1, "phase": "step.begin"},))
     flags = ModuleType("mindspore._c_expression")
     flags.is_reboot_node = lambda: True  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "mindspore._c_expression", flags)
-    first = iter([True])
+    without_any = iter([False] * (first_collective - 1) + [True])
 
     class FirstCollective(module.Callback):  # type: ignore[misc, name-defined]
         def on_train_step_begin(self, run_context: Any) -> None:
-            if next(first, False):
+            if next(without_any, False):
                 raise module.Rollback(3)
 
     module.Model().train(1, batches(6), callbacks=[FirstCollective()])

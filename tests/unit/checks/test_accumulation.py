@@ -35,6 +35,14 @@ def back_to_the_update() -> GoodRun:
     return run
 
 
+def waiting_in_the_next_step(run: GoodRun) -> GoodRun:
+    """Each rank accumulates its own gradients. Where it saves it has begun the next step, and has those of that too."""
+    run = accumulating(run, EVERY, own=True)
+    for rank, saved in run.saved.items():
+        saved.state[ACCUMULATED] = accumulated_after(rank, SAVED, EVERY, own=True)[ACCUMULATED] + np.float32(1)
+    return run
+
+
 def repaired() -> GoodRun:
     return repaired_run(Strike("uce", step=7))
 
@@ -42,6 +50,8 @@ def repaired() -> GoodRun:
 GOOD: dict[str, Callable[[], GoodRun]] = {
     "end-of-life checkpoint within an accumulation": lambda: accumulating(good_run(), 2),
     "end-of-life checkpoint after an update": lambda: accumulating(good_run(), 5),
+    "resume at the last update, each rank with its own": lambda: waiting_in_the_next_step(back_to_the_update()),
+    "repair, each rank with its own": lambda: accumulating(repaired(), 2, own=True),
     "resume at the last update": lambda: accumulating(back_to_the_update(), 2),
     "repair": lambda: accumulating(repaired(), 2),
     "periodic checkpoint within an accumulation": lambda: accumulating(restored_run(), 2),
@@ -146,6 +156,20 @@ def test_what_is_lost_or_wrong_within_an_accumulation_fails(
     run = accumulating(make())
     spoil(run)
     assert said(judged(run), check, "fail", reason), not_passed(judged(run))
+
+
+def test_accumulated_gradients_of_the_next_step_fail_where_the_job_goes_on_with_them(judged: Judge) -> None:
+    judgement = judged(waiting_in_the_next_step(good_run()))
+    assert said(judgement, "checkpoint", "fail", f"parameters of rank 0 differ: {ACCUMULATED}")
+
+
+def test_accumulated_gradients_that_only_a_fault_makes_differ_are_compared(judged: Judge) -> None:
+    run = accumulating(repaired())
+    for digest in run.events("digest", attempt="train", rank=3, step=9):
+        lose_accumulated(digest["parameters"])
+    assert said(
+        judged(run), "consistency", "fail", f"ranks 1 and 3 disagree after step 9 of attempt train: {ACCUMULATED}"
+    )
 
 
 def test_a_file_without_a_step_is_known_by_what_its_rank_had_accumulated(judged: Judge) -> None:

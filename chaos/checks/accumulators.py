@@ -1,0 +1,37 @@
+"""Accumulated gradients that are each rank's own: a job that reduces them for an update only has others on every rank.
+
+Whether it does is seen in the fault-free run, or before the first fault: there the ranks of a replica group differ in
+nothing else.
+"""
+
+from __future__ import annotations
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.facts import TRAIN, digests
+from chaos.checks.parameters import is_accumulated
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+
+
+def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> frozenset[str]:
+    """Names of the accumulated gradients in which the ranks of a replica group differ without a fault."""
+    if artifacts.steps_per_update == 1:
+        return frozenset()
+    first = min((one.mono for one in history.select("fault.injecting")), default=None)
+    if artifacts.baseline is not None:
+        history, first = artifacts.baseline, None
+    states = digests(history, TRAIN)
+    return frozenset(
+        name
+        for group in plan.replica_groups
+        for rank in group[1:]
+        for step, event in states.get(rank, {}).items()
+        if first is None or event.mono < first
+        for name in _differing(event, states.get(group[0], {}).get(step))
+    )
+
+
+def _differing(event: Event, other: Event | None) -> set[str]:
+    own, theirs = ((one.data.get("parameters") if one is not None else None) or {} for one in (event, other))
+    return {name for name in own.keys() & theirs.keys() if is_accumulated(name) and own[name] != theirs[name]}
