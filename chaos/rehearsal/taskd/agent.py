@@ -7,6 +7,8 @@ import sys
 import time
 from typing import Any, Callable
 
+from chaos.growth import FEW
+from chaos.rank_sets import rank_set
 from chaos.rehearsal import ends
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import Settings
@@ -73,7 +75,7 @@ class ClusterAgent:
             ranks = self._dialogue.orders.get(timeout=self._settings.timings.monitor)
         except queue.Empty:
             return
-        say(f"start ranks {list(ranks)} again")
+        say(f"start {rank_set(ranks)} again")
         self._workers.start(ranks)
         self._dead_since = None
 
@@ -146,4 +148,7 @@ def say(text: str) -> None:
 
 
 def _listed(workers: list[Worker]) -> str:
+    """Each with its process; of very many only which they are."""
+    if len(workers) > FEW:
+        return rank_set(worker.rank for worker in workers)
     return ", ".join(f"rank {worker.rank} (process {worker.pid})" for worker in workers)

@@ -43,6 +43,7 @@ class Launcher:
     status: dict[int, int | None] = field(default_factory=dict)
     pid: dict[int, int] = field(default_factory=dict)
     started: int = 0
+    size: int = 4
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         return {
@@ -61,7 +62,7 @@ class Launcher:
 
     def start_all(self) -> int:
         self.calls.append(("start all", None))
-        return self._start(range(4))
+        return self._start(range(self.size))
 
     def start(self, ranks: list[int]) -> int:
         self.calls.append(("start", ranks))
@@ -81,12 +82,12 @@ class Launcher:
         if self.script and self.pid:
             self.script.pop(0)()
         if not self.pid:
-            return {rank: {"pid": None, "status": 200, "global_rank": rank} for rank in range(4)}
+            return {rank: {"pid": None, "status": 200, "global_rank": rank} for rank in range(self.size)}
         return {rank: {"pid": self.pid[rank], "status": self.status[rank], "global_rank": rank} for rank in self.pid}
 
     def end(self, *ranks: int, status: int = 0) -> Callable[[], None]:
         def do() -> None:
-            self.status.update(dict.fromkeys(ranks or range(4), status))
+            self.status.update(dict.fromkeys(ranks or range(self.size), status))
 
         return do
 
@@ -140,6 +141,17 @@ def test_without_rescheduling_a_lost_rank_ends_the_job(capsys: Any) -> None:
     assert run(launcher, MS_ENABLE_TFT="{TRE:1}") == 1
     assert launcher.calls[-1] == ("kill", [-1])
     assert "rank 3 (process 104) lost and no mechanism is left" in capsys.readouterr().out
+
+
+def test_of_very_many_lost_ranks_it_is_said_which_they_are(capsys: Any) -> None:
+    launcher = Launcher(size=40)
+
+    def end_most() -> None:
+        launcher.status.update(dict.fromkeys(range(3, 40), 1))
+
+    launcher.script = [end_most]
+    assert run(launcher, REHEARSAL_RANKS="40", MS_ENABLE_TFT="{TRE:1}") == 1
+    assert "ranks 3-39 (37 in all) lost and no mechanism is left" in capsys.readouterr().out
 
 
 def test_a_launcher_that_hands_over_too_little_is_named(capsys: Any) -> None:
