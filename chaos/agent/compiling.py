@@ -1,8 +1,13 @@
-"""Records every graph that MindSpore compiles: which function, and how long it took."""
+"""Records every graph that MindSpore compiles: which function, how long it took, and what became of the compile cache.
+
+Whether a graph came from the cache MindSpore says in its log. The files of the cache are the other witness.
+"""
 
 from __future__ import annotations
 
 import functools
+import glob
+import os
 import time
 from types import ModuleType
 from typing import Any
@@ -17,15 +22,33 @@ def hook_compiling(record: Record, module: ModuleType) -> None:
     if executor is None or compiled is None or executor.__module__ != module.__name__:
         return
     original = executor.compile
+    seen: set[str] = set()
 
     @functools.wraps(original)
     def compile_with_agent(self: Any, method_name: str, *args: Any, **kwargs: Any) -> Any:
         # It is called in every step; only a call that adds to what is compiled has compiled.
+        cache = None if method_name in seen else _cache_files()
+        seen.add(method_name)
         known, began = len(compiled), time.perf_counter_ns()
         phase = original(self, method_name, *args, **kwargs)
         if len(compiled) != known:
             seconds = (time.perf_counter_ns() - began) / 1e9
-            record.write("graph.compiled", function=method_name, seconds=round(seconds, 6))
+            told = {} if cache is None else {"cached": bool(cache), "cache_written": cache != _cache_files()}
+            record.write("graph.compiled", function=method_name, seconds=round(seconds, 6), **told)
         return phase
 
     executor.compile = compile_with_agent
+
+
+def _cache_files() -> dict[str, int] | None:
+    """The graphs that the compile cache holds, each with the time of its last change; None where there is no cache."""
+    if os.environ.get("MS_COMPILER_CACHE_ENABLE") != "1":
+        return None
+    root = glob.escape(os.environ.get("MS_COMPILER_CACHE_PATH") or ".")
+    found = {}
+    for path in glob.glob(os.path.join(root, "rank_*", "graph_cache", "*.mindir")):
+        try:
+            found[path] = os.stat(path).st_mtime_ns
+        except OSError:  # a rank that writes it replaces it
+            found[path] = 0
+    return found

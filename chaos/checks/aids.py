@@ -71,7 +71,20 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
             found.fail(expected, f"rank {rank} has used a cache", log)
         elif not wanted and not artifacts.log_contains(RESUME, WARNINGS, rank):
             found.unknown(expected, f"no log of rank {rank} shows warnings, so none would tell of a cache", log)
-    found.settle(expected, f"they do, on {plan.ranks} ranks")
+        if hit:
+            _judge_cache_files(compiled[rank][0], log, expected, found)
+    alone = wanted and any("cached" not in own[0].data for own in compiled.values())
+    found.settle(expected, f"they do, on {plan.ranks} ranks", by_log=alone)
+
+
+def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) -> None:
+    """A graph that comes from the cache was in a file of it before, and none is written for it."""
+    if graph.data.get("cached") is False:
+        seen = f"the log of rank {graph.rank} says that it has used a cache, and there was no graph in any"
+        found.fail(expected, seen, log, graph.source)
+    elif graph.data.get("cache_written") is True:
+        seen = f"the log of rank {graph.rank} says that it has used a cache, which was written meanwhile"
+        found.fail(expected, seen, log, graph.source)
 
 
 def _judge_saving(plan: Plan, history: History, found: Collector) -> None:

@@ -274,4 +274,4 @@ def _find_unfinished(root: Path, unseen: Unseen) -> list[Path]:
 def _unfinished(root: Path, unseen: Unseen) -> Iterator[Path]:
     for directory, subdirectories, files in walk(root, unseen):
         yield from (Path(directory, name) for name in subdirectories if name.endswith("_tmp"))
-        yield from (Path(directory, name) for name in files if name.endswith(".tmp"))
+        yield from (Path(directory, name) for name in files if name.endswith((".tmp", ".partial")))

@@ -28,12 +28,10 @@ def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
     Ended as planned is a process that a fault takes, one whose rank gets a new process, and in a launch that the plan
     ends every process; none that has exited with 0. Of its saves only the last one can have been under way.
     """
-    found = set()
+    found: set[str] = set()
     for rank in range(plan.ranks):
         for pid in _ended(plan, history, rank):
-            path = _under_way(history, rank, pid)
-            if path is not None:
-                found.add(artifacts.recorded(path))
+            found.update(artifacts.recorded(path) for path in _under_way(history, rank, pid))
     return found
 
 
@@ -50,17 +48,17 @@ def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
     return ended - {one.pid for one in exits if one.data.get("signal") is None and one.data.get("code") == 0}
 
 
-def _under_way(history: History, rank: int, pid: int | None) -> str | None:
-    """The temporary name of the file that this process was saving when it ended; None where it was saving none."""
+def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
+    """The temporary names of the file that this process was saving when it ended; none where it was saving none."""
     begun = _of(history, "checkpoint.begin", rank, pid)
     if not begun:
-        return None
+        return ()
     last = begun[-1]
     after = [one for one in _of(history, "checkpoint.end", rank, pid) if one.seq > last.seq]
     later = [one for one in _of(history, "step.begin", rank, pid) if one.seq > last.seq]
     # One in the background goes on after the call that began it, until the rank records that its writing has ended.
     if written(history, last) is not None if is_background(last) else after or later:
-        return None
+        return ()
     return _temporary(last.data.get("path"))
 
 
@@ -69,8 +67,9 @@ def _of(history: History, event: str, rank: int, pid: int | None) -> list[Event]
     return [one for one in own if event == "step.begin" or one.data.get("kind") == "periodic"]
 
 
-def _temporary(path: object) -> str | None:
-    """What a file is called while it is written; a path without a name has no such name."""
+def _temporary(path: object) -> tuple[str, ...]:
+    """What a file may be called while it is written; a path without a name has no such name."""
     if not isinstance(path, str) or not PurePosixPath(path).name:
-        return None
-    return next((path.removesuffix(end) for end in _FORMATS if path.endswith(end)), path) + ".tmp"
+        return ()
+    bare = next((path.removesuffix(end) for end in _FORMATS if path.endswith(end)), path)
+    return f"{bare}.tmp", f"{bare}.partial", f"{path}.partial"

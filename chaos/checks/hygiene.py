@@ -12,6 +12,7 @@ from chaos.checks.deaths import wanted_end
 from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.checks.finding import Finding
 from chaos.checks.identity import other_process
+from chaos.checks.leftovers import judge_leftovers
 from chaos.checks.lost_files import LOST_FILES
 from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.on_device import REBOOT, TAKE_RANKS
@@ -46,6 +47,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         found.settle("every process of the resumed job exits with 0", "they did")
     _judge_healed(plan, history, artifacts, found)
     _judge_left(plan, history, artifacts, found)
+    judge_leftovers(plan, history, artifacts, found)
     judge_nodes(history, found)
     judge_quarantine(plan, history, found)
     return found.findings()

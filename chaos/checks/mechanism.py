@@ -53,7 +53,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     else:
         found.close()
     judge_ended(plan, history, artifacts, found)
-    judge_first_errors(plan, history, found)
+    judge_first_errors(plan, history, artifacts, found)
     judge_cut_off(plan, history, found)
     judge_strategies(plan, history, artifacts, found)
     judge_protected(plan, history, found)

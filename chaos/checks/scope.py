@@ -58,6 +58,10 @@ def not_checked(plan: Plan) -> list[NotChecked]:
     if not plan.gradients:
         reason = "the reduction of the gradients is the framework's own in this kind of job, and no agent sees into it"
         left.append(NotChecked("loss", "gradients", reason))
+    if plan.recoveries or plan.resumes:
+        what = "/dev/shm of the machine, locks of other programs, and averages of weights that callbacks keep"
+        reason = "only the job's own directories, processes and parameters are looked at"
+        left.append(NotChecked("hygiene", what, reason))
     if plan.mechanism not in PHASES:
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left

@@ -227,7 +227,7 @@ def _record_hygiene(
     """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
     job = owned.path / "job"
     unseen: list[OSError] = []
-    stale = [path for path in entries_below(job, unseen.append) if path.name.endswith(("_tmp", ".tmp"))]
+    stale = [path for path in entries_below(job, unseen.append) if path.name.endswith(("_tmp", ".tmp", ".partial"))]
     unsearched: dict[str, Any] = {"unsearched": [f"{one.filename}: {one.strerror}" for one in unseen]} if unseen else {}
     history.record(
         "hygiene",

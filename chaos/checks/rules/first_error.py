@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, error_text, places
+from chaos.checks.logged_errors import logged_errors
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -37,9 +39,14 @@ _OF_ANYBODY = frozenset({"Exception", "BaseException"})
 """What libraries derive their own errors from: they may tell of either."""
 
 
-def judge_first_errors(plan: Plan, history: History, found: Collector) -> None:
-    """Judge what each rank of the faulted launch has said of the error that ended it. Says nothing where none did."""
-    errors = list(_ending(history))
+def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge what each rank of the faulted launch has said of the error that ended it. Says nothing where none did.
+
+    Where its agent has recorded none, the traceback at the end of its log tells, and its exit status bears it out.
+    """
+    recorded = list(_ending(history))
+    logged = list(logged_errors(plan, history, artifacts, {(one.rank, one.pid) for one in recorded}))
+    errors = [*recorded, *logged]
     for one in errors:
         _judge(plan, history, one, found)
     if errors:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
 
 from chaos.agent.compiling import hook_compiling
 from chaos.agent.record import Record
@@ -38,6 +41,42 @@ def test_a_graph_is_recorded_when_it_is_compiled_and_not_when_it_is_run_again(re
     compiled = events("graph.compiled")
     assert [one.data["function"] for one in compiled] == ["step", "step"]
     assert all(one.data["seconds"] >= 0 for one in compiled)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+@pytest.mark.parametrize("there", [True, False])
+def test_the_files_of_the_cache_are_recorded_with_the_graph(
+    record: Record, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, writes: bool
+) -> None:
+    monkeypatch.setenv("MS_COMPILER_CACHE_ENABLE", "1")
+    monkeypatch.setenv("MS_COMPILER_CACHE_PATH", str(tmp_path))
+    place = tmp_path / "rank_0" / "graph_cache"
+    place.mkdir(parents=True)
+    if there:
+        (place / "compile_cache_0.mindir").write_bytes(b"graph")
+    module = graph_api()
+    compile_ = module._JitExecutor.compile
+
+    def compiling(self: Any, name: str) -> Any:
+        if writes:
+            (place / "compile_cache_1.mindir").write_bytes(b"graph")
+        return compile_(self, name)
+
+    module._JitExecutor.compile = compiling
+    hook_compiling(record, module)
+    module._JitExecutor().compile("step")
+    (compiled,) = events("graph.compiled")
+    assert (compiled.data["cached"], compiled.data["cache_written"]) == (there, writes)
+
+
+def test_without_a_cache_nothing_is_said_of_its_files(
+    record: Record, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MS_COMPILER_CACHE_ENABLE", "0")
+    module = graph_api()
+    hook_compiling(record, module)
+    module._JitExecutor().compile("step")
+    assert set(events("graph.compiled")[0].data) == {"function", "seconds"}
 
 
 def test_a_module_that_only_hands_the_class_on_is_left_alone(record: Record, events: Events) -> None:

@@ -80,6 +80,26 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
     assert said(judgement, "recovery", "pass", GRAPH), [one for one in judgement.findings if one.verdict != "pass"]
 
 
+@pytest.mark.parametrize(
+    ("told", "verdict", "words", "by_log"),
+    [
+        ({}, "pass", "on 4 ranks, by lines of a log alone", True),
+        ({"cached": True, "cache_written": False}, "pass", "on 4 ranks", False),
+        ({"cached": False, "cache_written": True}, "fail", "has used a cache, and there was no graph", False),
+        ({"cached": True, "cache_written": True}, "fail", "has used a cache, which was written meanwhile", False),
+    ],
+)
+def test_a_line_about_the_cache_is_held_against_its_files(
+    run: GoodRun, judged: Judge, told: dict[str, bool], verdict: str, words: str, by_log: bool
+) -> None:
+    run.replan(aids=Aids(graph=True, compile_cache=True))
+    with_graphs(run, CACHE_HIT)
+    for one in run.events("graph.compiled", attempt="resume"):
+        one.update(told)
+    findings = said(judged(run), "recovery", verdict, words)
+    assert findings and {one.by_log for one in findings} == {by_log}
+
+
 SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
     (True, CACHE_MISS, lambda run: None, "fail", "rank 0 has compiled anew"),
     (False, CACHE_HIT, lambda run: None, "fail", "rank 0 has used a cache"),

@@ -68,6 +68,56 @@ def test_an_error_that_the_fault_did_not_make_is_not_green(
     assert said(judgement, "mechanism", verdict, words)
 
 
+TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 7, in save\n'
+FIRST = f"{TRACEBACK}{{}}\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACEBACK}{{}}\n"
+
+
+def ended_by_log(text: str, *, code: int = 1, told: bool = False) -> GoodRun:
+    """Rank 3 of a run whose plan ends the job: of its end only its log and its exit status tell."""
+    run = good_run()
+    run.others["logs/train/worker_3.log"] = f"epoch: 1 step: 1, loss is 2.3\n{text}".encode()
+    run.one("rank.exit", attempt="train", rank=3)["code"] = code
+    if not told:
+        run.drop("handler.enter", name="exit", rank=3)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "words"),
+    [
+        (f"{TRACEBACK}{OWN['error']}\n", "fail", "rank 3 ended by AttributeError: 'NoneType' object"),
+        (FIRST.format(LOST["error"], OWN["error"]), "fail", "behind which is RuntimeError: a collective was ended"),
+        (FIRST.format(MASKED["first"], LOST["error"]), "unknown", "behind which is KeyError: 'moments'"),
+        (f"{TRACEBACK}{LOST['error']}\n", "pass", EXPECTED),
+    ],
+)
+def test_without_a_record_of_the_agent_the_traceback_in_the_log_tells(
+    judged: Judge, text: str, verdict: str, words: str
+) -> None:
+    (one,) = said(judged(ended_by_log(text)), "mechanism", verdict, words)
+    assert "logs/train/worker_3.log" in one.where
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (f"{TRACEBACK}{OWN['error']}\n", 0, False),
+        (f"{TRACEBACK}{OWN['error']}\n", 1, True),
+        (f"{TRACEBACK}{LIBRARY['error']}\n", 1, False),
+        (f"a user asked: {TRACEBACK}{OWN['error']}\n", 1, False),
+        ("", 1, False),
+    ],
+)
+def test_a_traceback_that_ended_nothing_says_nothing(judged: Judge, text: str, code: int, told: bool) -> None:
+    findings = judged(ended_by_log(text, code=code, told=told)).findings
+    assert [one for one in findings if one.expected == EXPECTED] == []
+
+
+def test_what_the_agent_has_recorded_is_not_taken_from_the_log(judged: Judge) -> None:
+    run = with_error(ended_by_log(f"{TRACEBACK}{OWN['error']}\n"), LOST, rank=3)
+    assert said(judged(run), "mechanism", "pass", f"{EXPECTED} | 1 errors")
+
+
 def test_an_error_before_any_fault_fails(judged: Judge) -> None:
     assert said(judged(with_error(good_run(), LOST, BEFORE)), "mechanism", "fail", "before any fault was made")
 

@@ -22,7 +22,7 @@ def test_a_good_rollback_passes_every_check(judged: Judge, repeat: int) -> None:
         (one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"
     ] == []
     assert {one.check for one in judgement.findings} == set(BUILT_IN)
-    assert bool(judgement.not_checked) == bool(repeat)
+    assert any(one.check == "loss" for one in judgement.not_checked) == bool(repeat)
 
 
 def _second_time(run: GoodRun) -> int:
@@ -39,7 +39,7 @@ def test_its_phases_add_up(judged: Judge) -> None:
 
 def test_what_is_not_compared_after_a_repeated_spike_is_listed(judged: Judge) -> None:
     left = judged(rolled_back_run(1)).not_checked
-    assert [one.what for one in left] == [
+    assert [one.what for one in left if one.check == "loss"] == [
         f"losses after step {SPIKE} against the fault-free run",
         f"weights and optimizer state after step {SPIKE - 1} against the fault-free run",
     ]

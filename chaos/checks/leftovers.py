@@ -1,0 +1,56 @@
+"""Part of check ``hygiene``: processes of the run leave no dump of their memory and no lock in the job's directories.
+
+What a fault explains is no dirt: the dump of a process that a fault ends by a signal which leaves one, and the lock of
+a process that did not end in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.deaths import wanted_end
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.leftovers import Leftover, find_leftovers
+from chaos.plan.model import Plan
+
+EXPECTED = "no process of the run leaves a dump or a lock in the job's directories"
+
+_DUMPING = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
+"""Signals whose default is to dump, as Linux numbers them: SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, …"""
+
+
+def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge every dump, and every lock that names a process of the run."""
+    if not artifacts.job_dir.is_dir():
+        return  # a job that ran elsewhere; its directories are not the run's
+    left = artifacts.search(find_leftovers)
+    ends = {one.pid: one for one in _ends(history)}
+    dumped = _dumped_by_fault(plan, history)
+    for one in left:
+        name = artifacts.relative(one.path)
+        if one.kind == "core":
+            if not _is_explained(one, dumped):
+                found.fail(EXPECTED, f"a process has dumped its memory into {name}", name)
+        elif one.pid in ends and ends[one.pid].data.get("code") == 0:
+            seen = f"{name} holds the id of process {one.pid}, which has ended in order"
+            found.fail(EXPECTED, seen, name, ends[one.pid].source)
+    found.settle(EXPECTED, "none does, but by a fault" if left else "none does")
+
+
+def _is_explained(core: Leftover, dumped: set[int | None]) -> bool:
+    return bool(dumped) and (core.pid is None or core.pid in dumped)
+
+
+def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
+    """The processes that a fault of the plan has ended by a signal which leaves a dump."""
+    ends = {fault.id: wanted_end(fault) for fault in plan.faults}
+    dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
+    return {one.pid for one in history.select("fault.injecting") if one.data.get("fault") in dumping}
+
+
+def _ends(history: History) -> Iterator[Event]:
+    yield from history.select("rank.exit")
+    yield from history.select("launcher.exit")

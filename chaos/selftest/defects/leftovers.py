@@ -1,0 +1,67 @@
+"""Defects of what is left in the job's directories, and of a save that only the SDK's log tells of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.records import Records, recorded
+
+_CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + bytes(46)
+"""The head of a dump, as Linux writes it."""
+
+
+def _left(name: str, content: bytes) -> Spoil:
+    def spoil(run_dir: Path) -> None:
+        (run_dir / "job" / name).write_bytes(content)
+
+    return spoil
+
+
+def _lock_left(run_dir: Path) -> None:
+    ended = Records(run_dir).last("rank.exit", attempt="resume", rank=1)
+    _left("checkpoints/latest.lock", f"{ended['pid']}\n".encode())(run_dir)
+
+
+def _nobody_renamed(records: Records) -> None:
+    records.drop([one for one in records.all(name="rename") if one["event"].startswith("handler.")])
+
+
+DEFECTS = (
+    Defect(
+        name="dump-left",
+        what="A process has dumped its memory into the job's directory, and no fault has ended one so.",
+        layer="files",
+        base="ttp",
+        check="hygiene",
+        reason=("a process has dumped its memory into job/core.77",),
+        spoil=_left("core.77", _CORE),
+    ),
+    Defect(
+        name="lock-left",
+        what="A rank has ended in order and left a lock with its process id.",
+        layer="files",
+        base="ttp",
+        check="hygiene",
+        reason=("job/checkpoints/latest.lock holds the id of process", "which has ended in order"),
+        spoil=_lock_left,
+    ),
+    Defect(
+        name="partial-file-left",
+        what="Half a file is left under a name that says so.",
+        layer="files",
+        base="ttp",
+        check="hygiene",
+        reason=("unfinished files: job/checkpoints/mnist-1_9.ckpt.partial",),
+        spoil=_left("checkpoints/mnist-1_9.ckpt.partial", b"half"),
+    ),
+    Defect(
+        name="renamed-by-a-line-alone",
+        what="The SDK's log tells of the rename, and no rank has recorded that it was called to do so.",
+        layer="files",
+        base="ttp",
+        check="mechanism",
+        reason=("tells of the rename, and no rank has recorded a call of its handler rename",),
+        spoil=recorded(_nobody_renamed),
+    ),
+)
