@@ -8,8 +8,8 @@ from tests.unit.plugin.project import Project
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Project:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with one scenario, kill-rank, and no answers yet."""
-    project = Project(pytester)
+    project = Project(pytester, monkeypatch)
     project.scenario()
     return project

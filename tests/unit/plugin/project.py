@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+import chaos.pytest_plugin
+import chaos.run.prepare
+from chaos.scenario.names import KnownNames
+
 SCENARIO = """\
 chaos: 1
 name: {name}
@@ -71,8 +75,9 @@ CHECK = {
 class Project:
     """A directory with a scenario, and what its fake ``chaos`` answers."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
+    def __init__(self, pytester: pytest.Pytester, patches: pytest.MonkeyPatch) -> None:
         self.pytester = pytester
+        self._patches = patches
         self.calls_file = pytester.path / "calls.jsonl"
         answers = pytester.path / "answers.json"
         fake = pytester.path / "fake_chaos.py"
@@ -84,6 +89,8 @@ class Project:
     def machine_lacks(self, what: list[str]) -> None:
         """Make the machine lack something."""
         self.pytester.makeconftest(CONFTEST.format(lacking=what))
+        self._patches.setattr(chaos.run.prepare, "known_names", KnownNames)
+        self._patches.setattr(chaos.pytest_plugin, "lacking", lambda scenario, reports: what)
 
     def scenario(self, name: str = "kill-rank", head: str = "", victim: str = "1") -> None:
         """Write scenarios/<name>.yaml."""
@@ -110,5 +117,9 @@ class Project:
         return [json.loads(line) for line in self.calls_file.read_text().splitlines()]
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest on scenarios/ in a process of its own."""
+        """Run pytest on scenarios/ in this process: a process of its own takes seconds to start."""
+        return self.pytester.runpytest_inprocess("scenarios", "--noconftest", "-p", "no:cacheprovider", *arguments)
+
+    def run_apart(self, *arguments: str) -> pytest.RunResult:
+        """Run pytest on scenarios/ in a process of its own, which may have workers, be killed or be interrupted."""
         return self.pytester.runpytest_subprocess("scenarios", "-p", "no:cacheprovider", *arguments)

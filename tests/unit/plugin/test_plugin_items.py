@@ -51,10 +51,10 @@ def test_a_pass_passes_and_the_command_names_cell_and_reports(project: Project) 
     assert "--json" in first
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_workers_of_xdist_share_the_cores(project: Project, workers: int) -> None:
     project.answer("pass", 0)
-    project.run("-n", str(workers)).assert_outcomes(passed=1)
+    project.run_apart("-n", str(workers)).assert_outcomes(passed=1)
     (call,) = project.calls()
     share = max(1, len(os.sched_getaffinity(0)) // workers)
     assert call[call.index("--cores") :][:2] == ["--cores", str(share)] if workers > 1 else "--cores" not in call
@@ -295,14 +295,14 @@ def test_two_workers_give_the_same_outcomes(project: Project) -> None:
     project.answer("pass", 0, cell="victim=1")
     project.answer("fail", 1, cell="victim=2")
     project.answer("unknown", 2, cell="victim=3")
-    result = project.run("-n", "2")
+    result = project.run_apart("-n", "2")
     result.assert_outcomes(passed=1, failed=1, errors=1)
     result.stdout.fnmatch_lines(["*expected  the checkpoint holds step 5"])
 
 
 def test_an_interrupt_of_pytest_alone_reaches_the_run_and_is_waited_for(project: Project) -> None:
     project.answer(None, 130, hang=True)
-    result = project.run()
+    result = project.run_apart()
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert (project.pytester.path / "interrupted").exists()
 
@@ -310,7 +310,7 @@ def test_an_interrupt_of_pytest_alone_reaches_the_run_and_is_waited_for(project:
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_a_run_ends_in_order_when_pytest_or_its_worker_is_killed(project: Project, workers: tuple[str, ...]) -> None:
     project.answer(None, 130, kill=True)
-    assert project.run(*workers).ret != pytest.ExitCode.OK
+    assert project.run_apart(*workers).ret != pytest.ExitCode.OK
     ended = project.pytester.path / "ended"
     wait_for("the end of the run", lambda: ended.exists() or None, seconds=60)
 
