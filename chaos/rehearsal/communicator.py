@@ -129,7 +129,7 @@ class Communicator:
         first = self._peers[members[0]]
         self._offer([first], sequence, payload)
         self._gather([first], sequence, f", which adds up for {rank_set(members)}")
-        return first.take(sequence, payload)
+        return first.take(sequence, payload).copy()
 
     def _sum_for_all(
         self, members: Sequence[int], peers: Sequence[Peer], sequence: int, payload: NDArray[Any]
