@@ -6,12 +6,9 @@ a process that did not end in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.deaths import wanted_end
-from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.leftovers import Leftover, find_leftovers
 from chaos.plan.model import Plan
@@ -23,11 +20,11 @@ _DUMPING = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 
 
 def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge every dump, and every lock that names a process of the run."""
+    """Judge every dump, and every lock that names the process of a rank."""
     if not artifacts.job_dir.is_dir():
         return  # a job that ran elsewhere; its directories are not the run's
     left = artifacts.search(find_leftovers)
-    ends = {one.pid: one for one in _ends(history)}
+    ends = {one.pid: one for one in history.select("rank.exit")}
     dumped = _dumped_by_fault(plan, history)
     for one in left:
         name = artifacts.relative(one.path)
@@ -49,8 +46,3 @@ def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
     ends = {fault.id: wanted_end(fault) for fault in plan.faults}
     dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
     return {one.pid for one in history.select("fault.injecting") if one.data.get("fault") in dumping}
-
-
-def _ends(history: History) -> Iterator[Event]:
-    yield from history.select("rank.exit")
-    yield from history.select("launcher.exit")
