@@ -44,8 +44,12 @@ def _torn_at_the_end(content: bytes) -> bytes:
 
 
 def _tail_lost(content: bytes) -> bytes:
-    """The last lines were never written to the disk: what is left is whole."""
-    return b"".join(content.rstrip(b"\0").splitlines(keepends=True)[:-5])
+    """The lines from the end of step 10 on were never written to the disk: what is left is whole."""
+    lines = content.rstrip(b"\0").splitlines(keepends=True)
+    ends = [at for at, line in enumerate(lines) if b'"event":"step.end"' in line and b'"step":10' in line]
+    if not ends:
+        raise Unspoilt("no end of step 10 is recorded")
+    return b"".join(lines[: ends[0]])
 
 
 def _clock_back(records: Records) -> None:
