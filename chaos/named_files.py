@@ -37,10 +37,11 @@ def is_pipe(path: Path) -> bool:
         return False
 
 
-def open_named(path: Path, seconds: float = LOG_SECONDS) -> io.BufferedReader:
+def open_named(path: Path, seconds: float | None = None) -> io.BufferedReader:
     """Open for reading what the user has named: links are followed, ``-`` is standard input.
 
-    Reading a pipe that says nothing for ``seconds`` raises UnreadableFile, and so does opening what never ends.
+    Reading a pipe that says nothing for ``seconds`` raises UnreadableFile, and so does opening what never ends. The
+    default is that of a log.
     """
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -53,7 +54,7 @@ def open_named(path: Path, seconds: float = LOG_SECONDS) -> io.BufferedReader:
             return os.fdopen(descriptor, "rb")
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
             raise UnreadableFile(path, f"is {_named(kind)}, and no file or pipe")
-        return io.BufferedReader(_Pipe(path, descriptor, seconds))
+        return io.BufferedReader(_Pipe(path, descriptor, LOG_SECONDS if seconds is None else seconds))
     except BaseException:
         os.close(descriptor)
         raise

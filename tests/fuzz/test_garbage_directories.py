@@ -14,8 +14,10 @@ COMMANDS = ("validate", "plan", "list", "analyze", "heal", "compare", "logs")
 
 
 @pytest.fixture
-def garbage(tmp_path: Path) -> Path:
-    """A directory of what is neither a scenario nor a run."""
+def garbage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of what is neither a scenario nor a run. Nobody will ever write into its pipes."""
+    monkeypatch.setattr("chaos.named_files.DOCUMENT_SECONDS", 0.1)
+    monkeypatch.setattr("chaos.named_files.LOG_SECONDS", 0.1)
     folder = tmp_path / "garbage"
     folder.mkdir()
     os.mkfifo(folder / "pipe.yaml")
