@@ -342,7 +342,7 @@ def test_such_a_scenario_has_the_rank_whatever_the_size_of_the_job(rank: int, si
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["kill", "--rank", "9"], "not among the ranks of that job on this host (0, 1 of 2)"),
+        (["kill", "--rank", "9"], "not among the ranks of that job on this host (0-1 of 2)"),
         (["kill", "--rank", "0", "--for", "5s"], "kill does not last, so it has no end"),
         (["suspend", "--rank", "0", "--for", "5"], "a duration needs a unit"),
         (["kil", "--rank", "0"], "did you mean 'kill'?"),

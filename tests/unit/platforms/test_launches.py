@@ -71,7 +71,7 @@ def test_jobs_that_one_shell_has_started_are_apart_where_they_contradict_each_ot
     found_now = look(proc)
     assert [[process.rank for process in job.ranks] for job in found_now.jobs] == [[0, 1], [2, 3]]
     job = named_job(found_now, "110", here=Path("/"), proc_root=proc.root)
-    with pytest.raises(JobError, match=r"(?s)--rank 3: not among .* \(0, 1 of .*job0/logs.*job1/logs"):
+    with pytest.raises(JobError, match=r"(?s)--rank 3: not among .* \(0-1 of .*job0/logs.*job1/logs"):
         chosen_ranks(job, [3], "110", here=Path("/"), all_jobs=found_now.jobs)
 
 

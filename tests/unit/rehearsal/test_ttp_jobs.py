@@ -154,7 +154,7 @@ def test_when_the_controller_dies_the_others_exit_by_themselves(ranks: Start) ->
     assert job.left("exited-*") == ["exited-1", "exited-2", "exited-3"]
     said = job.output()
     for rank in (1, 2, 3):
-        left = f"mindio_ttp: rank {rank} exits: it has lost the controller, and rank {rank}: no controller at "
+        left = f"mindio_ttp: rank {rank} exits: it has lost the controller, and rank {rank}: "
         assert said.count(left) == 1
 
 
