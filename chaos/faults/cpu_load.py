@@ -7,6 +7,7 @@ harness's own and end with it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -51,10 +52,13 @@ class CpuLoad(Condition):
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The same; where the rank has ended, on the cores that the load has itself."""
-        if job.state(victim.identity) not in ("gone", "zombie"):
+        with suppress(FaultMissed, ProcessLookupError):  # it may end while it is looked at
             return self.evidence(job, victim)
         told = beside.said(victim)
-        return None if told is None else self._burnt(victim, os.sched_getaffinity(told["pid"]))
+        try:
+            return None if told is None else self._burnt(victim, os.sched_getaffinity(told["pid"]))
+        except ProcessLookupError:
+            return None
 
     def _burnt(self, victim: Victim, cores: set[int]) -> dict[str, Any] | None:
         told = beside.said(victim)

@@ -44,7 +44,7 @@ class Halt:
         return Undone(step, self.ok, "put back" if self.ok else "not possible")
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        return [UndoStep(f"{fault}-end", fault, "end-it")]
+        return [UndoStep(f"{fault}-end", fault, "resume-process")]
 
     def inject(self, job: Job, victim: Victim) -> None:
         self.said.append(f"inject {victim.rank}")
