@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from chaos.rank_sets import spans
 from tests.rehearsal.kit import SCENARIOS, Chaos
 
 RANDOM = SCENARIOS / "random-rank.yaml"
@@ -19,11 +20,11 @@ def ranks(chaos: Chaos, seed: int) -> list[int]:
 
 def test_the_seed_that_is_printed_draws_the_same_ranks_again(fresh: Chaos) -> None:
     shown = fresh("plan", RANDOM)
-    line = re.search(r"kill on ranks ([\d, ]+), drawn with seed (\d+),", shown.output)
+    line = re.search(r"kill on ranks ([\d,-]+), drawn with seed (\d+),", shown.output)
     assert shown.code == 0 and line is not None, shown.output
     again = fresh("plan", RANDOM, "--seed", line[2])
     assert again.output == shown.output
-    assert ranks(fresh, int(line[2])) == [int(rank) for rank in line[1].split(", ")]
+    assert spans(ranks(fresh, int(line[2]))) == line[1]
 
 
 def test_other_seeds_draw_other_ranks(fresh: Chaos) -> None:
