@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from chaos.run.heal_report import HealReport
 
 
+_IN_PART = "REFUSED in part, what is not shown to be this user's and not done below was not touched"
 _MOST = 100
 _LONGEST = 1000
 
@@ -112,7 +113,8 @@ def _print(report: HealReport) -> None:
         "copy": "a copy of another directory, not touched",
         "live": "still going on, not touched; stop its harness (Ctrl-C) first",
     }
-    click.echo(f"{printable(report.run)}: {words[report.outcome]}")
+    heading = _IN_PART if report.outcome == "refused" and report.done else words[report.outcome]
+    click.echo(f"{printable(report.run)}: {heading}")
     told = {"found": report.found, "done": report.done, "failed": report.failed, "why": report.refused}
     for mark, texts in {**told, "would": report.would}.items():
         for text in texts[:_MOST]:

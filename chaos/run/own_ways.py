@@ -36,7 +36,7 @@ def by_own_ways(step: UndoStep, inventory: Path | None) -> UndoStep:
         raise CannotUndo("there is no such action in this version, or it is another package's: it gets nothing foreign")
     if step.action in _NEVER:
         raise CannotUndo(_NEVER[step.action])
-    if "node" in step.arguments or ("hosts" in step.arguments and step.action != END_NODES):
+    if step.arguments.get("node") is not None or ("hosts" in step.arguments and step.action != END_NODES):
         raise CannotUndo(_NEVER[RESTORE_NODE])
     if step.action in (RELEASE_NODE, RECOVER_PUBLIC_FAULT, DELETE_MESH):
         return replace(step, arguments=dict(_of_cluster(step.arguments)))

@@ -76,7 +76,8 @@ def test_on_a_terminal_each_step_is_shown_and_asked_for(
     monkeypatch.setattr("click.confirm", answer)
     assert entry(["heal", str(foreign.path), "--trust"]) == codes.HARNESS
     assert asked == ["  do job?", "  do private-directory?"]
-    assert f'(end-job {{"run": "{foreign.token}"}})' in capsys.readouterr().out
+    assert f'(end-job {{"run": "{foreign.token}"}})' in (told := capsys.readouterr().out)
+    assert f"{foreign.path.name}: REFUSED in part, " in told, "what was done is not told as untouched"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +145,12 @@ def test_what_is_never_done_says_why(asked: UndoStep, why: str, monkeypatch: pyt
     monkeypatch.setenv("DOCKER_HOST", "unix:///own.sock")
     with pytest.raises(CannotUndo, match=why):
         by_own_ways(asked, None)
+
+
+def test_a_process_of_this_host_is_continued_on_an_operators_word() -> None:
+    """The step of a suspended rank names a node also where it has none."""
+    local = step("resume-process", pid=1, start_time=1, boot="b", node=None)
+    assert by_own_ways(local, None) == local
 
 
 def test_hosts_clusters_and_engines_are_reached_by_the_callers_own_ways(
