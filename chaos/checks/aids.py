@@ -48,7 +48,8 @@ def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
                 found.fail(
                     expected, f"rank {rank} read {one.data.get('path')} from {one.data.get('source')}", one.source
                 )
-    found.settle(expected, f"it is, by {ranks_text(reads)}", *places(events[0] for events in reads.values()))
+    seen = f"it is, on {ranks_text(reads)}, by the readers' own records alone"
+    found.settle(expected, seen, *places(events[0] for events in reads.values()))
 
 
 def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

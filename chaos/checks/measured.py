@@ -11,6 +11,7 @@ class Phase:
 
     ``error``: it may be longer or shorter by so many nanoseconds, since its ends were seen on clocks of two hosts.
     ``begin`` is where it begins on the monotonic clock, in nanoseconds; it means nothing without a length.
+    ``by_log``: of its beginning or its end nothing but a line of a log tells.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Phase:
     where: tuple[str, ...] = ()
     error: int = 0
     begin: int = 0
+    by_log: bool = False
 
     @property
     def seconds(self) -> float | None:
@@ -31,7 +33,7 @@ class Recovery:
     """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
 
     ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any. ``error`` and ``begin`` are
-    those of the total, as of a phase.
+    those of the total, as of a phase, and so is ``by_log``.
     """
 
     mechanism: str | None
@@ -40,3 +42,4 @@ class Recovery:
     reason: str = ""
     error: int = 0
     begin: int = 0
+    by_log: bool = False

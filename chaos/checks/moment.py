@@ -13,12 +13,14 @@ class Moment:
     """A moment, and how wrong its time may be against those of another host's clock, as in an event.
 
     ``clock`` is None where it was picked from times of several clocks: then its error counts against every clock.
+    ``by_log``: nothing but a line of a log tells of it.
     """
 
     mono: int
     where: str
     clock: str | None = ""
     error: int = 0
+    by_log: bool = False
 
     @classmethod
     def of(cls, event: Event) -> Moment:
@@ -51,4 +53,4 @@ def _picked(one: Moment, candidates: list[Moment]) -> Moment:
     if len({other.clock for other in candidates}) == 1:
         return one
     error = max(abs(other.mono - one.mono) + other.error for other in candidates)
-    return Moment(one.mono, one.where, None, error)
+    return Moment(one.mono, one.where, None, error, one.by_log)

@@ -65,7 +65,7 @@ class _Run:
             raise MarkerError(f"{what} is logged before the fault: {times[0].where}")
         if not later:
             raise MarkerError(f"{what} is not in the SDK's logs")
-        return earliest(sorted(later, key=lambda one: one.where))
+        return replace(earliest(sorted(later, key=lambda one: one.where)), by_log=True)
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
@@ -175,8 +175,9 @@ def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment
             elif end.mono < before.mono:
                 end = replace(end, mono=before.mono)
         if isinstance(end, Moment) and isinstance(before, Moment):
-            where = (before.where, end.where)
-            phases.append(Phase(name, end.mono - before.mono, "", where, end.may_be_off(before), before.mono))
+            where, by_log = (before.where, end.where), before.by_log or end.by_log
+            error = end.may_be_off(before)
+            phases.append(Phase(name, end.mono - before.mono, "", where, error, before.mono, by_log))
         else:
             reason = end if isinstance(end, str) else f"its beginning is not known: {before}"
             phases.append(Phase(name, None, reason))
@@ -184,7 +185,7 @@ def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment
     if isinstance(before, str):
         return Recovery(mechanism, tuple(phases), None, before)
     total, error = before.mono - begin.mono, before.may_be_off(begin)
-    return Recovery(mechanism, tuple(phases), total, error=error, begin=begin.mono)
+    return Recovery(mechanism, tuple(phases), total, "", error, begin.mono, before.by_log)
 
 
 def _first_of(events: list[Event], after: int, what: str) -> Moment:

@@ -29,7 +29,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         _judge(plan, history, phase, budget, found)
     if recovery.phases:
         where = recovery.phases[-1].where
-        total = Phase("total", recovery.total, recovery.reason, where, recovery.error, recovery.begin)
+        whole = recovery.total, recovery.reason, where, recovery.error, recovery.begin, recovery.by_log
+        total = Phase("total", *whole)
         _judge(plan, history, total, plan.budget.total, found)
     judge_aids(plan, history, artifacts, found)
     judge_pace(plan, history, artifacts, found)
@@ -54,7 +55,7 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, fou
             found.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
         else:
             found.fail(expected, seen, line, *phase.where)
-    found.settle(expected, seen, line, *phase.where)
+    found.settle(expected, seen, line, *phase.where, by_log=phase.by_log)
 
 
 def _of_which(plan: Plan) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chaos.checks.judge import Judgement
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import RANKS, GoodRun, good_run, record
 from tests.unit.repaired_run import uce_run
@@ -30,6 +31,19 @@ def without_calls(run: GoodRun, *names: str) -> GoodRun:
         run.files[name] = [one for one in records if one.get("name") not in names or one["attempt"] != "train"]
     run.others["logs/train/ttp/ttp_log.log.99"] = SAVES
     return run
+
+
+def by_lines(judgement: Judgement) -> set[str]:
+    """The first words of what ``recovery`` rests on lines of a log alone."""
+    return {one.expected.split(" ≤ ")[0] for one in judgement.findings if one.check == "recovery" and one.by_log}
+
+
+def test_a_phase_whose_end_only_a_line_tells_says_so(judged: Judge) -> None:
+    judgement = judged(good_run())
+    assert by_lines(judgement) == {"detection", "stop"}, "one ends with a line, the other begins with it"
+    for one in said(judgement, "recovery", "pass", "detection ≤ "):
+        assert one.seen == "0.600 s, by lines of a log alone"
+    assert by_lines(judged(uce_run())) == {"detection", "stop", "repair", "first step"}
 
 
 def test_the_log_and_the_file_tell_of_a_rename(judged: Judge) -> None:
