@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -149,11 +150,19 @@ def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
 
 def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChecked]:
-    # The checks report the same errors as their findings.
-    try:
-        return [*pace_left_out(plan, history, artifacts), *protection_left_out(plan, history)]
-    except Exception:
-        return []
+    """What the run itself leaves out of its verdict. What cannot be told says why, and the rest is told."""
+    asked: tuple[tuple[str, Callable[[], Iterable[NotChecked]]], ...] = (
+        ("recovery", lambda: pace_left_out(plan, history, artifacts)),
+        ("mechanism", lambda: protection_left_out(plan, history)),
+    )
+    left: list[NotChecked] = []
+    for name, look in asked:
+        try:
+            left.extend(look())
+        except Exception as error:
+            reason = readable(f"{type(error).__name__}: {error}")[:_TEXT_LIMIT]
+            left.append(NotChecked(name, "what of this run it leaves out could not be told", reason))
+    return left
 
 
 def _without_blame(findings: list[Finding]) -> list[Finding]:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.checks.scope import not_checked, trains_nothing
+from chaos.checks import judge as judging
+from chaos.checks.scope import NotChecked, not_checked, trains_nothing
 from chaos.plan.model import Plan
-from tests.unit.good_run import a_plan
+from tests.unit.checks.judging import Judge
+from tests.unit.good_run import GoodRun, a_plan
 
 
 def planned(step: int, phase: str, mechanism: str = "none") -> Plan:
@@ -48,3 +50,18 @@ def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
 def test_where_no_gradients_are_seen_they_are_not_judged_and_that_is_said() -> None:
     assert "gradients" not in {one.what for one in not_checked(a_plan())}
     assert "gradients" in {one.what for one in not_checked(replace(a_plan(), gradients=False))}
+
+
+def test_what_could_not_be_told_of_a_run_is_told_with_the_error(
+    run: GoodRun, judged: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> list[NotChecked]:
+        raise KeyError("step\x1b" * 1000)
+
+    left = judged(run).not_checked
+    monkeypatch.setattr(judging, "pace_left_out", breaks)
+    (one,) = set(judged(run).not_checked) - set(left)
+    assert one.check == "recovery" and one.reason.startswith("KeyError: 'step")
+    assert len(one.reason) <= 500 and one.reason.isprintable()
+    others = {one for one in left if one.check == "mechanism"}
+    assert others and others <= set(judged(run).not_checked), "one error keeps the others from being told"
