@@ -11,6 +11,9 @@ from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.run import NAME as RUN
 from chaos.history.reader import History
 
+BROKEN_OFF = "baseline.interrupted"
+"""The event of a run that was interrupted while its fault-free run went on: which that is, and what became of it."""
+
 _LEFT = ("orphans", "ports", "private_left", "unsearched")
 """Of the event ``hygiene``: what of a run outlives it. Unfinished files lie in its own directory."""
 
@@ -50,9 +53,17 @@ def _first(broken: Sequence[Finding]) -> str:
 
 
 def _interrupted(history: History) -> str:
-    """What became of a run that was interrupted: each part only where the history proves it."""
+    """What became of a run that was interrupted, or of its fault-free run where that had not ended."""
+    broken_off = history.select(BROKEN_OFF)
+    if broken_off and not history.select("attempt.start"):
+        return f"interrupted in the fault-free run; {broken_off[-1].data.get('became')}"
+    return f"interrupted; {became_of(history)}"
+
+
+def became_of(history: History) -> str:
+    """What became of a run that was broken off: each part only where the history proves it."""
     looked, clean_nodes = history.select("hygiene"), _clean_nodes(history)
-    parts = ["interrupted"]
+    parts: list[str] = []
     if not history.select("attempt.start"):
         parts.append("no job was started")
     elif history.select("job.unended") or any(one.data.get("orphans") != [] for one in looked):

@@ -13,6 +13,7 @@ from chaos.baseline.key import baseline_key
 from chaos.checks.run import CHANGED
 from chaos.checks.saved import SavedKind
 from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobError, JobKind, Simulated
 from chaos.plan import io
@@ -30,6 +31,7 @@ from chaos.platforms.nodes import NamesNodes, NodePlatform
 from chaos.rank_sets import named
 from chaos.registry import registry
 from chaos.report.analyze import analyze
+from chaos.report.reason import BROKEN_OFF, became_of
 from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.attempt import JobFailed
 from chaos.run.before_resume import look_at_saves
@@ -160,6 +162,7 @@ class _Runner:
         self._inputs: Inputs | None = None
         self._changed: InputChanged | None = None
         self._taken: PortTaken | None = None
+        self._broken_off: Path | None = None
         self._plan: Plan | None = None
 
     def run(self, plan: Plan) -> RunOutcome:
@@ -221,6 +224,9 @@ class _Runner:
                 error = str(failed)
             except KeyboardInterrupt:
                 interrupted = True
+                if self._broken_off is not None:
+                    became = became_of(read_history(self._broken_off / "history"))
+                    history.record(BROKEN_OFF, run=self._broken_off.name, became=became)
             except BaseException as failure:
                 error = f"{type(failure).__name__}: {failure}"
                 raise
@@ -348,6 +354,7 @@ class _Runner:
         with owned.lock:
             self._describe(owned, plan, scenario)
             if self._record_run(owned, plan, scenario):
+                self._broken_off = owned.path
                 raise KeyboardInterrupt
         if self._changed is not None:  # else it would be told that the job does not train to its end
             raise self._changed

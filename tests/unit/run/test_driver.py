@@ -194,6 +194,14 @@ def test_ctrl_c_ends_the_run_in_order(drive: Run, at: str, tmp_path: Path) -> No
     nothing_is_left(outcome.run_dir)
 
 
+def test_ctrl_c_in_the_fault_free_run_says_what_became_of_that(drive: Run) -> None:
+    outcome = drive(KILL, baseline="auto", progress=Interrupting("rank.found"))
+    told = json.loads((outcome.run_dir / "result.json").read_text())["reason"]
+    assert told == "interrupted in the fault-free run; job ended; no fault was made; nothing left"
+    (event,) = history_of(outcome).select("baseline.interrupted")
+    assert (outcome.run_dir.parent / event.data["run"] / "history").is_dir()
+
+
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
 def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
     """A signal that this process does not ignore, whoever started it."""
