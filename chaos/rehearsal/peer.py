@@ -21,16 +21,25 @@ _COUNT = (1 << 31) - 1
 
 
 class Peer:
-    """Rank ``rank`` as another one sees it: what has come from it, by sequence number, and what is to be sent to it."""
+    """Rank ``rank`` as another one sees it: what has come from it, by sequence number, and what is to be sent to it.
 
-    def __init__(self, rank: int, connection: socket.socket) -> None:
+    Its ``socket`` is there once it is ``met``.
+    """
+
+    def __init__(self, rank: int) -> None:
         self.rank = rank
-        self.socket = connection
+        self.met = False
         self.incoming = bytearray()
         self.arrived: dict[int, bytes] = {}
         self.outgoing: list[memoryview] = []
         self.gone = False
         self.gone_at = 0.0
+
+    def meet(self, connection: socket.socket) -> None:
+        """Be reached over this connection, the first one or one made anew. What is to be sent stays."""
+        self.socket = connection
+        self.met, self.gone, self.gone_at = True, False, 0.0
+        self.incoming, self.arrived = bytearray(), {}
 
     def take_frames(self) -> None:
         """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""

@@ -1,4 +1,4 @@
-"""Where the ranks of a communicator meet: each gets a connection to every other, and proof of who is at its end.
+"""Where ranks of a communicator meet: each gets a connection to those it asks for, and proof of who is at its end.
 
 A rank calls those of a lower number and listens for the others. Nobody is waited for in silence: whoever meets the
 others is asked, again and again, whether it still wants to.
@@ -42,7 +42,7 @@ class _Talk:
 
 
 class Rendezvous:
-    """The meeting of ``rank`` with the other ``ranks``, by files of the ranks' names in ``directory``.
+    """The meeting of ``rank`` with others of ``ranks``, by files of the ranks' names in ``directory``, behind ``door``.
 
     These are Unix sockets or, with ``address``, this node's own on a network of the run, files that say where a rank
     listens over TCP. Who does not prove that it knows ``secret``, whether it calls or listens, is told of to
@@ -58,9 +58,11 @@ class Rendezvous:
         *,
         on_stranger: Callable[[str], None],
         address: str | None = None,
+        door: str = "rank",
     ) -> None:
         self._rank = rank
         self._ranks = ranks
+        self._door = door
         self._directory = directory
         self._secret = secret
         self._on_stranger = on_stranger
@@ -74,21 +76,24 @@ class Rendezvous:
         self._poll = Growing(_POLL_SECONDS, _EACH_POLLS, len(ranks))
         self._next_look = 0.0
 
-    def meet(self, still: Callable[[Collection[int]], None]) -> Iterator[tuple[int, socket.socket]]:
-        """The other ranks with their connections, as they come; a rank that calls again takes its own place.
+    def meet(
+        self, still: Callable[[Collection[int]], Collection[int]], others: Collection[int] | None = None
+    ) -> Iterator[tuple[int, socket.socket]]:
+        """The ``others`` (default: all) with their connections, as they come. One that calls again takes its own place.
 
-        ``still`` is called in between with the ranks that are missing; what it raises ends the meeting.
+        Each of them must ask for this rank behind the same door. ``still`` is called in between with the ranks that are
+        missing, and returns those that will not come; what it raises ends the meeting.
         """
         path = self._path(self._rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
-        missing = {rank for rank in self._ranks if rank != self._rank}
+        missing = {rank for rank in (self._ranks if others is None else others) if rank != self._rank}
         with (
             self._socket() as listener,
             _Talks(listener, path, self._address, self._listening, len(self._ranks), self._poll) as talks,
         ):
             self.port = None if self._address is None else listener.getsockname()[1]
             while missing:
-                still(missing)
+                missing -= set(still(missing))
                 for other in self._open_doors(missing - talks.called):
                     if (talk := self._call(other)) is not None:
                         talks.add(talk)
@@ -116,7 +121,7 @@ class Rendezvous:
         return [rank for rank in lower if os.path.basename(self._path(rank)) in names]
 
     def _path(self, rank: int) -> str:
-        return os.path.join(self._directory, f"rank-{rank}")
+        return os.path.join(self._directory, f"{self._door}-{rank}")
 
     def _listening(self) -> Listener:
         return Listener(self._secret, self._rank, self._ranks)

@@ -38,7 +38,7 @@ def test_nothing_listens_on_a_name_or_for_everybody(address: str, tmp_path: Path
     said = f"private network only: {address} {OPEN[address]}"
     meeting = Rendezvous(0, range(2), str(tmp_path), b"secret", on_stranger=print, address=address)
     with pytest.raises(ValueError, match="ranks meet on a private network only") as refused:
-        next(meeting.meet(lambda missing: None))
+        next(meeting.meet(lambda missing: ()))
     assert said in str(refused.value)
     controller = Controller(-1, 2, run="r", secret=b"secret", timings=PROFILES["fast"], log=TtpLog(None))
     with pytest.raises(ValueError, match="listens on the loopback or a private network only") as refused:

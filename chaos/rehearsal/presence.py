@@ -1,0 +1,55 @@
+"""Who of a communicator is there: each rank holds a lock on a file of its own, which the kernel gives up with it.
+
+So ranks that have no connection to each other see, as they would at one, that a process has ended: not that it has
+stopped, or that its link is down. What a file says is believed for that alone, never for who a rank is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+
+
+class Presence:
+    """The presence of ``rank`` and of the others, by files in ``directory``."""
+
+    def __init__(self, rank: int, directory: str) -> None:
+        self._rank = rank
+        self._directory = directory
+        self._held: int | None = None
+
+    def enter(self) -> None:
+        """Be there until :meth:`leave`, or until this process ends."""
+        if self._held is None:
+            self._held = os.open(self._path(self._rank), os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._held, fcntl.LOCK_SH)  # shared: an earlier communicator of this process may hold it still
+
+    def leave(self) -> None:
+        """Be there no more."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def has_come(self, rank: int) -> bool:
+        """Whether a rank has been there, and may have left since."""
+        return os.path.exists(self._path(rank))
+
+    def is_here(self, rank: int) -> bool:
+        """Whether a rank is there. Where that cannot be looked up it is not said to have gone."""
+        try:
+            file = os.open(self._path(rank), os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        try:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return False
+            return True
+        finally:
+            os.close(file)
+
+    def _path(self, rank: int) -> str:
+        return os.path.join(self._directory, f"here-{rank}")

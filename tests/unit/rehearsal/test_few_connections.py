@@ -1,0 +1,196 @@
+"""Of many ranks on one machine each is connected to those alone that it exchanges something with.
+
+What they see of each other's ends, and what they say of it, is as of few ranks, all of which are connected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy
+import pytest
+
+from chaos.rehearsal import communicator
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.run.wait import wait_for
+from tests.unit.rehearsal.test_communicator import SECONDS, Group, floats, unprotected
+
+MANY = 40
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    with ThreadPoolExecutor(MANY) as pool:
+        yield Group(tmp_path, pool)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(communicator, "_MESH", 2)
+
+
+def sockets() -> set[str]:
+    """Sockets that this process has open."""
+    found = set()
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that by which the directory is read
+            found.add(str(path.readlink()))
+    return {name for name in found if name.startswith("socket:")}
+
+
+def met(ranks: list[Communicator]) -> list[int]:
+    return [sum(peer.met for peer in one._peers.values()) for one in ranks]
+
+
+def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them(group: Group) -> None:
+    before = sockets()
+    ranks, arrays = group.join(MANY), [floats(rank) for rank in range(MANY)]
+    expected = arrays[0]
+    for array in arrays[1:]:
+        expected = expected + array
+    assert {result.tobytes() for result in group.reduce(ranks, arrays)} == {expected.tobytes()}
+    assert met(ranks) == [MANY - 1] + [1] * (MANY - 1)
+    assert len(sockets() - before) == 2 * (MANY - 1)
+    for _ in range(2):  # the second time over the same connections
+        some = [group.pool.submit(ranks[rank].all_reduce, arrays[rank], (3, 7, 39)) for rank in (39, 3, 7)]
+        assert {one.result(SECONDS).tobytes() for one in some} == {((arrays[3] + arrays[7]) + arrays[39]).tobytes()}
+        assert [met(ranks)[rank] for rank in (0, 3, 5, 7, 39)] == [MANY - 1, 3, 1, 3, 3]
+    sent = group.pool.submit(ranks[12].send, 5, arrays[12])
+    assert group.pool.submit(ranks[5].receive, 12, arrays[12]).result(SECONDS).tobytes() == arrays[12].tobytes()
+    sent.result(SECONDS)
+    assert len(sockets() - before) == 2 * (MANY - 1 + 3 + 1)
+    assert group.strangers == []
+    for one in ranks:
+        one.close()
+    assert sockets() <= before
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_first_of_part_of_many_meets_its_own(group: Group) -> None:
+    ranks, arrays = group.join(5), [floats(rank) for rank in range(5)]
+    part = [group.pool.submit(ranks[rank].all_reduce, arrays[rank], (1, 2, 4)) for rank in (1, 2, 4)]
+    assert {one.result(SECONDS).tobytes() for one in part} == {((arrays[1] + arrays[2]) + arrays[4]).tobytes()}
+    assert met(ranks) == [4, 3, 2, 1, 2]
+    assert [path for path in group.directory.iterdir() if not path.name.startswith("here-")] == []
+
+
+# Joining.
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("late", "named"), [(0, "rank 0"), (3, "rank 3")])
+def test_each_names_who_never_joins(group: Group, late: int, named: str) -> None:
+    others = [rank for rank in range(4) if rank != late]
+    futures = [group.pool.submit(group.rank(rank, 4, limit=3.0).join) for rank in others]
+    for rank, future in zip(others, futures, strict=True):
+        with pytest.raises(CommunicationTimeout) as waited:
+            future.result(SECONDS)
+        assert str(waited.value) == f"rank {rank} waited 3 s for {named} to join the communicator"
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_nobody_has_joined_before_all_have_and_joining_can_be_told_to_stop(group: Group) -> None:
+    ranks = [group.rank(rank) for rank in range(3)]
+    joining = [group.pool.submit(one.join) for one in ranks]
+    wait_for("their meeting", lambda: met(ranks) == [2, 1, 1], seconds=SECONDS)
+    assert not any(future.done() for future in joining)
+    for one in ranks:
+        one.abort()
+    for future in joining:
+        with pytest.raises(CommunicationAborted, match="joining was told to stop"):
+            future.result(SECONDS)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_first_that_joins_again_is_met_again(group: Group) -> None:
+    first, others = group.rank(0), [group.rank(rank) for rank in (1, 2)]
+    joining = [group.pool.submit(one.join) for one in (first, *others)]
+    wait_for("their meeting", lambda: met(others) == [1, 1], seconds=SECONDS)
+    first.abort()
+    with pytest.raises(CommunicationAborted):
+        joining[0].result(SECONDS)
+    first.close()
+    ranks = [group.rank(0), *others, group.rank(3)]
+    for future in [*joining[1:], group.pool.submit(ranks[0].join), group.pool.submit(ranks[3].join)]:
+        future.result(SECONDS)
+    group.reduce(ranks, [floats(rank) for rank in range(4)])
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_who_does_not_know_the_secret_joins_nobody(group: Group) -> None:
+    ranks = [group.rank(rank, 3) for rank in (0, 1)]
+    joining = [group.pool.submit(one.join) for one in ranks]
+    with pytest.raises(CommunicationTimeout):
+        group.pool.submit(group.rank(2, 3, secret=b"another", limit=1.0).join).result(SECONDS)
+    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
+    assert not any(future.done() for future in joining)
+    ranks.append(group.rank(2, 3))
+    for future in [*joining, group.pool.submit(ranks[2].join)]:
+        future.result(SECONDS)
+    group.reduce(ranks, [floats(rank) for rank in range(3)])
+
+
+# The ends of ranks that have not been met.
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_rank_that_nobody_will_stop_leaves_the_dead_soon_also_where_it_has_never_met_them(group: Group) -> None:
+    ranks = unprotected(group, 4)
+    ranks[3].close()
+    with pytest.raises(CommunicationTimeout, match=r"rank 2 waited 0\.2 s in all-reduce 1 for rank 3, .* one has gone"):
+        group.pool.submit(ranks[2].all_reduce, floats(2), (2, 3)).result(SECONDS)
+    assert not ranks[2]._peers[3].met
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_protected_rank_stays_with_the_dead_that_it_has_never_met_until_it_is_told_to_stop(group: Group) -> None:
+    ranks = group.join(4)
+    ranks[3].close()
+    group.pool.submit(ranks[2].send, 3, floats(2)).result(SECONDS)  # as over a connection that has ended
+    waiting = group.pool.submit(ranks[1].all_reduce, floats(1), (1, 3))
+    wait_for("its end", lambda: ranks[1]._peers[3].gone, seconds=SECONDS)
+    assert not waiting.done()
+    ranks[1].abort()
+    with pytest.raises(CommunicationAborted, match="the collective was told to stop"):
+        waiting.result(SECONDS)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("severed", [2, 3])
+def test_a_link_that_is_down_meets_nobody_and_both_wait_to_their_limit(group: Group, severed: int) -> None:
+    ranks = group.join(4)
+    ranks[severed].sever()
+    for one in ranks:
+        one._limit_seconds = 2.0
+    waiting = [group.pool.submit(ranks[rank].all_reduce, floats(rank), (2, 3)) for rank in (2, 3)]
+    for future, rank, other in zip(waiting, (2, 3), (3, 2), strict=True):
+        with pytest.raises(CommunicationTimeout) as waited:
+            future.result(SECONDS)
+        assert str(waited.value) == f"rank {rank} waited 2 s in all-reduce 1 for rank {other}"
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_who_waits_to_meet_one_takes_meanwhile_what_the_others_send(group: Group) -> None:
+    ranks, large = group.join(4), numpy.ones(2_000_000, "float32")
+    meeting = group.pool.submit(ranks[1].all_reduce, floats(1), (1, 3))
+    wait_for("the meeting", lambda: ranks[1]._peers[3].outgoing, seconds=SECONDS)
+    began = time.monotonic()
+    group.pool.submit(ranks[0].send, 1, large).result(SECONDS)
+    assert time.monotonic() - began < SECONDS
+    assert not meeting.done()
+    third = group.pool.submit(ranks[3].all_reduce, floats(3), (1, 3))
+    assert meeting.result(SECONDS).tobytes() == third.result(SECONDS).tobytes()
+    assert (group.pool.submit(ranks[1].receive, 0, large).result(SECONDS) == large).all()
+
+
+def test_no_rank_waits_in_a_thread_of_its_own(group: Group) -> None:
+    before = threading.active_count()
+    ranks = [group.rank(rank, MANY) for rank in range(MANY)]
+    assert threading.active_count() == before
+    for one in ranks:
+        one.close()
