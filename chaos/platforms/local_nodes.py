@@ -31,6 +31,7 @@ class LocalNodesPlatform:
     """Makes nodes of this host."""
 
     name = "local-nodes"
+    own_limits = True
     carries = frozenset({"process", "agent", "files", "mounts", "resources"})
     needs: tuple[str, ...] = ()
 

@@ -45,6 +45,7 @@ from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.made_with import machine_facts, masked_values, recorded_command
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
+from chaos.run.open_files import refuse_too_few
 from chaos.run.ports_taken import PortTaken
 from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.progress import Progress
@@ -100,6 +101,8 @@ def run_cell(
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
     _refuse_if_lacking(cell.scenario, sdk)
+    if getattr(registry("platforms").load(platform_of(cell.scenario)), "own_limits", False):
+        refuse_too_few(cell.scenario.cluster.ranks)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
     patience = Patience(_CORES_SECONDS, clock)

@@ -148,6 +148,15 @@ def test_what_the_command_line_set_is_in_the_report(drive: Run) -> None:
     assert read_run(outcome.run_dir)["variables"] == {"batch": "enormous"}
 
 
+def test_a_job_for_which_too_few_files_may_be_open_is_not_started(
+    drive: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.run.open_files.resource.getrlimit", lambda which: (71, 1024))
+    with pytest.raises(Refused, match=r"4 ranks on this host needs 72 open files .* is 71; call `ulimit -n 72`"):
+        drive()
+    assert not (tmp_path / "reports").exists()
+
+
 def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
     outcome = drive(SUSPEND)
     history = history_of(outcome)
