@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from chaos.plan.mechanism import IMPLIES
+from chaos.plan.mechanism import IMPLIES, NEEDS
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.rules_base import mapped, text
@@ -50,6 +50,26 @@ def switch_problems(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
     for message, hint in misread(written) if written is not None else ():
         line, column = cell.lines.nearest(_PATH)
         yield Problem(printable(str(scenario_file)), line, column, f"{SWITCHES}: {message}", hint=hint)
+
+
+_SET_BY_HARNESS = {
+    "MS_TFT_IP": "ranks look for the controller of MindIO TFT there, and not where the harness has it",
+    "MS_TFT_PORT": "the controller of MindIO TFT has that port, and none that the harness has seen to be free",
+    "MINDIO_FOR_MINDSPORE": "the harness sets it to 1, and MindSpore takes MindIO TFT by it",
+    "MINDX_TASK_ID": "no rank starts the controller of MindIO TFT then, so that one has to be there outside of them",
+}
+"""Variables of a protected job that the harness sets, or leaves out, and what follows where a scenario does."""
+
+
+def switch_remarks(cell: Cell) -> Iterator[str]:
+    """What ``job.environment`` says over the harness of where the SDK's controller is. Nobody refuses it."""
+    if not any(mechanism in NEEDS["MindIO"] for mechanism in cell.scenario.job.protection):
+        return
+    for name, follows in _SET_BY_HARNESS.items():
+        value = cell.scenario.job.environment.get(name)
+        if value is not None:
+            line, _ = cell.lines.nearest(f"job.environment.{name}")
+            yield f"job.environment sets {name} to {printable(quote(value))} (line {line}): {follows}."
 
 
 def misread(value: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
-from chaos.jobs.switches import switch_problems, switched_by_environment
+from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
@@ -106,7 +106,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         ),
     )
     chosen = _chosen(plan, scenario, machine or Machine())
-    return replace(plan, reasons=(*plan.reasons, *examined.remarks, *chosen))
+    return replace(plan, reasons=(*plan.reasons, *examined.remarks, *switch_remarks(cell), *chosen))
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:

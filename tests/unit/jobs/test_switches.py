@@ -160,6 +160,22 @@ def test_a_variable_and_a_list_that_agree_are_one(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "follows"),
+    [
+        ("MS_TFT_IP", "ranks look for the controller of MindIO TFT there"),
+        ("MS_TFT_PORT", "the controller of MindIO TFT has that port"),
+        ("MINDIO_FOR_MINDSPORE", "the harness sets it to 1"),
+        ("MINDX_TASK_ID", "no rank starts the controller of MindIO TFT"),
+    ],
+)
+def test_what_is_said_over_the_harness_of_the_controller_is_told(scenario: Scenario, name: str, follows: str) -> None:
+    written = f'environment: {{{name}: "7"}}'
+    (told,) = [one for one in scenario.plan(f"protection: [TTP]\n  {written}").reasons if name in one]
+    assert told.startswith(f"job.environment sets {name} to '7' (line {scenario.line(name)}): {follows}")
+    assert not [one for one in scenario.plan(written).reasons if name in one], "without the SDK there is none"
+
+
+@pytest.mark.parametrize(
     ("written", "said"),
     [
         ('environment: {MS_ENABLE_TFT: "{TRE:1,HCCE:1}"}', "TRE silently switches HCCE off"),
