@@ -96,7 +96,7 @@ def build_plan(
     Time and memory are linear in the number of ranks.
     """
     problems = Problems(source, lines, origins, found)
-    layout = _layout(scenario, problems)
+    layout = replace(_layout(scenario, problems), replica_stride=traits.replica_stride)
     groups = replica_groups(layout)
     faults = plan_faults(
         scenario,

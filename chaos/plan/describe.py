@@ -45,8 +45,10 @@ def sentence(text: str) -> str:
 
 def layout_reason(layout: Layout) -> str:
     """Why the replica groups are what they are."""
-    groups = layout.ranks // layout.copies
-    found = f"{count(groups, 'replica group')} of {count(layout.copies, 'rank')}"
+    size = layout.ranks_per_stage // layout.stride
+    found = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
+    if size != layout.copies:
+        return sentence(f"{found}: fewer ranks hold the same experts than hold the same other weights")
     if layout.optimizer_parallel:
         sliced = f"data_parallel {layout.data} with the optimizer state sliced over {count(layout.shards, 'rank')}"
         return sentence(f"{found}: {sliced} leaves {count(layout.copies, 'rank')} with each slice")

@@ -44,6 +44,8 @@ class JobTraits:
     ``unplanned`` are what the job's own files say about the checkpoint that a resume goes on from and this version does
     not plan: problems where the plan has a resume.
     ``all_records`` says that a job goes by the records of its checkpoints only while every rank has one.
+    ``replica_stride`` is the distance between ranks of a stage that hold the same state, where the parallel sizes of
+    the scenario do not say it: the job spreads experts over ranks that are replicas in everything else.
     ``loss_on_rank_0`` says that of a pipeline's ranks rank 0 alone has a valid loss, not those of the last stage.
     """
 
@@ -77,4 +79,5 @@ class JobTraits:
     kept: int | None = None
     unplanned: tuple[Problem, ...] = ()
     all_records: bool = False
+    replica_stride: int | None = None
     loss_on_rank_0: bool = False

@@ -28,7 +28,8 @@ class Layout:
     """Parallel sizes that add up. Made by :func:`layout_of`, which checks them.
 
     ``shards`` is the number of ranks that one copy of the optimizer state is spread over; 1 without optimizer
-    parallelism. ``optimizer_parallel`` tells the two apart where shards is 1.
+    parallelism. ``optimizer_parallel`` tells the two apart where shards is 1. ``replica_stride`` is the distance
+    between ranks of a stage that hold the same state, where experts decide it and not the dense weights.
     """
 
     ranks: int
@@ -38,6 +39,7 @@ class Layout:
     model: int
     shards: int
     optimizer_parallel: bool
+    replica_stride: int | None = None
 
     @property
     def ranks_per_stage(self) -> int:
@@ -51,8 +53,13 @@ class Layout:
 
     @property
     def copies(self) -> int:
-        """Ranks that hold identical weights and optimizer state, the size of every replica group."""
+        """Ranks that hold identical dense weights and their optimizer state."""
         return self.data // self.shards
+
+    @property
+    def stride(self) -> int:
+        """Distance between neighbours of a replica group."""
+        return self.replica_stride or self.shards * self.model
 
     def position(self, rank: int) -> Position:
         """Position of a rank in the device matrix."""
@@ -128,13 +135,14 @@ def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
 
     Without optimizer parallelism: all ranks of one (stage, model) position across the data dimension. With it, the
     optimizer state is sliced over ``shards`` consecutive data indices, so replicas are the data indices that are equal
-    modulo ``shards``. Source: MindSpore Transformers, Training High Availability, replica relationships.
+    modulo ``shards``. Source: MindSpore Transformers, Training High Availability, replica relationships. Where experts
+    are spread over ranks that are replicas in everything else, the layout says the distance.
     """
     return tuple(_groups(layout))
 
 
 def _groups(layout: Layout) -> Iterator[tuple[int, ...]]:
-    stride = layout.shards * layout.model
+    stride = layout.stride
     for stage in range(layout.stages):
         ranks = layout.stage_ranks(stage)
         for first in ranks[:stride]:

@@ -133,16 +133,20 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
     sharded = typed.flag("parallel.enable_parallel_optimizer")
     key = "enable_parallel_optimizer"
     yield Filled((*parallel, key), bool(sharded), typed.origin(f"parallel.{key}", "False"))
-    size_key = "parallel.parallel_optimizer_config.optimizer_weight_shard_size"
-    size = typed.whole(size_key, least=-1)
+    size, origin = shard_size(typed, data * context)
     if sharded:
-        copies = data * context
-        origin = typed.origin(size_key if size is not None else f"parallel.{key}")
-        if size is None or size < 1 or copies % size:
-            # MindSpore (set_auto_parallel_context): a size that does not divide the ranks takes no effect.
-            origin = _named(origin, f"all {copies} data-parallel ranks")
-            size = copies
         yield Filled((*parallel, "optimizer_weight_shard_size"), size, origin)
+
+
+def shard_size(typed: Typed, copies: int) -> tuple[int, Origin]:
+    """Ranks that one copy of the optimizer's state is sliced over, where the optimizer is parallel."""
+    key = "parallel.parallel_optimizer_config.optimizer_weight_shard_size"
+    size = typed.whole(key, least=-1)
+    origin = typed.origin(key if size is not None else "parallel.enable_parallel_optimizer")
+    if size is None or size < 1 or copies % size:
+        # MindSpore (set_auto_parallel_context): a size that does not divide the ranks takes no effect.
+        return copies, _named(origin, f"all {copies} data-parallel ranks")
+    return size, origin
 
 
 def _epochs(typed: Typed, cell: Unfinished) -> Iterator[Filled]:

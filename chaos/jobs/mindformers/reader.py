@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import read_configuration
+from chaos.jobs.mindformers.experts import experts_of
 from chaos.jobs.mindformers.keys import decided, facts, sinks
 from chaos.jobs.mindformers.known_keys import misspelt, unread
 from chaos.jobs.mindformers.launching import PROGRAM
@@ -96,6 +97,8 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
             unplanned=tuple(unplanned_resumes(case)),
             all_records=case.before(1, 8),
         )
+    if experts := experts_of(case):
+        traits = replace(traits, replica_stride=experts.stride)
     if saved_format(configuration, typed.release) == "safetensors":
         # Such a file is written at once (MindSpore 2.7 to 2.10): nothing is between its parameters.
         traits = replace(traits, observable=traits.observable - {"checkpoint.write"})

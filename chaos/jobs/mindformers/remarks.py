@@ -1,18 +1,20 @@
-"""What the vendor asks of a job's configuration and nobody refuses: the plan says it, with the line of the YAML."""
+"""What a job's configuration means for its plan and nobody refuses: the plan says it, with the line of the YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
+from chaos.jobs.mindformers.experts import experts_of
 
 _WATCHDOG = "context.ascend_config.hccl_watchdog"
 _ONLINE = ("UCE", "HCCE")
 
 
 def remarks(case: Case) -> Iterator[str]:
-    """Yield each condition that the configuration does not keep."""
+    """Yield each condition of the vendor that the configuration does not keep, and what it says of replicas."""
     yield from watchdog_of_hccl(case)
+    yield from holders_of_experts(case)
 
 
 def watchdog_of_hccl(case: Case) -> Iterator[str]:
@@ -34,4 +36,24 @@ def watchdog_of_hccl(case: Case) -> Iterator[str]:
         f"{mechanism} ({case.written}) wants HCCL's watchdog off: {_WATCHDOG} {seen} ({where.file}:{where.line}), and "
         "MindCluster's instructions for process-level online recovery set it to False. Whether a repair comes to its "
         "end beside the watchdog was not seen on hardware."
+    )
+
+
+def holders_of_experts(case: Case) -> Iterator[str]:
+    """Which ranks hold the same experts, and how many hold the same other weights."""
+    experts = experts_of(case)
+    if experts is None:
+        return
+    where = f"{experts.size.key} {experts.size.shown} ({experts.size.file}:{experts.size.line})"
+    if not experts.known:
+        yield (
+            f"With {where} fewer ranks may hold the same experts than hold the same other weights, and which is left "
+            "open: only ranks that hold the same state by every reading are compared."
+        )
+        return
+    each = ", or ".join(dict.fromkeys(map(str, experts.readings)))
+    yield (
+        f"With {where} dense weights have {experts.dense} copies, and {each}. MindSpore "
+        "gives MindIO the smallest set of ranks that hold a parameter in common (2.10, train/serialization.py): these "
+        "are the replica groups. No job with experts was seen on hardware."
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.jobs.mindformers.case import Case
+from chaos.jobs.mindformers.experts import experts_of
 from chaos.jobs.mindformers.keys import ALONE, DATA_ONLY, HYBRID, SINKING, SLICED, sinks, watch_of
 from chaos.jobs.mindformers.rules_resume import (
     begins_at_the_first_step,
@@ -215,38 +216,31 @@ def names_of_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def replicas_of_experts(case: Case) -> Iterator[Problem]:
-    """Experts are spread over ranks that are replicas of each other in everything else.
+    """Dense weights and experts both need replicas, and it must be known which ranks hold the same experts.
 
-    How they are laid out is up to the model's layers: ``moe.py`` spreads them over the data-parallel ranks and slices
-    each over the model-parallel ones, ``moev3.py`` spreads whole ones over both (MindFormers 1.5 to 2.1). MindSpore
-    gives MindIO the smallest set of ranks that hold a parameter in common (2.10, train/serialization.py).
+    Too few copies of the dense weights are a rule of every plan.
     """
-    mechanism = case.first_of(tuple(NEEDS["replicas"]))
-    size = case.value("parallel_config.expert_parallel")
-    if mechanism is None or size is None or not isinstance(size.data, int) or size.data < 2:
+    mechanism, experts = case.first_of(tuple(NEEDS["replicas"])), experts_of(case)
+    if mechanism is None or experts is None or experts.dense < 2:
         return
-    dense, sliced, whole = _copies(case, size.data)
-    yield size.problem(
-        f"{mechanism} ({case.written}) needs replicas of dense weights and of experts. Dense weights have {dense} "
-        f"copies, which {_suffice(dense)}; with expert_parallel {size.data} each expert has {sliced} where its layers "
-        f"are those of moe.py, which {_suffice(sliced)}, and {whole} where they are those of moev3.py, which "
-        f"{_suffice(whole)}. Which ranks hold the same experts is not planned by this version",
-        "use expert_parallel: 1",
+    needs = (
+        f"{mechanism} ({case.written}) needs replicas of dense weights and of experts. Dense weights have "
+        f"{experts.dense} copies, which is enough"
     )
+    size = experts.size
+    if experts.unknown:
+        message = f"{needs}; how many each expert has is not planned by this version: {experts.unknown}"
+        yield size.problem(message, _FEWER)
+    elif all(reading.replicas < 2 for reading in experts.readings):
+        why = "; ".join(dict.fromkeys(map(str, experts.readings)))
+        yield size.problem(f"{needs}; with {size.key} {size.shown} {why}", _FEWER)
+    elif not experts.known:
+        each = "; ".join(dict.fromkeys(map(str, experts.readings)))
+        message = f"{needs}; with {size.key} {size.shown} it is left open which ranks hold the same experts: {each}"
+        yield size.problem(message, experts.hint)
 
 
-def _copies(case: Case, experts: int) -> tuple[int, int, int]:
-    """Copies of the dense weights; those of each expert, sliced over the model-parallel ranks, and whole."""
-    data, model, context = (
-        case.typed.whole(f"parallel_config.{name}", least=1) or 1
-        for name in ("data_parallel", "model_parallel", "context_parallel")
-    )
-    dense = data * context
-    return dense, dense // experts, dense * model // experts
-
-
-def _suffice(copies: int) -> str:
-    return "is enough" if copies > 1 else "leaves no replica"
+_FEWER = "use a smaller expert_parallel"
 
 
 def known_to_this_version(case: Case) -> Iterator[Problem]:

@@ -247,14 +247,14 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:14:3",
-        "Dense weights have 4 copies, which is enough; with expert_parallel 2 each expert has 2 where its layers are "
-        "those of moe.py, which is enough",
+        "Dense weights have 4 copies, which is enough; with expert_parallel 2 it is left open which ranks hold the "
+        "same experts: whole experts (moev3.py) have 2 copies: [0, 2] hold the same ones; sliced",
         [(RANKS, f"  expert_parallel: 2\n{RANKS}")],
         [(RANKS, f"  expert_parallel: 1\n{RANKS}")],
     ),
     (
         "job.yaml:14:3",
-        "each expert has 1 where its layers are those of moe.py, which leaves no replica, and 1 where",
+        "sliced experts (moe.py) have 1 copy, which leaves no replica; the weights of a model without experts have 4",
         [(RANKS, f"  expert_parallel: 4\n{RANKS}")],
         [(RANKS, f"  expert_parallel: 1\n{RANKS}")],
     ),
