@@ -8,11 +8,11 @@ capped, so a defect on 1,000 ranks stays readable.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.checks.finding import Finding, Verdict
-from chaos.rank_sets import rank_set
+from chaos.rank_sets import named, rank_set
 
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""
@@ -72,7 +72,7 @@ class Collector:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """These findings, and in the place of more than CAP that differ in the number of a rank only the first of them."""
+    """These findings, and in the place of more than CAP that differ in the number of a rank only one of them all."""
     alike: dict[object, dict[int, Finding]] = {}
     for one in findings:
         if (rank := _only_rank(one)) is not None:
@@ -83,8 +83,19 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
         if len(ranks) <= CAP:
             merged.append(one)
         elif one is next(iter(ranks.values())):
-            merged.append(replace(one, seen=f"{one.seen}; the same of {rank_set(list(ranks)[1:])}"))
+            merged.append(_first_of(ranks))
     return merged
+
+
+def _first_of(ranks: Mapping[int, Finding]) -> Finding:
+    """The first of these findings, with the ranks of the others, and the places of the first few of them."""
+    (first, *others), (finding, *alike) = ranks, ranks.values()
+    seen, told = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
+    places = dict.fromkeys([*finding.where, *(place for one in told for place in one.where)])
+    left = sum(not places.keys() >= set(one.where) for one in alike[CAP - 1 :])
+    if left:
+        seen += f"; the places of {named([first, *others[: CAP - 1]])} are listed, those of {left:,} more are not"
+    return replace(finding, seen=seen, where=tuple(places))
 
 
 def _only_rank(finding: Finding) -> int | None:

@@ -12,7 +12,7 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
-from chaos.cli.inject_view import report, show
+from chaos.cli.inject_view import of_ranks, report, show
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
 
@@ -98,7 +98,7 @@ def command(
     with _held(chosen, hearing=not isinstance(fault, StillShown)) as held:
         if sys.stdin.isatty() and sys.stderr.isatty() and not yes:
             show(job, chosen, fault, as_json=False, to_errors=True)
-            click.confirm(f"{fault.name} {_of(chosen)}?", abort=True, err=True)
+            click.confirm(f"{fault.name} {of_ranks(chosen)}?", abort=True, err=True)
         result = _inject(fault, job, chosen, held, seconds, parameters, reports, as_json=as_json)
     if as_json:
         echo_json(result.to_json())
@@ -242,14 +242,10 @@ def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
         return AdoptedJob([process.identity for process in chosen], hearing=hearing)
     except PermissionError as error:
         raise click.UsageError(
-            f"{_of(chosen)}: this user may not signal it: call chaos as its user or as root"
+            f"{of_ranks(chosen)}: this user may not signal it: call chaos as its user or as root"
         ) from error
     except (LookupError, ValueError, OSError) as error:
-        raise click.UsageError(f"{_of(chosen)}: {error}") from error
-
-
-def _of(chosen: list[JobProcess]) -> str:
-    return ", ".join(f"rank {process.rank} (PID {process.pid})" for process in chosen)
+        raise click.UsageError(f"{of_ranks(chosen)}: {error}") from error
 
 
 def _code(result: Injected) -> int:

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from chaos.cli.options import echo_json
+from chaos.rank_sets import rank_set
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chaos.faults.kind import FaultKind
     from chaos.platforms.running import JobProcess, RunningJob
-    from chaos.run.adopted import Injected
+    from chaos.run.adopted import Hit, Injected
+
+MANY = 16
+"""Of more ranks texts speak as of a set; the PID of each is in what --json prints, and in the history of the fault."""
 
 
 def _targets(fault: FaultKind) -> list[dict[str, Any]]:
@@ -41,8 +47,27 @@ def show(
             click.echo(readable(f"  rank {process.rank} by its PID alone: {process.doubt}"), err=to_errors)
     for one in targets:
         click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in one.items())), err=to_errors)
-    named = ", ".join(f"{_who(one)} {one.pid}" for one in others)
-    click.echo(f"not hit: {named or 'nobody else is in this job on this host'}", err=to_errors)
+    click.echo(f"not hit: {_list(others) or 'nobody else is in this job on this host'}", err=to_errors)
+
+
+def _list(processes: Sequence[JobProcess]) -> str:
+    """Each with its PID; many ranks as a set."""
+    ranks = _ranks(processes)
+    told = [one for one in processes if not ranks or one.role != "rank" or one.rank is None]
+    texts = [f"{_who(one)} {one.pid}" for one in told]
+    return ", ".join([*texts, f"{rank_set(ranks)}, whose PIDs --dry-run --json lists"] if ranks else texts)
+
+
+def _ranks(processes: Sequence[JobProcess]) -> list[int]:
+    """The ranks among these where they are many, else none."""
+    ranks = [one.rank for one in processes if one.role == "rank" and one.rank is not None]
+    return ranks if len(ranks) > MANY else []
+
+
+def of_ranks(chosen: Sequence[JobProcess]) -> str:
+    """``rank 0 (PID 4711), rank 1 (PID 4712)``; many as a set."""
+    ranks = _ranks(chosen)
+    return rank_set(ranks) if ranks else ", ".join(f"rank {one.rank} (PID {one.pid})" for one in chosen)
 
 
 def _who(process: JobProcess) -> str:
@@ -53,14 +78,24 @@ def _who(process: JobProcess) -> str:
 
 def report(result: Injected) -> None:
     click.echo(f"{result.outcome}: {result.kind}, see {result.run_dir}")
+    alike: dict[str, list[JobProcess]] = {}
     for hit in result.hits:
-        proof = "" if hit.evidence is None else _proof(hit.evidence)
-        told = "; ".join(text for text in (proof, hit.why) if text)
-        click.echo(f"  rank {hit.process.rank}, PID {hit.process.pid}: {hit.outcome}: {told}")
+        alike.setdefault(_became(hit), []).append(hit.process)
+    for hit in result.hits:
+        text, process = _became(hit), hit.process
+        if not (ranks := _ranks(alike[text])):
+            click.echo(f"  rank {process.rank}, PID {process.pid}: {text}")
+        elif process is alike[text][0]:
+            click.echo(f"  {rank_set(ranks)}: {text}")
     if result.undone:
         click.echo("  undone: the job goes on")
     for text in result.left:
         click.echo(f"  NOT undone: {text}\n  next: mend that, then: chaos heal {result.run_dir}")
+
+
+def _became(hit: Hit) -> str:
+    proof = "" if hit.evidence is None else _proof(hit.evidence)
+    return f"{hit.outcome}: {'; '.join(text for text in (proof, hit.why) if text)}"
 
 
 def _proof(evidence: dict[str, object]) -> str:
