@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from paramiko import SSHException
+from paramiko import SFTPClient, SSHException
 
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.ending import Ended
@@ -40,18 +40,26 @@ MAX_SCENARIO_BYTES = 64 << 20
 """Bytes of a scenario's directory that are copied to a host, where the job needs something of it."""
 
 
+class NoRoom(PlatformError):
+    """The run's private directory could not be made or filled there; one that was not there before is not left."""
+
+
 def place_of(directory: str, token: str, node: int) -> str:
     """The private directory of a run on a host."""
     return f"{directory.rstrip('/')}/chaos-{token[-16:]}-{node}"
 
 
 def make_place(connection: Connection, place: str, token: str) -> None:
-    """Make the run's private directory there, with its marker and the hand's program. Raises PlatformError."""
-    host = connection.host
+    """Make the run's private directory there, with its marker and the hand's program. Raises PlatformError, NoRoom.
+
+    A directory that could not be filled is taken away again: where the disk is full nothing else could do it.
+    """
+    host, made = connection.host, False
     with contextlib.closing(connection.sftp()) as sftp:
         try:
             try:
                 sftp.mkdir(place, 0o700)
+                made = True
             except OSError:
                 if marker_of(connection, place) not in (token, ""):
                     raise PlatformError(f"{host}: {place} was not made by this run; it was left alone") from None
@@ -60,7 +68,17 @@ def make_place(connection: Connection, place: str, token: str) -> None:
                     file.write(content)
         except OSError as error:
             why = f"{error}{full_there(connection)}"
-            raise PlatformError(f"{host}: {place} cannot be made: {why}; name another 'directory'") from error
+            if made:
+                _take_away(sftp, place)
+            raise NoRoom(f"{host}: {place} cannot be made: {why}; name another 'directory'") from error
+
+
+def _take_away(sftp: SFTPClient, place: str) -> None:
+    for name in (BUNDLE, MARKER):  # the marker last: by it heal knows what is left
+        with contextlib.suppress(OSError):
+            sftp.remove(f"{place}/{name}")
+    with contextlib.suppress(OSError):
+        sftp.rmdir(place)
 
 
 def marker_of(connection: Connection, place: str) -> str | None:

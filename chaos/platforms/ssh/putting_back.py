@@ -9,7 +9,7 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.bundle import bundle, hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.hand import hand_transport, make_place, marker_of, place_of
+from chaos.platforms.ssh.hand import NoRoom, hand_transport, make_place, marker_of, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
 
@@ -77,17 +77,28 @@ def left_on(host: Host, token: str, node: int) -> list[str]:
         return [] if marker_of(connection, place) is None else [f"{host.name}:{place}"]
 
 
+def _hand_to_clean(connection: Connection, node: int, token: str, known: bool) -> _Again | _Passing:
+    """A hand beside the run's directory, or of which no file is made where the disk is full and the directory gone."""
+    try:
+        return _Again(connection, node, token)
+    except NoRoom:
+        if known:
+            raise
+        return _Passing(connection, node, token)
+
+
 def clean(host: Host, token: str, node: int) -> str:
     """End the run's processes on a host and remove its directory there, and say so.
 
-    Where the directory has gone a new one is made for the time of the look: its processes may be there still. Raises
-    PlatformError, also for a process without the run's identity that has its place there: nobody knows whose it is.
+    Where the directory has gone a new one is made for the time of the look, if the disk has room: its processes may be
+    there still. Raises PlatformError, also for a process without the run's identity that has its place there: nobody
+    knows whose it is.
     """
     place = place_of(host.directory, token, node)
     connection = Connection(host)
     try:
         known = marker_of(connection, place) is not None
-        hand = _Again(connection, node, token)
+        hand = _hand_to_clean(connection, node, token, known)
     except BaseException:
         connection.close()
         raise

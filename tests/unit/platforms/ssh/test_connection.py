@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import cast
 import pytest
 
 from chaos.platforms.base import PlatformError
+from chaos.platforms.ssh import hand
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import fetch, full_there, list_there, put, unpack_there
 from chaos.platforms.ssh.inventory import Host
@@ -90,6 +92,26 @@ def test_a_full_disk_of_a_host_is_named(available: str, told: str) -> None:
     said = f"Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 100 100 {available} 100% /\n"
     connection = SimpleNamespace(host=SimpleNamespace(directory="/var/tmp"), run=lambda command: (0, said))
     assert full_there(cast(Connection, connection)) == told
+
+
+def test_a_directory_that_a_full_disk_leaves_half_made_is_taken_away(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room() -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    place = tmp_path / "chaos-1"
+    with Connection(host) as connection:
+        with monkeypatch.context() as patch:
+            patch.setattr(hand, "bundle", no_room)
+            with pytest.raises(PlatformError, match=f"{place} cannot be made: .*No space left"):
+                hand.make_place(connection, str(place), "token")
+        assert not place.exists(), "heal could not take it away as long as the disk is full"
+        hand.make_place(connection, str(place), "token")
+        monkeypatch.setattr(hand, "bundle", no_room)
+        with pytest.raises(PlatformError, match="cannot be made"):
+            hand.make_place(connection, str(place), "token")
+        assert len(list(place.iterdir())) == 2, "what was there before is a run's that may go on"
 
 
 def test_the_end_of_a_command_and_the_loss_of_a_connection_are_ends_of_the_stream(host: Host) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,25 @@ def test_processes_of_a_run_whose_directory_has_gone_are_ended(
     assert not alive(left)
     assert not place.exists()
     assert clean(host, token, 0) == "nothing of the run was left"
+
+
+def test_on_a_full_disk_processes_are_ended_and_a_directory_that_is_there_stays(
+    host: Host, token: str, start: Start, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room() -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("chaos.platforms.ssh.hand.bundle", no_room)
+    left = identify(start("sleep", "1000", run=token).pid)
+    assert clean(host, token, 0) == "its directory had gone, ended 1 processes"
+    assert not alive(left) and not place.exists()
+    place.mkdir(mode=0o700)
+    (place / ".chaos-run").write_text(token)
+    with pytest.raises(PlatformError, match="No space left on device"):
+        clean(host, token, 0)
+    assert place.is_dir()
+    monkeypatch.undo()
+    assert clean(host, token, 0) == "removed its directory"
 
 
 def test_a_process_without_identity_that_works_there_is_told_and_left_alone(
