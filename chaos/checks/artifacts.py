@@ -37,8 +37,8 @@ SDK_LOGS = ("ttp/ttp_log.log*", "ttp-node_*/ttp_log.log*")
 """The SDK's logs below those of an attempt: of all ranks on one machine, or of those of each node."""
 _WORKER_LOG = re.compile(r"worker_(?P<rank>[0-9]{1,9})(?:\.before-(?P<before>[0-9]{1,9}))?\.log")
 
-SIGNS = ("is greater equal than threshold", "Resume training after TREError")
-"""What every line contains that tells of a rollback of an abnormal result."""
+SIGNS = ("is greater equal than threshold", "Resume training after TREError", "Set TFT replica with dp")
+"""What every line contains that tells of a rollback of an abnormal result, or of a rank's replicas."""
 
 
 class Artifacts:
@@ -205,7 +205,7 @@ class Artifacts:
         return scanned
 
     def signs(self, attempt: str, rank: int) -> list[LogEvent]:
-        """The lines of a rank's own logs by which a rollback of an abnormal result is told."""
+        """The lines of a rank's own logs that tell of a rollback of an abnormal result, or of its replicas."""
         if (attempt, rank) not in self._signs:
             self._scan(attempt, rank)
         return self._signs[attempt, rank]

@@ -14,6 +14,7 @@ from chaos.checks.finding import Finding
 from chaos.checks.groups import judge_groups
 from chaos.checks.logged import logged
 from chaos.checks.parameters import is_replicated
+from chaos.checks.replicas import judge_replicas
 from chaos.checks.scope import trains_nothing
 from chaos.checks.spans import NotTold, Span, reaches_the_end, replayed_spans, spans
 from chaos.history.event import Event
@@ -46,6 +47,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found.settle(EXPECTED, seen)
     by_log.judge_agreement(logged(plan, history, artifacts), found)
     judge_groups(plan, artifacts, found)
+    judge_replicas(plan, artifacts, found)
     return found.findings()
 
 

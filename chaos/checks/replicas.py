@@ -1,0 +1,41 @@
+"""Part of check ``consistency``: MindSpore gave the SDK the replicas that the plan reckons with.
+
+MindSpore takes them from the compiled graph (``Set TFT replica with dp: (0, 2).``, its callback
+``_train_fault_tolerance.py``, 2.10), and knows nothing of the plan. The plan may be of another layout then: nobody can
+be blamed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.checks.artifacts import Artifacts
+from chaos.checks.collect import Collector
+from chaos.checks.facts import RESUME, TRAIN
+from chaos.plan.model import Plan
+
+EXPECTED = "MindSpore gives the SDK the replica groups of the plan"
+
+
+def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+    """Compare every rank's line with the rank's replica group. Nothing to say where there is none."""
+    given = [
+        (rank, group, event)
+        for attempt in (TRAIN, RESUME)
+        for group in plan.replica_groups
+        for rank in group
+        for event in artifacts.signs(attempt, rank)
+        if event.kind == "tft.replicas"
+    ]
+    for rank, group, event in given:
+        ranks = event.fields["dp"]
+        if set(ranks) != set(group):
+            seen = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
+            found.unknown(EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source)
+    if given:
+        found.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)
+
+
+def _some(ranks: Sequence[int]) -> str:
+    """At most eight ranks, which a line may have damaged, as they are written."""
+    return str([*ranks[:8], "…"] if len(ranks) > 8 else list(ranks))
