@@ -5,17 +5,22 @@ from __future__ import annotations
 import ctypes
 import os
 
+from chaos.history.clock import BootUnknown, boot_id
 from chaos.run.machine.base import Machine, Probe
 
 _PR_GET_CHILD_SUBREAPER = 37
 
 
 def pidfd(_: Machine) -> Probe:
-    """Whether a process can be signalled without a race."""
+    """Whether a process can be signalled without a race, and told from a later one of the same PID."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError) as error:
         return Probe("pidfd", False, str(error), "Linux 5.3 or later is needed to signal a process without a race")
+    try:
+        boot_id()
+    except BootUnknown as error:
+        return Probe("pidfd", False, str(error), "in a container, let /proc/sys be mounted")
     return Probe("pidfd", True, "works")
 
 
