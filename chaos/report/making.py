@@ -26,6 +26,7 @@ def read_making(history: History, facts: Mapping[str, Any]) -> Making:
         variables=_of(dict, facts.get("variables")),
         cores=tuple(cores) if cores is not None and all(type(core) is int for core in cores) else None,
         machine=_of(dict, facts.get("machine")),
+        code=_of(str, facts.get("code")),
     )
 
 

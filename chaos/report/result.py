@@ -100,7 +100,7 @@ class Making:
 
     ``started`` is ISO 8601 in UTC, ``seconds`` lasts from there to the end that the harness recorded. ``command`` and
     ``variables`` (every variable and axis with the value that held) have their secrets masked. ``cores`` are those that
-    the job had, ``machine`` what it ran on and how busy that was.
+    the job had, ``machine`` what it ran on and how busy that was. ``code`` is a digest of the harness's own files.
     """
 
     started: str | None = None
@@ -109,6 +109,7 @@ class Making:
     variables: dict[str, Any] | None = None
     cores: tuple[int, ...] | None = None
     machine: dict[str, Any] | None = None
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,7 @@ def _making(data: dict[str, Any]) -> Making:
         data.get("variables"),
         None if cores is None else tuple(cores),
         data.get("machine"),
+        data.get("code"),
     )
 
 

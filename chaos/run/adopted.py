@@ -22,7 +22,7 @@ from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
 from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 from chaos.run.interrupts import interruptible_once, uninterrupted
-from chaos.run.made_with import machine_facts, recorded_command
+from chaos.run.made_with import machine_facts, own_code, recorded_command
 from chaos.run.progress import Progress, Recorder, Watched
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.run.undo_adopted import adopted_step
@@ -128,7 +128,7 @@ def inject(
             "processes": [plain(one) for one in job.processes],
             "directories": sorted({str(path) for one in job.processes for path in own_directories(one)}),
         }
-        made = {"command": recorded_command(arguments), "machine": machine_facts()}
+        made = {"command": recorded_command(arguments), "machine": machine_facts(), "code": own_code()}
         update_run(owned.path, versions=versions(), **made, **{ADOPTED: told})
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=clock) as history:

@@ -42,7 +42,7 @@ from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
-from chaos.run.made_with import machine_facts, masked_values, recorded_command
+from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of
 from chaos.run.open_files import refuse_too_few
@@ -255,6 +255,7 @@ class _Runner:
             variables=masked_values(self._cell.values),
             cores=list(self._cores),
             machine=machine_facts(),
+            code=own_code(),
         )
 
     def _simulated_nodes(self, scenario: Scenario) -> Iterator[Simulated]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import chaos
 from chaos.platforms.masking import MASK, masked
 
 
@@ -32,6 +35,33 @@ def machine_facts() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "load": load,
     }
+
+
+def own_code() -> str | None:
+    """Return a digest of this package's files, the same wherever it lies; None where a file cannot be read.
+
+    A version says little of a checkout: two runs were made by the same code if this is the same.
+    """
+    try:
+        return code_key("", Path(chaos.__file__).parent)
+    except OSError:
+        return None
+
+
+def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:
+    """What makes two runs comparable: the text of the scenario and the harness's own files, but for compiled ones.
+
+    ``without`` names rooms of the package that have no part in what is compared.
+    """
+    digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
+    for file in sorted(package.rglob("*")):
+        within = file.relative_to(package)
+        compiled = file.suffix == ".pyc" or "__pycache__" in within.parts
+        if compiled or within.parts[0] in without or not file.is_file():
+            continue
+        content = file.read_bytes()
+        digest.update(str(within).encode() + b"\0%d\0" % len(content) + content)
+    return digest.hexdigest()
 
 
 def _masked(name: str, value: Any) -> Any:

@@ -17,6 +17,7 @@ from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
 from chaos.run.known_failure import failing_by, holding, unexpected
+from chaos.run.made_with import code_key
 from chaos.run.prepare import chosen_sdk
 from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
@@ -78,22 +79,6 @@ def _parsed(record: dict[str, Any]) -> SoakRun | None:
     sound = all(isinstance(one, str) for one in texts) and isinstance(run.run, str | None)
     sound = sound and all(isinstance(one, (int, float)) for one in numbers)
     return run if sound and (run.verdict is None or run.verdict in VERDICTS) else None
-
-
-def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:
-    """What makes two runs comparable: the text of the scenario and the harness's own files, but for compiled ones.
-
-    ``without`` names rooms of the package that have no part in what is compared.
-    """
-    digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
-    for file in sorted(package.rglob("*")):
-        within = file.relative_to(package)
-        compiled = file.suffix == ".pyc" or "__pycache__" in within.parts
-        if compiled or within.parts[0] in without or not file.is_file():
-            continue
-        content = file.read_bytes()
-        digest.update(str(within).encode() + b"\0%d\0" % len(content) + content)
-    return digest.hexdigest()
 
 
 def key_of_runs(

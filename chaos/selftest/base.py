@@ -18,8 +18,8 @@ from pathlib import Path
 
 from chaos.checks.judge import judge
 from chaos.run.directory import write_json
+from chaos.run.made_with import code_key
 from chaos.run.ownership import FileLock
-from chaos.run.soak import code_key
 from chaos.run.wait import wait_for
 from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.recorded import archive_of, unpack

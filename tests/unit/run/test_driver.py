@@ -29,6 +29,7 @@ from chaos.registry import NOUNS, Registry
 from chaos.report.result import read_result
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
+from chaos.run.made_with import own_code
 from chaos.run.prepare import known_names
 from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
@@ -142,6 +143,7 @@ def test_what_the_command_line_set_is_in_the_report(drive: Run) -> None:
     assert made.command is not None
     assert made.command[-1] == "--set=batch=enormous"
     assert made.cores
+    assert made.code == own_code()
     assert made.started is not None
     start, end = (history_of(outcome).select(event)[0] for event in ("run.start", "run.end"))
     assert made.seconds == pytest.approx((end.mono - start.mono) / 1e9, abs=1.0)

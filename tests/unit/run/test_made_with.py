@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 
-from chaos.run.made_with import machine_facts, masked_values, recorded_command
+import chaos
+from chaos.run.made_with import code_key, machine_facts, masked_values, own_code, recorded_command
 
 
 def test_values_are_kept_as_they_are() -> None:
@@ -46,3 +49,19 @@ def test_the_machine_is_told_as_json() -> None:
     facts = json.loads(json.dumps(machine_facts(), allow_nan=False))
     assert set(facts) == {"system", "processors", "load"}
     assert facts["processors"] >= 1
+
+
+def test_the_code_is_a_digest_that_is_the_same_wherever_the_package_lies(tmp_path: Path) -> None:
+    package = Path(chaos.__file__).parent
+    copied = shutil.copytree(package, tmp_path / "elsewhere", ignore=shutil.ignore_patterns("__pycache__"))
+    assert own_code() == code_key("", copied)
+    (copied / "__init__.py").write_text("changed = True\n")
+    assert own_code() != code_key("", copied)
+
+
+def test_code_that_cannot_be_read_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*_: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr("chaos.run.made_with.code_key", unreadable)
+    assert own_code() is None

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.run.made_with import code_key
 from chaos.run.soak import (
     Keys,
     SoakRecord,
     SoakRun,
-    code_key,
     key_of_runs,
     keys_of_cells,
     still_to_run,
