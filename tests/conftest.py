@@ -1,0 +1,11 @@
+"""Shared by all tests of the repository; a user's ``pytest scenarios/`` is not touched."""
+
+import resource
+
+_OPEN_FILES = 4096
+"""An agent's history file is open as long as its process, so a worker that runs thousands of tests keeps hundreds."""
+
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+if soft != resource.RLIM_INFINITY and soft < wanted:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
