@@ -231,7 +231,7 @@ def main() -> None:
 
     write_group_info(directory, replicas)
     callbacks = [LossMonitor(1), LastStep(arguments.steps, optimizer)]
-    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF")):
+    if any(f"{name}:1" in os.getenv("MS_ENABLE_TFT", "") for name in ("TTP", "UCE", "HCCE", "ARF", "TSP")):
         callbacks.append(TrainFaultTolerance(arguments.output, initial_step=initial_step))
     if arguments.checkpoint_interval:
         configuration = CheckpointConfig(
