@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -201,7 +202,7 @@ def test_the_tests_end_with_the_closing_lines_of_pytest(
     code = bootstrap.run_tests(tmp_path, programs, phases("print('a\\n== 2 passed ==')", "print('== 3 passed ==')"))
     lines = capfd.readouterr().out.splitlines()
     assert (code, lines[-2:]) == (0, ["== 2 passed ==", "== 3 passed =="])
-    assert "phase 1 " in lines[-3] and "phase 2 " in lines[-3]
+    assert [line.split()[1:3] for line in lines[-5:-2]] == [["phase", "1"], ["phase", "2"], ["in", "all"]]
 
 
 def test_the_first_phase_that_fails_ends_the_tests(
@@ -210,7 +211,60 @@ def test_the_first_phase_that_fails_ends_the_tests(
     code = bootstrap.run_tests(tmp_path, programs, phases("print('== 1 failed =='); exit(1)", "print('never')"))
     output = capfd.readouterr().out
     assert (code, output.splitlines()[-1]) == (1, "== 1 failed ==")
-    assert "FAILED" in output and "== never" not in output
+    assert re.search(r"phase 1 .* FAILED\n", output) and output.count("FAILED") == 1 and "== never" not in output
+
+
+def test_the_times_are_those_of_the_set_up_of_each_phase_and_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    bootstrap.say_times([("set-up", 0.25), ("mypy", 59.94), ("unit tests", 3660.4)], None)
+    assert [line.partition("] ")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "times",
+        "  set-up              0.2 s",
+        "  mypy               59.9 s",
+        "  unit tests    61 min 00 s",
+        "  in all        62 min 01 s",
+    ]
+
+
+def test_quick_runs_the_linters_and_a_choice_of_tests_that_are_there() -> None:
+    *linters, (_, command) = bootstrap.quick_phases([])
+    assert linters == bootstrap.PHASES[:2] == bootstrap.LINTERS
+    assert command[-len(bootstrap.QUICK) :] == bootstrap.QUICK
+    assert [path for path in bootstrap.QUICK if not (bootstrap.ROOT / path).exists()] == []
+
+
+def test_quick_runs_the_tests_that_it_is_given() -> None:
+    assert bootstrap.quick_phases(["tests/unit/plan", "-k", "rsc"])[-1][1] == [
+        "pytest",
+        "-q",
+        "tests/unit/plan",
+        "-k",
+        "rsc",
+    ]
+
+
+@pytest.mark.parametrize(("command", "installed"), [("quick", False), ("test", True)])
+def test_quick_needs_what_the_tests_need_but_mindformers(
+    command: str, installed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    extras: list[set[str]] = []
+    added: list[Path] = []
+    ran: list[list[tuple[str, list[str]]]] = []
+
+    def prepare(root: Path, wanted: set[str]) -> Path:
+        extras.append(wanted)
+        return tmp_path
+
+    def run_tests(root: Path, programs: Path, phases: list[tuple[str, list[str]]], setup: float) -> int:
+        ran.append(phases)
+        return 1
+
+    monkeypatch.setattr(bootstrap, "prepare", prepare)
+    monkeypatch.setattr(bootstrap, "add_mindformers", added.append)
+    monkeypatch.setattr(bootstrap, "run_tests", run_tests)
+    assert bootstrap.main([command]) == 1
+    assert extras == [{"mindspore", "test"}]
+    assert bool(added) is installed
+    assert ran == [bootstrap.PHASES if command == "test" else bootstrap.quick_phases([])]
 
 
 def test_programs_of_the_environment_come_first_on_the_path(tmp_path: Path) -> None:
