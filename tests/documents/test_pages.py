@@ -26,11 +26,14 @@ from chaos.scenario.load import load_scenario
 from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
 
+TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
+"""The pages, and what a contributor reads, whose blocks of commands nothing runs here."""
+
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
 
 
 def ids(page: Path) -> str:
-    return page.stem
+    return page.stem if page.parent.name != "changelog.d" else "changelog.d"
 
 
 @pytest.mark.parametrize("page", RUN, ids=ids)
@@ -255,7 +258,7 @@ def look_for_cards(place: Path, config_maps: list[dict[str, Any]]) -> subprocess
     return subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=ids)
+@pytest.mark.parametrize("page", TEXTS, ids=ids)
 def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.S)):
         name, _, anchor = target.partition("#")
@@ -272,7 +275,7 @@ def test_the_table_of_commands_in_the_readme_has_every_command() -> None:
     assert {row.split()[0] for row in rows} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=ids)
+@pytest.mark.parametrize("page", TEXTS, ids=ids)
 def test_a_command_that_is_named_in_a_text_can_be_parsed(page: Path, place: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for span in re.findall(r"`chaos ([a-z][^`]*)`", text):
