@@ -1,4 +1,4 @@
-"""Every registered fault kind has a proof: its sample is proven, and without any field of its evidence it is not."""
+"""A kind of another package is proven by the proof that it registers, and by nothing else."""
 
 from __future__ import annotations
 
@@ -7,103 +7,10 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.finding import Finding
-from chaos.checks.proof import OF_THE_HARNESS, Case, Proof
+from chaos.checks.proof import Case, Proof
 from chaos.checks.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
-from chaos.registry import NOUNS, Registry, registry
-from tests.unit.checks.proven_kinds import SAMPLES, Sample, findings
-
-KINDS = sorted(registry("faults").some_names())
-
-FREE = {
-    "It says more to a reader than the proof needs.": {
-        *((kind, name) for kind in BUILT_IN for name in ("mount", "object", "became", "overlimits", "bytes")),
-        ("network-delay", "echoes"),
-        *(("dns-gone", name) for name in ("name", "address", "error")),
-        ("damage-record", "file"),
-        ("no-permission", "directory"),
-        ("rename-checkpoint", "renamed"),
-    },
-    "It names the card, or who told it, and nobody else has recorded that.": {
-        *((kind, name) for kind in BUILT_IN for name in ("device", "told_by")),
-        *((kind, "by") for kind in ("pod-delete", "pod-evict", "node-drain")),
-    }
-    - {("link", "device")},
-}
-"""Fields, by reason, in which another value is no contradiction."""
-
-OTHERS = {("fd-limit", "left"): 17}
-"""A wrong value where one that is drawn would be right."""
-
-LACKING = sorted((kind, name) for kind, proof in BUILT_IN.items() for name in proof.fields)
-WRONG = sorted(
-    (kind, name)
-    for kind, sample in SAMPLES.items()
-    for name, value in sample.evidence.items()
-    if value is not None and not any((kind, name) in named for named in FREE.values())
-)
-
-
-def not_passed(found: list[Finding]) -> list[Finding]:
-    return [one for one in found if one.verdict != "pass"]
-
-
-def test_every_registered_kind_has_a_proof_and_a_sample() -> None:
-    assert KINDS == sorted(BUILT_IN) == sorted(SAMPLES)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_its_sample_is_proven_and_told_by_its_own_words(kind: str) -> None:
-    found = findings(kind)
-    assert not_passed(found) == []
-    assert any(f"proven by {BUILT_IN[kind].words}, barrier and process identity" in one.seen for one in found)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_evidence_that_says_nothing_proves_nothing(kind: str) -> None:
-    def emptied(evidence: dict[str, Any]) -> None:
-        for name in set(evidence) - OF_THE_HARNESS:
-            del evidence[name]
-
-    found = not_passed(findings(kind, emptied))
-    assert {one.verdict for one in found} == {"unknown"}
-    assert any("says nothing of what was done to it" in one.seen for one in found)
-    assert not_passed(findings(kind, lambda evidence: evidence.clear()))
-
-
-@pytest.mark.parametrize(("kind", "name"), LACKING)
-def test_without_a_field_that_its_proof_names_it_is_not_proven(kind: str, name: str) -> None:
-    found = not_passed(findings(kind, lambda evidence: evidence.pop(name)))
-    assert {one.verdict for one in found} == {"unknown"}
-
-
-@pytest.mark.parametrize(("kind", "name"), WRONG)
-def test_with_a_wrong_value_in_its_evidence_it_is_not_proven(kind: str, name: str) -> None:
-    wrong = OTHERS.get((kind, name), _other(SAMPLES[kind].evidence[name]))
-    found = not_passed(findings(kind, lambda evidence: evidence.update({name: wrong})))
-    assert {one.verdict for one in found} == {"unknown"}
-
-
-def _other(value: Any) -> Any:
-    """A value of the same type that contradicts the proof."""
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return -value - 3
-        case str():
-            return f"another than {value}"
-        case list():
-            return []
-        case _:
-            return {}
-
-
-@pytest.mark.parametrize("words", ["exit status", "signal"])
-def test_where_nothing_exited_no_exit_status_is_told(words: str) -> None:
-    for kind in ("suspend", "lose-checkpoint"):
-        assert words not in BUILT_IN[kind].words
-
+from chaos.registry import NOUNS, Registry
+from tests.contract.proven_kinds import Sample, findings, not_passed
 
 MINE = Sample({"signal": None, "priority": 19})
 

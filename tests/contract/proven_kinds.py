@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -57,9 +58,9 @@ def _own_end(kind: str, signal: int | None, code: int | None, **evidence: Any) -
     return Sample({**how, "act": kind, **evidence}, records=[_acting(kind)], ended=how)
 
 
-def _hang(kind: str) -> Sample:
-    witnesses = [("fault.witness", 11.2 + 0.1 * number, {"count": number}) for number in range(3)]
-    return Sample({"signal": None, "act": kind, "state": "alive"}, records=[*witnesses, _acting(kind)])
+def _hang(kind: str, witnesses: int = 0) -> Sample:
+    ticks = [("fault.witness", 11.2 + 0.1 * number, {"count": number}) for number in range(witnesses)]
+    return Sample({"signal": None, "act": kind, "state": "alive"}, records=[*ticks, _acting(kind)])
 
 
 def _raised(**parameters: Any) -> Sample:
@@ -111,7 +112,7 @@ SAMPLES: dict[str, Sample] = {
     "oom": _own_end("oom", 9, None, oom_kill=1),
     "suspend": Sample({"signal": 19}, lasts=True),
     "hang": _hang("hang"),
-    "hold-gil": _hang("hold-gil"),
+    "hold-gil": _hang("hold-gil", witnesses=3),
     "data-stall": _hang("data-stall"),
     "uce": _raised(),
     "ecc": _raised(),
@@ -210,11 +211,16 @@ def findings(
     fault = planned(kind, sample, effect)
     restore = PlannedRestore(None, (), {}, {RANK: 4}) if effect in (DAMAGED, RENAMED) else None
     plan = replace(a_plan(), faults=(fault,), recoveries=(), mechanism=None, checkpoint=None, restore=restore)
-    evidence = {"rank": RANK, "pid": PID, **sample.evidence, "barrier": dict(fault.trigger)}
+    evidence = {"rank": RANK, "pid": PID, **copy.deepcopy(sample.evidence), "barrier": dict(fault.trigger)}
     spoil(evidence)
     events = tuple(sorted(_recorded(fault, sample, evidence), key=lambda one: one.mono))
     baseline = History(tuple(event(name, at, writer="agent", **data) for name, at, data in sample.baseline))
     return check(plan, History(events), cast(Artifacts, SimpleNamespace(baseline=baseline)))
+
+
+def not_passed(found: list[Finding]) -> list[Finding]:
+    """The findings that are no pass."""
+    return [one for one in found if one.verdict != "pass"]
 
 
 def _recorded(fault: PlannedFault, sample: Sample, evidence: dict[str, Any]) -> Iterator[Event]:
