@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,29 +17,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-import chaos as chaos_package
-from chaos.faults.example import example, written
 from chaos.faults.kind import needed_from_start
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.process import state
 from chaos.registry import registry
 from chaos.run.directory import read_run
-from chaos.run.prepare import known_names, plan_cell
 from chaos.run.wait import wait_for
-from chaos.scenario.load import load_scenario
+from tests.contract.planning import plans_of, write_files
 from tests.unit.cli.forged_run import change_its_step, ledger_of, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 
 Call = Callable[..., Ended]
-
-HOSTS = """\
-inventory: 1
-hosts:
-  - {name: one, address: 192.0.2.1, reboot: [reboot]}
-  - {name: two, address: 192.0.2.2, reboot: [reboot]}
-"""
 
 KINDS = [name for name in registry("faults").names() if needed_from_start(registry("faults").load(name)) is None]
 
@@ -299,44 +288,19 @@ def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they
     assert not reports.exists()
 
 
-@pytest.fixture
-def beside(tmp_path: Path) -> Path:
-    """A directory with the files that the scenarios name: a script, a configuration and an inventory."""
-    (tmp_path / "train.py").touch()
-    (tmp_path / "hosts.yaml").write_text(HOSTS)
-    configs = Path(chaos_package.__file__).parent / "rehearsal" / "mindformers" / "configs"
-    shutil.copy(configs / "llama.yaml", tmp_path)
-    return tmp_path
-
-
-def plans(text: str, beside: Path) -> None:
-    """Raises ScenarioError unless it can be planned."""
-    path = beside / "scenario.yaml"
-    path.write_text(text)
-    loaded = load_scenario(path, settings={}, names=known_names())
-    for cell in loaded.cells:
-        plan_cell(loaded, cell, 0)
-
-
 def test_the_scenario_that_a_refusal_shows_can_be_planned(
-    chaos: Call, job: OwnJob, reports: Path, beside: Path
+    chaos: Call, job: OwnJob, reports: Path, tmp_path: Path
 ) -> None:
+    directory = write_files(tmp_path)
     for kind in sorted(set(registry("faults").names()) - set(KINDS)):
         told = chaos("inject", kind, "--rank", "1", "--job", str(job.logs)).err
         scenario = textwrap.dedent("".join(line for line in told.splitlines(True) if line.startswith("  ")))
         assert scenario.startswith("chaos: 1\n"), told
-        plans(scenario, beside)
+        assert plans_of(scenario, directory)
         cluster = yaml.safe_load(scenario)["cluster"]
         assert ("platform" in cluster) is ("it needs the platform " + cluster.get("platform", "") in told)
         if "nodes" in cluster:
             assert f"{cluster['nodes']} nodes:" in told
-
-
-@pytest.mark.parametrize(("rank", "size"), [(0, 1), (0, 4), (5, 8), (6, 7), (9, 0)])
-def test_such_a_scenario_has_the_rank_whatever_the_size_of_the_job(rank: int, size: int, beside: Path) -> None:
-    faults = registry("faults")
-    for kind in faults.names():
-        plans(written(example(faults.load(kind), rank, size)), beside)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""Every fault kind has an example that can be planned as it stands, and whose plan names the kind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.main import entry
+from chaos.faults.example import example, written
+from chaos.registry import registry
+from tests.contract.planning import plans_of, write_files
+from tests.every_fault import kinds
+
+ELSEWHERE = {"port-blocked": "it hits the node on which the SDK's controller listens, the first"}
+"""Kinds whose example hits another rank than the one that is asked for, and why."""
+
+SIZES = [(0, 1), (0, 4), (5, 8), (6, 7), (9, 0)]
+"""A rank that is hit, and how many its job has as far as is known."""
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the files that examples name."""
+    return write_files(tmp_path_factory.mktemp("examples"))
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_it_is_registered_by_its_own_name(kind: str) -> None:
+    assert registry("faults").load(kind).name == kind
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_chaos_plan_of_its_example_names_it(
+    kind: str, beside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(beside)
+    Path("example.yaml").write_text(written(example(registry("faults").load(kind), 1, 2)))
+    code, said = entry(["plan", "example.yaml"]), capsys.readouterr()
+    assert code == 0, said.err
+    assert re.search(rf"^  \S+: {kind} on ", said.out, re.M), said.out
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_its_example_has_the_rank_whatever_the_size_of_the_job(kind: str, beside: Path) -> None:
+    loaded = registry("faults").load(kind)
+    for rank, size in SIZES:
+        for plan in plans_of(written(example(loaded, rank, size)), beside):
+            (fault,) = [one for one in plan.faults if one.kind == kind]
+            assert (rank in fault.ranks) is (kind not in ELSEWHERE or rank == 0)
