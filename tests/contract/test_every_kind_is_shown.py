@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.docs.prose import module_doc, own_points
 from chaos.faults.kind import Asking, Hazardous, Parametrised
 from chaos.plan.schedule import EFFECTS
 from chaos.registry import registry
@@ -35,12 +34,3 @@ def test_the_reference_lists_all_kinds_that_must_be_allowed_by_name() -> None:
     hazardous = [kind for kind in kinds() if isinstance(registry("faults").load(kind), Hazardous)]
     described = str(Scenario.model_fields["allow"].description)
     assert described.endswith(f"allowed by name: {', '.join(hazardous)}.")
-
-
-def test_every_kind_says_what_it_is_on_ascend() -> None:
-    silent = [
-        point.name
-        for point in own_points("faults")
-        if "Ascend" not in f"{module_doc(point)} {type(point.load()).__doc__}"
-    ]
-    assert silent == []

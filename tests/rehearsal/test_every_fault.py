@@ -1,7 +1,7 @@
 """Every registered fault lands with evidence, heals, and heals after the harness was killed while it made it.
 
 The scenarios are the shipped ones, so a new kind is tested by the one that it comes with; a kind without one fails
-tests/unit/faults/test_every_kind_is_shown.py. Those of a cluster are shown in
+tests/contract/test_every_kind_is_shown.py. Those of a cluster are shown in
 tests/cluster/test_every_cluster_fault.py.
 """
 
