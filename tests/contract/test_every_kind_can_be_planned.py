@@ -9,6 +9,8 @@ import pytest
 
 from chaos.cli.main import entry
 from chaos.faults.example import example, written
+from chaos.faults.kind import Asking
+from chaos.plan.schedule import EFFECTS
 from chaos.registry import registry
 from tests.contract.planning import plans_of, write_files
 from tests.every_fault import kinds
@@ -16,7 +18,7 @@ from tests.every_fault import kinds
 ELSEWHERE = {"port-blocked": "it hits the node on which the SDK's controller listens, the first"}
 """Kinds whose example hits another rank than the one that is asked for, and why."""
 
-SIZES = [(0, 1), (0, 4), (5, 8), (6, 7), (9, 0)]
+SIZES = [(0, 1), (6, 7), (9, 0)]
 """A rank that is hit, and how many its job has as far as is known."""
 
 
@@ -29,6 +31,14 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", kinds())
 def test_it_is_registered_by_its_own_name(kind: str) -> None:
     assert registry("faults").load(kind).name == kind
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_the_plan_knows_its_effect_and_where_it_can_be_made(kind: str) -> None:
+    loaded = registry("faults").load(kind)
+    assert loaded.effect in EFFECTS
+    if isinstance(loaded, Asking):
+        assert loaded.asks.phases is None or loaded.asks.phases
 
 
 @pytest.mark.parametrize("kind", kinds())

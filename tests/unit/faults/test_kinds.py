@@ -13,11 +13,9 @@ from chaos.faults import kill, suspend, terminate
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
-from chaos.plan.schedule import EFFECTS
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import identify, send_signal, state
-from chaos.registry import registry
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import wait_for
 
@@ -37,12 +35,6 @@ def job(token: str, tmp_path: Path) -> Iterator[LocalJob]:
 @pytest.fixture
 def victim(job: LocalJob, tmp_path: Path) -> Victim:
     return Victim(2, job.launcher, tmp_path / "record")
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_is_registered_by_its_name_with_an_effect_that_the_plan_knows(kind: FaultKind) -> None:
-    assert registry("faults").load(kind.name) is kind
-    assert kind.effect in EFFECTS
 
 
 def test_kill_ends_the_process_and_the_kernel_says_so(job: LocalJob, victim: Victim) -> None:

@@ -1,0 +1,116 @@
+"""Whatever puts a fault of a kind back is registered, does no harm where nothing was made, and may run twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.faults.kind import FaultMissed
+from chaos.history.ledger import UndoStep
+from chaos.run.directory import RunDirectory, create_run
+from chaos.run.undo import after_processes
+from chaos.run.wait import wait_for
+from tests.contract.page import rows, sections
+from tests.contract.stage import Stage
+from tests.contract.stages import Routed, Surroundings, routed, stage_of
+from tests.every_fault import kinds
+from tests.unit.platforms.kubernetes.standin_api import Cluster
+
+NOT_SHOWN = {
+    "device-reset": "a chip that was reset is as it was",
+    "pause": "it is the SDK's controller that lets the ranks wait",
+}
+"""Kinds of whose act nothing is seen here, and why."""
+
+STAYS = {"lose-checkpoint": {"files"}}
+"""What is to stay as the fault has left it, by kind."""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    made = create_run(tmp_path / "reports", "undo")
+    (made.path / "job").mkdir()
+    yield made
+    made.lock.release()
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Cluster]:
+    """Makes a cluster that undo steps reach."""
+
+    def make() -> Cluster:
+        made = Cluster()
+        made.reached(monkeypatch)
+        return made
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Routed | None]]:
+    """Makes a network between two nodes when it is asked for first."""
+    with ExitStack() as held:
+        yield cache(lambda: held.enter_context(routed(tmp_path_factory.mktemp("network"))))
+
+
+@pytest.fixture
+def stage(
+    kind: str, run: RunDirectory, cluster: Callable[[], Cluster], network: Callable[[], Routed | None]
+) -> Iterator[Stage]:
+    with stage_of(kind, run, Surroundings(cluster, network)) as made:
+        yield made
+
+
+def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What differs of what both tell: of a job that has been ended nothing is told any more."""
+    return {key: (one[key], other[key]) for key in one.keys() & other.keys() if one[key] != other[key]}
+
+
+def told(stage: Stage) -> None:
+    """Its page says of a kind without undo steps that there are none, and of another one what they do."""
+    own = stage.kind.undo_steps(stage.kind.name, [stage.victim])
+    assert all(one.fault == stage.kind.name and one.note for one in own)
+    if stage.kind.name in sections():
+        assert rows(stage.kind.name)["undone by"].startswith("None") is not bool(own)
+
+
+def undone_twice(stage: Stage, steps: list[UndoStep]) -> None:
+    """Undo the steps; again it must be possible, be told in words and change nothing."""
+    first = stage.undo(steps)
+    once = stage.seen()
+    second = stage.undo(steps)
+    assert [one.how for one in (*first, *second) if not one.ok] == []
+    assert all(one.how for one in second)
+    assert unlike(once, stage.seen()) == {}
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str, stage: Stage) -> None:
+    """It was not made where the harness was killed between the note and the act."""
+    try:
+        told(stage)
+    except FaultMissed as missed:
+        if not stage.not_made:
+            raise
+        pytest.skip(f"{missed}: {stage.not_made}")
+    steps = stage.noted()
+    before = stage.seen()
+    undone_twice(stage, steps)
+    assert unlike(before, stage.seen()) == {}
+    if not steps:
+        return
+    if stage.not_made:
+        pytest.skip(f"{kind} is not made here: {stage.not_made}")
+    stage.make()
+    if kind not in NOT_SHOWN:
+        wait_for("the fault", lambda: unlike(before, stage.seen()), seconds=30)
+    if any(after_processes(one.action) for one in steps):
+        stage.end_job()
+    undone_twice(stage, steps)
+    left = unlike(before, stage.seen())
+    assert left.keys() == STAYS.get(kind, set()), left
