@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 
 from chaos.faults.kind import FaultMissed
 from chaos.history.ledger import UndoStep
+from chaos.registry import registry
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import after_processes
+from chaos.run.undo_adopted import adopted_step
 from chaos.run.wait import wait_for
 from tests.contract.page import rows, sections
-from tests.contract.stage import Stage
+from tests.contract.stage import RANK, Stage
 from tests.contract.stages import Routed, Surroundings, routed, stage_of
 from tests.every_fault import kinds
 from tests.unit.platforms.kubernetes.standin_api import Cluster
@@ -26,6 +29,16 @@ NOT_SHOWN = {
     "pause": "it is the SDK's controller that lets the ranks wait",
 }
 """Kinds of whose act nothing is seen here, and why."""
+
+ENDS = ("death", "termination")
+
+IN_RUNNING_JOBS = [
+    kind
+    for kind in kinds()
+    if getattr(registry("faults").load(kind), "from_outside", False)
+    and registry("faults").load(kind).effect not in ENDS
+]
+"""Kinds that are made in such a job as in any other, and leave something to put back."""
 
 STAYS = {"lose-checkpoint": {"files"}}
 """What is to stay as the fault has left it, by kind."""
@@ -89,6 +102,15 @@ def undone_twice(stage: Stage, steps: list[UndoStep]) -> None:
     assert unlike(once, stage.seen()) == {}
 
 
+def make(stage: Stage, before: dict[str, Any]) -> None:
+    """Make the fault, and see that it is there; skip the test where this machine cannot."""
+    if stage.not_made:
+        pytest.skip(f"{stage.kind.name} is not made here: {stage.not_made}")
+    stage.make()
+    if stage.kind.name not in NOT_SHOWN:
+        wait_for("the fault", lambda: unlike(before, stage.seen()), seconds=30)
+
+
 @pytest.mark.parametrize("kind", kinds())
 def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str, stage: Stage) -> None:
     """It was not made where the harness was killed between the note and the act."""
@@ -104,13 +126,21 @@ def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str
     assert unlike(before, stage.seen()) == {}
     if not steps:
         return
-    if stage.not_made:
-        pytest.skip(f"{kind} is not made here: {stage.not_made}")
-    stage.make()
-    if kind not in NOT_SHOWN:
-        wait_for("the fault", lambda: unlike(before, stage.seen()), seconds=30)
+    make(stage, before)
     if any(after_processes(one.action) for one in steps):
         stage.end_job()
     undone_twice(stage, steps)
     left = unlike(before, stage.seen())
     assert left.keys() == STAYS.get(kind, set()), left
+
+
+@pytest.mark.parametrize("kind", IN_RUNNING_JOBS)
+def test_in_a_job_that_was_running_its_undo_may_run_twice_too(kind: str, stage: Stage) -> None:
+    """The rank carries nothing of the run there: actions of their own look for it by PID, start time and number."""
+    stage.context = replace(stage.context, adopted=True)
+    steps = [adopted_step(one, RANK) for one in stage.noted()]
+    before = stage.seen()
+    undone_twice(stage, steps)
+    make(stage, before)
+    undone_twice(stage, steps)
+    assert unlike(before, stage.seen()) == {}
