@@ -1,7 +1,5 @@
-"""Fixtures of the unit tests that the contract needs too."""
+"""Runs are made with the key of the unit tests, not with this user's own."""
 
 from __future__ import annotations
 
-from tests.unit.conftest import clock as clock
-from tests.unit.conftest import start as start
-from tests.unit.conftest import token as token
+import tests.unit.conftest  # noqa: F401

@@ -31,6 +31,7 @@ NOT_SHOWN = {
 """Kinds of whose act nothing is seen here, and why."""
 
 ENDS = ("death", "termination")
+"""Effects after which there is nobody to put anything back of."""
 
 IN_RUNNING_JOBS = [
     kind
