@@ -27,6 +27,19 @@ def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
     return doubts
 
 
+def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
+    """The same, and the rank has recorded ``event``: for kinds whose own proof looks at the evidence alone."""
+
+    def doubts(case: Case) -> Iterator[Doubt]:
+        rank, pid = case.injection.rank, case.injection.pid
+        records = case.history.select(event, fault=case.fault.id, rank=rank)
+        if all(record.pid != pid for record in records):
+            yield f"rank {rank} has not recorded that the fault acted in process {pid}", (case.landing.source,)
+        yield from agrees(event, *keys)(case)
+
+    return doubts
+
+
 def ends_as_shown(case: Case) -> Iterator[Doubt]:
     """The evidence of a rank that ended itself names the act, and the code with which the rank must have ended."""
     yield from agrees(ACTING, "act")(case)

@@ -197,9 +197,18 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injection
     if signal is not None and seen != signal:
         text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
         case.unproven(text, landing.source)
+    elif signal is None and seen is not None and _sends_none(case):
+        case.unproven(f"the evidence for rank {rank} shows {signal_name(seen)}, and nobody sends one", landing.source)
     _judge_proof(case, ProofCase(case.plan, case.history, case.artifacts, case.fault, landing, injection, evidence))
     end = wanted_end(case.fault)
     _judge_barrier(case, landing, evidence, injection, dead=end is not None)
+
+
+def _sends_none(case: _Case) -> bool:
+    """Whether a fault of this kind, one of this package, ends its rank without a signal, or is proven by none."""
+    if wanted_end(case.fault) is not None:
+        return True
+    return case.fault.kind in BUILT_IN and case.proof is not None and "signal" not in case.proof.fields
 
 
 def _judge_proof(case: _Case, at_rank: ProofCase) -> None:

@@ -29,8 +29,8 @@ def delayed(parameters: Told, told: Told) -> str | None:
 
 def partly_lost(parameters: Told, told: Told) -> str | None:
     """As many echoes lost as were to be, but for chance."""
-    sent, lost, wanted = number(told, "sent"), number(told, "lost"), number(parameters, "percent")
-    if not sent or not lost or wanted is None:
+    sent, lost, wanted = number(told, "sent") or 0, number(told, "lost") or 0, number(parameters, "percent")
+    if not 0 < lost <= sent or wanted is None:
         return f"of {told.get('sent')} echoes {told.get('lost')} were lost"
     share = wanted / 100
     if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
@@ -42,9 +42,27 @@ def all_ways_lost(parameters: Told, told: Told) -> str | None:
     """Every packet on every way."""
     lost, ways = told.get("lost"), number(told, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
-    if not isinstance(lost, list) or not ways or len(lost) < ways or ways % wanted:
+    pairs = _pairs(lost)
+    if pairs is None or not ways or len(pairs) < ways or ways % wanted:
         return f"packets are lost on ways {lost}, of {told.get('ways')}"
+    if wanted == 2 and any((there, here) not in pairs for here, there in pairs):
+        return f"packets are lost on ways {lost}, which are not both ways between the same nodes"
     return None
+
+
+def _pairs(ways: object) -> set[tuple[int, int]] | None:
+    """The ways as pairs of the nodes that packets come from and go to; None where some are none, or there twice."""
+    if not isinstance(ways, list) or not all(_is_way(way) for way in ways):
+        return None
+    pairs = {(way[0], way[1]) for way in ways}
+    return pairs if len(pairs) == len(ways) else None
+
+
+def _is_way(way: object) -> bool:
+    if not isinstance(way, list) or len(way) != 2:
+        return False
+    here, there = way
+    return all(type(node) is int and node >= 0 for node in way) and here != there
 
 
 def all_lost(parameters: Told, told: Told) -> str | None:
@@ -52,7 +70,7 @@ def all_lost(parameters: Told, told: Told) -> str | None:
     if (doubt := all_ways_lost(parameters, told)) is not None:
         return doubt
     echoes = told.get("echoes")
-    if not isinstance(echoes, Mapping) or not number(echoes, "sent") or number(echoes, "answered") != 0:
+    if not isinstance(echoes, Mapping) or (number(echoes, "sent") or 0) <= 0 or number(echoes, "answered") != 0:
         return f"of echoes sent through it came back {echoes}"
     return some("connections")(parameters, told)
 
@@ -69,13 +87,15 @@ def port_alone_lost(parameters: Told, told: Told) -> str | None:
     """The same, of connections of the job, and other packets pass: another port answers, and this one does not."""
     if (doubt := port_lost(parameters, told)) is not None:
         return doubt
-    passing = told.get("passing")
+    passing, lost = told.get("passing"), told.get("lost")
     if not isinstance(passing, list) or len(passing) != told.get("ways"):
         return f"other packets pass on ways {passing}, of {told.get('ways')}"
+    if _pairs(passing) != _pairs(lost):
+        return f"other packets pass on ways {passing}, and those to the port are lost on {lost}"
     for where, all_answered in (("attempts", False), ("attempts elsewhere", True)):
         made = told.get(where)
         numbers = [number(made, key) for key in ("made", "answered")] if isinstance(made, Mapping) else [None, None]
-        if not numbers[0] or numbers[1] != (numbers[0] if all_answered else 0):
+        if (numbers[0] or 0) <= 0 or numbers[1] != (numbers[0] if all_answered else 0):
             return f"what became of {where} to connect is {made}"
     return some("connections")(parameters, told)
 

@@ -23,7 +23,7 @@ _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
             shown.get("status") == "exited"
             and shown.get("exit_code") == 137
             and shown.get("oom_killed") is False
-            and isinstance(shown.get("finished"), str)
+            and _nanoseconds(shown.get("finished")) is not None
         ),
     ),
     "node-restart": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from chaos.checks import in_cluster, on_device, on_node
-from chaos.checks.agreement import agrees, ends_as_shown, hangs_as_shown, severed_as_shown
+from chaos.checks.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
 from chaos.checks.altered import ALTERED, FACTS, altered_doubts
 from chaos.checks.altered import KINDS as ALTERING
 from chaos.checks.conditions import MESH, SHOWN, SKEW, condition_doubts
@@ -216,7 +216,7 @@ BUILT_IN: Mapping[str, Proof] = {
         for kind in REFUSALS
     },
     **{kind: Proof(SHOWN[kind][1], fields, _all(_condition, _silent)) for kind, fields in _CONDITION_FIELDS.items()},
-    SKEW: Proof(SHOWN[SKEW][1], ("act", "seen"), _all(_condition, agrees(ACTING, "act", "seen"))),
+    SKEW: Proof(SHOWN[SKEW][1], ("act", "seen"), _all(_condition, recorded(ACTING, "act", "seen"))),
     RESET: Proof(
         "the kernel's word on each connection, and that neither end has it any more", ("port", "reset", "left"), _reset
     ),

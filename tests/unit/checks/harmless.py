@@ -143,6 +143,9 @@ def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
     run.add("train-rank_0", record(10.201, "barrier.reached", fault="first", **PLACE, **HIT))
     made: Record = {"fault": "first", "kind": kind, "signal": number, "target_rank": 0, "start_time": 100}
     run.add("harness", record(10.202, "fault.injecting", **made, **HIT))
+    if "act" in EVIDENCE[kind]:
+        own = {key: value for key, value in EVIDENCE[kind].items() if key != "signal"}
+        run.add("train-rank_0", record(10.2025, "fault.acting", fault="first", **own, **HIT))
     landed: Record = {"fault": "first", "kind": kind, "ranks": [0], "evidence": [evidence], **PLACE}
     run.add("harness", record(10.203, "fault.landed", attempt="train", **landed))
     if "seconds" in fault.parameters:
