@@ -73,6 +73,14 @@ class NamesNodes(Protocol):
         """What the cluster calls the nodes that the scenario is to have, in order."""
 
 
+@runtime_checkable
+class RecordsHosts(Protocol):
+    """A platform whose nodes come from a file of the user's that may say otherwise on another day."""
+
+    def hosts_as_given(self, scenario: Scenario, directory: Path) -> Sequence[Mapping[str, Any]]:
+        """Return what the file says of each node's host, in order, without secrets. Raises ScenarioError."""
+
+
 class Node(Protocol):
     """One node of a run."""
 

@@ -17,7 +17,7 @@ _HARNESS = "harness"
 
 def read_making(history: History, facts: Mapping[str, Any]) -> Making:
     """Return how the run was made. What run.json (``facts``) holds in another form than this version's is left out."""
-    command, cores = (_of(list, facts.get(key)) for key in ("command", "cores"))
+    command, cores, hosts = (_of(list, facts.get(key)) for key in ("command", "cores", "hosts"))
     start = history.first("run.start")
     return Making(
         started=None if start is None else _utc(start),
@@ -27,6 +27,8 @@ def read_making(history: History, facts: Mapping[str, Any]) -> Making:
         cores=tuple(cores) if cores is not None and all(type(core) is int for core in cores) else None,
         machine=_of(dict, facts.get("machine")),
         code=_of(str, facts.get("code")),
+        hosts=tuple(hosts) if hosts is not None and all(isinstance(host, dict) for host in hosts) else None,
+        inputs=_of(dict, facts.get("inputs")),
     )
 
 

@@ -100,7 +100,9 @@ class Making:
 
     ``started`` is ISO 8601 in UTC, ``seconds`` lasts from there to the end that the harness recorded. ``command`` and
     ``variables`` (every variable and axis with the value that held) have their secrets masked. ``cores`` are those that
-    the job had, ``machine`` what it ran on and how busy that was. ``code`` is a digest of the harness's own files.
+    the job had, ``machine`` what it ran on and how busy that was. ``code`` is a digest of the harness's own files,
+    ``hosts`` what the inventory said of the hosts of the nodes, ``inputs`` a fingerprint of each file and variable that
+    decides about the job.
     """
 
     started: str | None = None
@@ -110,6 +112,8 @@ class Making:
     cores: tuple[int, ...] | None = None
     machine: dict[str, Any] | None = None
     code: str | None = None
+    hosts: tuple[dict[str, Any], ...] | None = None
+    inputs: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,7 @@ class Result:
                 **asdict(self.made),
                 "command": None if self.made.command is None else list(self.made.command),
                 "cores": None if self.made.cores is None else list(self.made.cores),
+                "hosts": None if self.made.hosts is None else list(self.made.hosts),
             },
         }
 
@@ -242,7 +247,7 @@ def from_json(data: dict[str, Any]) -> Result:
 
 
 def _making(data: dict[str, Any]) -> Making:
-    command, cores = data.get("command"), data.get("cores")
+    command, cores, hosts = data.get("command"), data.get("cores"), data.get("hosts")
     return Making(
         data.get("started"),
         data.get("seconds"),
@@ -251,6 +256,8 @@ def _making(data: dict[str, Any]) -> Making:
         None if cores is None else tuple(cores),
         data.get("machine"),
         data.get("code"),
+        None if hosts is None else tuple(hosts),
+        data.get("inputs"),
     )
 
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
@@ -27,7 +28,7 @@ from chaos.platforms.children import subreaper
 from chaos.platforms.commands import SystemCommands
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.leases import Lease, Leases
-from chaos.platforms.nodes import NamesNodes, NodePlatform
+from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
 from chaos.rank_sets import named
 from chaos.registry import registry
 from chaos.report.analyze import analyze
@@ -207,6 +208,7 @@ class _Runner:
                 sdk=sdk_named(self._kind.simulated(scenario, self._sdk)),
             )
             try:
+                update_run(owned.path, inputs=masked_values(self._begun().begun))
                 self._take_baseline(owned, plan.baseline)
                 plan, scenario = self._completed(owned, plan, scenario, history)
                 self._drive(owned, plan, scenario, history)
@@ -256,7 +258,13 @@ class _Runner:
             cores=list(self._cores),
             machine=machine_facts(),
             code=own_code(),
+            hosts=self._hosts(scenario),
         )
+
+    def _hosts(self, scenario: Scenario) -> list[dict[str, Any]]:
+        if not isinstance(self._platform, RecordsHosts):
+            return []
+        return [dict(host) for host in self._platform.hosts_as_given(scenario, self._loaded.path.parent)]
 
     def _simulated_nodes(self, scenario: Scenario) -> Iterator[Simulated]:
         if isinstance(self._platform, NodePlatform):

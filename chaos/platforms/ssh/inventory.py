@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from chaos.platforms.masking import masked
 from chaos.scenario.errors import Problem, Problems, ScenarioError, printable, quote, suggest
 from chaos.scenario.lines import locate
 from chaos.scenario.source import Source, read_source
@@ -129,6 +130,11 @@ class Host:
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the undo ledger."""
         return {**vars(self), "reboot": self.reboot and list(self.reboot), "cores": None, "devices": None}
+
+    def as_given(self) -> dict[str, Any]:
+        """Return what the inventory says of the host, for the record of a run: what it leaves open is left out."""
+        given = {**vars(self), "reboot": self.reboot and masked(self.reboot)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items() if value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Host:

@@ -81,6 +81,10 @@ class SshPlatform:
         """The hosts' names in the inventory. Raises ScenarioError where it does not do."""
         return [host.name for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
+    def hosts_as_given(self, scenario: Scenario, directory: Path) -> Sequence[Mapping[str, Any]]:
+        """Return what the inventory says of each node's host, in order. Raises ScenarioError where it does not do."""
+        return [host.as_given() for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
+
     def open(self, site: Site) -> SshNodes:
         """Connect to the hosts and start a hand on each."""
         hosts = hosts_of(site)

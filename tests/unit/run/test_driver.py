@@ -25,6 +25,7 @@ from chaos.history.reader import History, read_history
 from chaos.jobs.kind import JobError
 from chaos.plan.io import fingerprint, loads
 from chaos.platforms.find import find_run_processes
+from chaos.platforms.local import LocalPlatform
 from chaos.registry import NOUNS, Registry
 from chaos.report.result import read_result
 from chaos.run.directory import read_run
@@ -148,6 +149,22 @@ def test_what_the_command_line_set_is_in_the_report(drive: Run) -> None:
     start, end = (history_of(outcome).select(event)[0] for event in ("run.start", "run.end"))
     assert made.seconds == pytest.approx((end.mono - start.mono) / 1e9, abs=1.0)
     assert read_run(outcome.run_dir)["variables"] == {"batch": "enormous"}
+
+
+def test_what_an_edited_file_says_on_another_day_is_in_the_report(drive: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = {"configuration job.yaml": "8c1f", "environment API_TOKEN": "x-1"}
+    monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
+    hosts = [{"name": "first", "address": "10.0.0.5"}]
+    monkeypatch.setattr(LocalPlatform, "hosts_as_given", lambda *_: hosts, raising=False)
+    made = read_result(drive().run_dir).made
+    assert made.hosts == tuple(hosts)
+    assert made.inputs is not None
+    assert made.inputs["configuration job.yaml"] == "8c1f"
+    assert made.inputs["environment API_TOKEN"] == "***"
+
+
+def test_a_run_without_an_inventory_records_no_hosts(drive: Run) -> None:
+    assert read_result(drive().run_dir).made.hosts == ()
 
 
 def test_a_job_for_which_too_few_files_may_be_open_is_not_started(

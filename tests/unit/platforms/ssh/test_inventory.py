@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -73,6 +74,17 @@ def test_what_the_ledger_keeps_of_a_host_is_enough_to_reach_it(inventory: Path) 
         again = Host.from_json(host.as_json())
         assert (again.address, again.port, again.user, again.key) == (host.address, host.port, host.user, host.key)
         assert (again.fingerprint, again.reboot, again.vanished) == (host.fingerprint, host.reboot, host.vanished)
+
+
+def test_what_a_run_records_of_a_host_is_what_the_inventory_says_without_secrets(inventory: Path) -> None:
+    first, second = (
+        host.as_given() for host in read(inventory, GOOD.replace("[sudo, reboot]", "[ipmi, --password, x-1]"))
+    )
+    assert first["cores"] == [0, 1]
+    assert (first["address"], first["data_address"], first["lost"]) == ("10.0.0.5", "192.168.7.5", 7.0)
+    assert second["reboot"] == ["ipmi", "--password", "***"]
+    assert "cores" not in second
+    json.dumps([first, second], allow_nan=False)
 
 
 @pytest.mark.parametrize(
