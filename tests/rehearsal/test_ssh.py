@@ -70,6 +70,7 @@ def test_an_unchanged_scenario_passes_on_two_hosts_with_clocks_of_their_own(on_h
     assert all(0 < one["error"] < 0.5 and one["measurements"] >= 4 and not one["same"] for one in clocks.values())
     found = {one.rank: one.data["node"] for one in done.run.history.select("rank.found", attempt="train")}
     assert found == {0: 0, 1: 0, 2: 1, 3: 1}
+    assert [host["name"] for host in done.run.result["made"]["hosts"]] == ["first", "second"]
     assert left_on(hosts) == []
     assert done.run.left() == []
 
