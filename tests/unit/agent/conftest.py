@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -71,3 +72,19 @@ def _is_python39(path: str) -> bool:
     # A shim of pyenv is on the PATH also where its version is not chosen.
     done = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True)
     return done.stdout.strip() == "(3, 9)"
+
+
+def calls(work: Callable[[], object]) -> list[str]:
+    """Do the work and name all functions that were called in it, those of C among them: its cost on any machine."""
+    names: list[str] = []
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if event in ("call", "c_call"):
+            names.append(frame.f_code.co_name if event == "call" else argument.__name__)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return names[1:-1]  # the work itself, and the call that ends the counting

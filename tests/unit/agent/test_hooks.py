@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import statistics
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +19,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.hooks import install_hooks
 from chaos.agent.record import Record
 from chaos.agent.training import Training
-from tests.unit.agent.conftest import FAKE_JOB, Events
+from tests.unit.agent.conftest import FAKE_JOB, Events, calls
 
 Start = Callable[..., ModuleType]
 
@@ -357,14 +355,14 @@ def test_calls_into_handlers_are_recorded_with_how_they_end(sdk: Any, events: Ev
     ]
 
 
-def test_recording_a_step_costs_less_than_its_share_of_the_budget(record: Record) -> None:
-    """Two such events and the barriers must fit into 20 µs; this is the time with warm caches."""
-    write, costs = record.step_writer("step.end"), []
-    for step in range(3000):
-        began = time.perf_counter_ns()
-        write(step)
-        costs.append(time.perf_counter_ns() - began)
-    assert statistics.median(costs) < 8_000
+def test_a_step_is_recorded_with_few_calls(record: Record) -> None:
+    """Two such events and the barriers must fit into 20 µs of a step: no call of the system, no JSON, no lock.
+
+    Calls are counted, since microseconds say as much of the machine. Any other event takes more than twice as many.
+    """
+    write = record.step_writer("step.end")
+    assert len(calls(lambda: write(7))) <= 7
+    assert len(calls(lambda: record.write("step.end", step=7))) > 14
 
 
 @pytest.mark.parametrize("first_collective", [1, 3])

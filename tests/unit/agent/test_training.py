@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from pathlib import Path
 
 import numpy
@@ -14,7 +13,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_digest
 from chaos.agent.record import Record
 from chaos.agent.training import Training
-from tests.unit.agent.conftest import Events
+from tests.unit.agent.conftest import Events, calls
 
 
 @pytest.fixture
@@ -61,17 +60,19 @@ def test_a_load_is_recorded_round_its_reading(training: Training, events: Events
     assert events("load.end")[0].data == {"path": str(tmp_path), "parameters": 2}
 
 
-def test_a_step_costs_no_more_through_the_seam_than_its_share_of_the_budget(training: Training) -> None:
-    """Recording and barriers of a step must fit into 20 µs; this is with warm caches, without digests."""
+def test_a_step_takes_few_calls_through_the_seam(training: Training) -> None:
+    """Recording and barriers of a step must fit into 20 µs, without digests.
+
+    Calls are counted, since microseconds say as much of the machine. One event in JSON more would be 12 calls more.
+    """
     training = Training(training._record, training._barriers, Digests(training._record, 0))
     training.begin(0, [])
-    costs = []
-    for step in range(10, 3000):
-        began = time.perf_counter_ns()
-        training.step_begin(step)
+
+    def step() -> None:
+        training.step_begin(10)
         training.step_end(None, None)
-        costs.append(time.perf_counter_ns() - began)
-    assert sorted(costs)[len(costs) // 2] < 20_000
+
+    assert len(calls(step)) <= 25
 
 
 @pytest.mark.parametrize("fails", [False, True])
