@@ -12,8 +12,7 @@ from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
 from chaos.topology.targets import BESIDE_RANKS
-
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
+from tests.shipped import SHIPPED
 
 ON_HARDWARE = {
     "device-reset": "npu-smi resets a real card",
@@ -53,7 +52,7 @@ def shown_by() -> dict[str, Shown]:
     """The cell for each kind that has one."""
     found: dict[str, tuple[tuple[bool, bool, int, int, str], Shown]] = {}
     names = known_names()
-    for path in iter_scenarios([SCENARIOS]):
+    for path in iter_scenarios([SHIPPED]):
         for cell in load_scenario(path, names=names).cells:
             scenario = cell.scenario
             if scenario.job.device == "Ascend":

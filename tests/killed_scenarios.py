@@ -11,8 +11,7 @@ from pathlib import Path
 
 from chaos.run.prepare import known_names
 from chaos.scenario.load import Cell, load_scenario
-
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
+from tests.shipped import shipped
 
 ALWAYS = frozenset({"end-job", "remove-directory"})
 """Undo actions that every run needs."""
@@ -30,7 +29,7 @@ class Killed:
     @property
     def path(self) -> Path:
         """Its scenario."""
-        return SCENARIOS / f"{self.scenario}.yaml"
+        return shipped(self.scenario)
 
     @property
     def name(self) -> str:

@@ -77,7 +77,7 @@ def command(
     Examples:
       chaos run kill-rank.yaml
       chaos run kill-rank-phases.yaml --cell phase=forward --baseline none
-      chaos run scenarios/*.yaml --keep-going --json
+      chaos run scenarios/mechanisms --keep-going --json
 
     \b
     Exit codes: 0 pass, 1 fail, 2 unknown, 3 the harness failed,

@@ -97,7 +97,7 @@ def command(
 
     \b
     Examples:
-      chaos soak scenarios/*.yaml --times 10 --jobs 2
+      chaos soak scenarios/ --times 10 --jobs 2
       chaos soak kill-rank.yaml --times 50 --reports soak/
       chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
       chaos soak --random 60 --seed 7 --reports soak/

@@ -63,23 +63,38 @@ def is_scenario_file(path: str | Path) -> bool:
 
 
 def find_scenario(name: str | Path, *, directories: Iterable[str | Path]) -> Path:
-    """The scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in one of the directories.
+    """Return the scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in or below a directory.
 
-    ``-`` and pipes are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with
-    the name that was probably meant, if there is none.
+    A file in the directory itself goes before one below it, and a directory before those that follow. ``-`` and pipes
+    are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with the name that
+    was probably meant, if there is none, and with the paths if a directory has several below it.
     """
     if is_pipe(Path(name)):
         return _piped(Path(name))
+    if _is_file(Path(name)):
+        return Path(name)
     searched = [Path(directory) for directory in directories]
-    wanted = [Path(name), *(folder / f"{name}{suffix}" for folder in searched for suffix in ("", *SUFFIXES))]
-    for path in wanted:
-        if _is_file(path):
-            return path
-    known = sorted({path.stem for folder in searched for path in _scenarios_below(folder)})
+    known: set[str] = set()
+    for folder in searched:
+        for path in (folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)):
+            if _is_file(path):
+                return path
+        below = _scenarios_below(folder)
+        if same := [path for path in below if str(name) in (path.name, path.stem)]:
+            return _only(same, name)
+        known.update(path.stem for path in below)
     looked = f" in {', '.join(map(str, searched))}" if searched else ""
     stem = Path(name).name.removesuffix(".yaml").removesuffix(".yml")
     message = f"there is no scenario {quote(name)} here{' or' if looked else ''}{printable(looked)}"
-    raise ScenarioError([Problem(printable(str(name)), 0, 0, message, hint=suggest(stem, known, "scenarios"))])
+    raise ScenarioError([Problem(printable(str(name)), 0, 0, message, hint=suggest(stem, sorted(known), "scenarios"))])
+
+
+def _only(paths: list[Path], name: str | Path) -> Path:
+    if len(paths) > 1:
+        listed = ", ".join(printable(str(path)) for path in paths)
+        message = f"there are {len(paths)} scenarios {quote(name)}: {listed}"
+        raise ScenarioError([Problem(printable(str(name)), 0, 0, message, hint="give the path of one")])
+    return paths[0]
 
 
 def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:

@@ -12,11 +12,13 @@ from pydantic import ValidationError
 from chaos.scenario import lines as places
 from chaos.scenario import rules
 from chaos.scenario.completion import Origin, Unfinished, conflicts, may_be_completed, merged
-from chaos.scenario.errors import MAX_PROBLEMS, Problem, Problems, ScenarioError
+from chaos.scenario.errors import MAX_PROBLEMS, Problem, Problems, ScenarioError, printable
+from chaos.scenario.known_findings import FILE as KNOWN_FINDINGS
+from chaos.scenario.known_findings import finding_of
 from chaos.scenario.lines import Lines, locate
 from chaos.scenario.matrix import MAX_CELLS, count_cells, expand
 from chaos.scenario.messages import complaints
-from chaos.scenario.model import Scenario
+from chaos.scenario.model import Finding, Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.references import LITERAL_SECTIONS, Allowance, check_references, count_nodes, fill, references_of
 from chaos.scenario.source import Source, read_source
@@ -89,7 +91,20 @@ def load_scenario(
         line, column = Lines(root).nearest("cluster.ranks")
         message = f"the {len(loaded)} cells have {ranks:,} ranks in all; {MAX_RANKS_IN_ALL:,} is the limit"
         raise ScenarioError([source.problem(line, column, message, text="ranks")])
-    return LoadedScenario(path, source.text, loaded)
+    return LoadedScenario(path, source.text, _with_known_finding(path, loaded))
+
+
+def _with_known_finding(path: Path, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """Return the cells with the finding that is kept for them outside of the scenario. Raises ScenarioError."""
+    name = cells[0].scenario.name
+    if (known := finding_of(path, name)) is None:
+        return cells
+    if cells[0].scenario.finding is not None:
+        line, column = cells[0].lines.nearest("finding")
+        message = f"{name} has a finding here and another one in {KNOWN_FINDINGS}"
+        raise ScenarioError([Problem(printable(str(path)), line, column, message, hint="take one of them out")])
+    kept = {"finding": Finding(**known.model_dump(exclude={"failing"})), "failing": known.failing}
+    return tuple(replace(cell, scenario=cell.scenario.model_copy(update=kept)) for cell in cells)
 
 
 def _check_version(root: Mapping, source: Source, problems: Problems) -> None:

@@ -31,7 +31,7 @@ def check(data: dict[str, Any], names: KnownNames, report: Report) -> None:
     check_faults(data, names, report)
     _check_expect(data, report)
     _check_compare(data, report)
-    _check_finding(data, report)
+    check_finding(data, report)
     for index, name in enumerate(listed(data.get("allow"))):
         if names.fault_kinds is not None and text(name) is not None and name not in names.fault_kinds:
             message, hint = f"allow names no fault kind {quote(name)}", suggest(name, names.fault_kinds, "fault kinds")
@@ -124,8 +124,8 @@ def _check_compare(data: dict[str, Any], report: Report) -> None:
             report(("compare", "at_most", name), message, suggest(name, MEASURES, "measures"), on_key=True)
 
 
-def _check_finding(data: dict[str, Any], report: Report) -> None:
-    """Without the checks that it fails, a finding would excuse whatever goes wrong."""
+def check_finding(data: dict[str, Any], report: Report) -> None:
+    """Report a finding without the checks that fail by it: it would excuse whatever goes wrong."""
     if data.get("finding") is not None and data.get("failing", []) == []:
         hint = "add the key failing, for example failing: [loss]"
         report(("finding",), "a finding needs the checks that fail by it", hint, on_key=True)

@@ -18,7 +18,6 @@ from chaos.platforms.kubernetes.names import HELD_ANNOTATION
 from chaos.platforms.kubernetes.resources import CONFIGMAP, DNS_CHAOS, IO_CHAOS, JOB, NETWORK_CHAOS, NODE, POD
 from tests.cluster.control_plane import ControlPlane
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 WAIT_SECONDS = 600.0
 
 _GROUPS = {"Role": "roles", "RoleBinding": "rolebindings", "ClusterRole": "clusterroles"}

@@ -18,6 +18,7 @@ from chaos.run.machine import Machine, probe
 from tests.cluster.docker_engine import LACKING, netfilter
 from tests.cluster.docker_run import Made, StartOn, landed, left_of
 from tests.rehearsal.kit import Chaos
+from tests.shipped import shipped
 
 MISSING = [one.seen for one in probe(("network-namespaces",), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING}")
@@ -72,7 +73,7 @@ def test_where_no_name_was_resolved_before_nothing_is_made(made: Made) -> None:
 
 
 def test_heal_gives_the_names_back_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
-    scenario = Path("scenarios/plain-dns-gone.yaml").resolve()
+    scenario = shipped("plain-dns-gone")
     harness = start_on(scenario, "--cell", "node=1", "--baseline", "none")
     run = harness.run("plain-dns-gone")
     harness.event(run, "fault.landed", kind="dns-gone")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +10,14 @@ from chaos.platforms.network.router import Router
 from chaos.run.machine import Machine, probe
 from tests.cluster.docker_run import StartOn, left_of
 from tests.rehearsal.kit import Chaos, Run
+from tests.shipped import shipped
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
-SHIPPED = Path("scenarios").resolve()
-
 
 def passes(start_on: StartOn, engine: str, scenario: str, kind: str, *options: str) -> Run:
-    done = start_on(SHIPPED / f"{scenario}.yaml", *options).end()
+    done = start_on(shipped(scenario), *options).end()
     assert done.code == 0, done.errors + done.output
     (landed,) = done.run.history.select("fault.landed", kind=kind)
     assert landed.data["evidence"]
@@ -58,7 +56,7 @@ def test_faults_of_the_network_pass_unchanged(
 
 
 def test_heal_takes_all_away_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
-    harness = start_on(SHIPPED / "partition.yaml", "--cell", "direction=both", "--baseline", "none")
+    harness = start_on(shipped("partition"), "--cell", "direction=both", "--baseline", "none")
     run = harness.run("partition")
     harness.event(run, "fault.landed", kind="partition")
     router = Router.recorded(run.path)

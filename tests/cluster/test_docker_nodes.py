@@ -24,6 +24,7 @@ from chaos.run.leftovers import leftovers
 from chaos.run.wait import wait_for
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
+from tests.shipped import shipped
 
 KINDS = (
     *("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect"),
@@ -229,7 +230,7 @@ def test_a_run_on_two_containers_passes_and_leaves_nothing(run_on: RunOn, engine
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("node-cpu-quota", "node-volume-gone")])
 def test_a_fault_of_a_node_is_recovered_from(run_on: RunOn, kind: str) -> None:
-    done = run_on(Path("scenarios", "plain-node-faults.yaml").resolve(), "--cell", f"kind={kind}")
+    done = run_on(shipped("plain-node-faults"), "--cell", f"kind={kind}")
     assert done.code == 0, done.errors + done.output
     assert done.run.left() == []
 
@@ -263,7 +264,7 @@ def test_nothing_is_left_of_a_run_whose_harness_was_killed(start_on: StartOn, fr
     ],
 )
 def test_shipped_scenarios_of_plain_ranks_pass_unchanged(run_on: RunOn, name: str) -> None:
-    done = run_on(Path("scenarios", f"{name}.yaml").resolve())
+    done = run_on(shipped(name))
     assert done.code == 0, done.errors + done.output
     assert [run.left() for run in done.runs if run.left()] == []
 
@@ -272,6 +273,6 @@ def test_shipped_scenarios_of_plain_ranks_pass_unchanged(run_on: RunOn, name: st
 @pytest.mark.rehearsal
 @pytest.mark.parametrize("name", ["kill-rank", "kill-node"])
 def test_the_shipped_scenarios_pass_unchanged(run_on: RunOn, name: str) -> None:
-    done = run_on(Path("scenarios", f"{name}.yaml").resolve())
+    done = run_on(shipped(name))
     assert done.code == 0, done.errors + done.output
     assert done.run.left() == []

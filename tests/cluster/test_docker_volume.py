@@ -18,6 +18,7 @@ from chaos.registry import registry
 from chaos.run.wait import wait_for
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed, left_of
 from tests.rehearsal.kit import Chaos
+from tests.shipped import shipped
 
 
 def kind() -> Any:
@@ -86,7 +87,7 @@ def test_nothing_is_mounted_where_this_host_would_see_it(made: Made, tmp_path: P
 
 
 def test_heal_gives_it_back_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
-    harness = start_on(Path("scenarios/plain-node-volume.yaml").resolve(), "--baseline", "none")
+    harness = start_on(shipped("plain-node-volume"), "--baseline", "none")
     run = harness.run("plain-node-volume")
     harness.event(run, "fault.landed", kind="node-volume-gone")
     harness.signal(signal.SIGKILL)

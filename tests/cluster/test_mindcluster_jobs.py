@@ -22,10 +22,11 @@ from chaos.run.wait import wait_for
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster import crds
-from tests.cluster.command_line import SCENARIOS, WAIT_SECONDS, Cluster, ended
+from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.cluster.standin_operator import Operator, operator
+from tests.shipped import shipped
 
-SCENARIO = SCENARIOS / "kubernetes-pod-delete.yaml"
+SCENARIO = shipped("kubernetes-pod-delete")
 WORKLOADS = ("ascendjob", "vcjob")
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from chaos.history.clock import SYSTEM_CLOCK
 from chaos.run.wait import wait_for
-from tests.cluster.command_line import SCENARIOS, WAIT_SECONDS, Cluster, ended
+from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
+from tests.shipped import shipped
 
-SCENARIO = SCENARIOS / "kubernetes-pod-delete.yaml"
+SCENARIO = shipped("kubernetes-pod-delete")
 
 
 def test_a_deleted_pod_is_replaced_and_the_run_passes(cluster: Cluster) -> None:

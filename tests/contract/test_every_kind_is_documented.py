@@ -12,7 +12,8 @@ from chaos.registry import registry
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.model import Scenario
 from tests.contract.page import rows, sections
-from tests.every_fault import ON_HARDWARE, SCENARIOS, kinds
+from tests.every_fault import ON_HARDWARE, kinds
+from tests.shipped import SHIPPED
 
 KINDS = [point.name for point in own_points("faults")]
 """Those of this package. Another one has pages of its own."""
@@ -42,7 +43,7 @@ def test_it_tells_each_parameter_with_its_range(kind: str) -> None:
 def test_it_names_a_scenario_where_one_shows_it(kind: str) -> None:
     told = re.findall(r"`([\w-]+)`", rows(kind)["scenarios"])
     assert told or kind in ON_HARDWARE
-    assert set(told) <= {path.stem for path in iter_scenarios([SCENARIOS])}
+    assert set(told) <= {path.stem for path in iter_scenarios([SHIPPED])}
 
 
 def test_the_reference_lists_all_kinds_that_must_be_allowed_by_name() -> None:

@@ -24,7 +24,7 @@ CONFORMANCE_SDK=vendor python {_COLLECT} tests/conformance -m nightly
 """,
     ("endings.md", "chaos soak"): "chaos plan kill-rank.yaml disk-full.yaml",
     ("kubernetes.md", "chaos kubernetes manifest"): """\
-cp scenarios/kubernetes-pod-delete.yaml scenario.yaml
+cp scenarios/kubernetes/kubernetes-pod-delete.yaml scenario.yaml
 chaos kubernetes manifest scenario.yaml > objects.yaml
 awk '/^---/ {number++} number == 1' objects.yaml > job.yaml      # those of one node
 chaos kubernetes check job.yaml --scenario scenario.yaml || test $? -eq 64

@@ -25,6 +25,7 @@ from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
+from tests.shipped import SHIPPED
 
 TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
 """The pages, and what a contributor reads, whose blocks of commands nothing runs here."""
@@ -194,10 +195,10 @@ def test_a_later_nightly_job_heals_what_an_earlier_one_has_left(
 def test_the_nightly_job_trains_on_the_devices_and_touches_no_card() -> None:
     chosen = set(re.findall(r'pytest scenarios/ -m "([^"]+)"', (ROOT / "docs" / "nightly.md").read_text()))
     (marks,) = {one for one in chosen if "card" in one}
-    files = [str(path.relative_to(ROOT)) for path in (ROOT / "scenarios").glob("device-*.yaml")]
+    files = [str(path.relative_to(ROOT)) for path in SHIPPED.rglob("device-*.yaml")]
     command = [sys.executable, "-m", "pytest", *files, "-m", marks, "--collect-only", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    collected = set(re.findall(r"scenarios/(device-[\w-]+)\.yaml::", done.stdout))
+    collected = set(re.findall(r"scenarios/mindspore/(device-[\w-]+)\.yaml::", done.stdout))
     assert collected == {"device-kill", "device-uce"}, done.stdout + done.stderr
 
 
@@ -284,7 +285,7 @@ def test_a_command_that_is_named_in_a_text_can_be_parsed(page: Path, place: Path
 
 
 PLACEHOLDERS: dict[str, list[str]] = {
-    "SCENARIO": ["scenarios/kill-rank.yaml"],
+    "SCENARIO": ["kill-rank"],
     "FILE": ["docs/logs.md"],
     "RUN": ["a-run"],
     "NAME": ["moments-zeroed"],

@@ -19,7 +19,7 @@ LACKING = [one.seen for one in probe(needs_of(KIND), Machine()) if not one.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=", ".join(LACKING))]
 
 ROOT = Path(__file__).parents[2]
-CHECKOUT = ROOT / "scenarios" / "jobs" / "checkout"
+CHECKOUT = ROOT / "scenarios" / "mindformers" / "jobs" / "checkout"
 LAUNCHER = "scripts/msrun_launcher.sh"
 KEPT = "export PYTHONPATH=$checkout${PYTHONPATH:+:$PYTHONPATH}"
 

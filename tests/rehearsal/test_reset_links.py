@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chaos.run.machine import Machine, probe
-from tests.every_fault import SCENARIOS
 from tests.rehearsal.kit import Chaos, checks_of
+from tests.shipped import shipped
 
 LACKING = [one for one in probe(("network-namespaces", "connection-reset"), Machine()) if not one.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]
@@ -27,7 +27,7 @@ def test_ranks_that_never_register_again_are_not_passed_over(fresh: Chaos, tmp_p
     modules = tmp_path / "modules"
     modules.mkdir()
     (modules / "never_again.py").write_text(DEAF)
-    text = (SCENARIOS / "connection-reset.yaml").read_text()
+    text = shipped("connection-reset").read_text()
     text = text.replace("kind: plain", "kind: defective-plain")
     text = text.replace("arguments: [", "arguments: [--defect=never_again:deaf, ")
     (tmp_path / "deaf.yaml").write_text(text)

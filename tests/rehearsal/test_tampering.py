@@ -12,6 +12,7 @@ import pytest
 
 from chaos.selftest.ckpt_file import CkptFile
 from tests.rehearsal.kit import Chaos, Run, checks_of, said
+from tests.shipped import shipped
 
 Tamper = Callable[[Run], None]
 Event = dict[str, Any]
@@ -20,7 +21,7 @@ FILE = "ttp_rank_0-1_5.ckpt"
 WEIGHT = "layer3.weight"
 MOMENT = "moments.layer2.bias"
 ANOTHER_DIGEST = "0" * 32
-KILL_RANK = Path(__file__).parents[2] / "scenarios" / "kill-rank.yaml"
+KILL_RANK = shipped("kill-rank")
 
 
 def below(key: str) -> str:

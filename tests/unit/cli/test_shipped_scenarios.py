@@ -13,19 +13,18 @@ from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.schema import scenario_schema
-
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+from tests.shipped import SHIPPED, shipped
 
 
 def test_the_schema_beside_the_scenarios_is_what_chaos_schema_prints() -> None:
-    shipped = json.loads((SCENARIOS / "scenario.schema.json").read_text("utf-8"))
+    shipped = json.loads((SHIPPED / "scenario.schema.json").read_text("utf-8"))
     assert shipped == scenario_schema(known_names()), "run: chaos schema > scenarios/scenario.schema.json"
 
 
 def test_the_examples_in_the_help_fit_the_shipped_scenarios(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(SCENARIOS.parent)
+    monkeypatch.chdir(SHIPPED.parent)
     helps = ["--help", "run --help", "plan --help"]
     assert [entry(arguments.split()) for arguments in helps] == [0, 0, 0]
     examples = re.findall(r"chaos (?:run|plan) ([a-z0-9-]+\.yaml(?: --(?:cell|set) \S+)?)", capsys.readouterr().out)
@@ -34,9 +33,11 @@ def test_the_examples_in_the_help_fit_the_shipped_scenarios(
         assert entry(["plan", *arguments.split()]) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", iter_scenarios([SCENARIOS]), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", iter_scenarios([SHIPPED]), ids=lambda path: path.name)
 def test_every_shipped_scenario_names_the_schema_and_can_be_planned(path: Path) -> None:
-    assert path.read_text("utf-8").startswith("# yaml-language-server: $schema=./scenario.schema.json\n")
+    (schema,) = re.findall(r"\A# yaml-language-server: \$schema=(\S+)\n", path.read_text("utf-8"))
+    assert (path.parent / schema).resolve() == SHIPPED / "scenario.schema.json"
+    assert shipped(path.stem) == path
     loaded = load_scenario(path, names=known_names())
     for cell in loaded.cells:
         assert plan_cell(loaded, cell, draw_seed=1).scenario == cell.scenario.name

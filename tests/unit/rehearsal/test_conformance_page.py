@@ -10,6 +10,7 @@ from chaos.run.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT
+from tests.shipped import SHIPPED
 
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 
@@ -18,7 +19,7 @@ PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 def scenarios() -> dict[str, bool]:
     """The scenarios of the repository by name, and whether one of their cells needs the SDK."""
     names = known_names()
-    loaded = [load_scenario(path, names=names).cells for path in iter_scenarios([ROOT / "scenarios"])]
+    loaded = [load_scenario(path, names=names).cells for path in iter_scenarios([SHIPPED])]
     return {cells[0].scenario.name: any(needs_sdk(cell.scenario.job) for cell in cells) for cells in loaded}
 
 

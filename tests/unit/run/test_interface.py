@@ -18,6 +18,7 @@ from chaos.run.machine import Machine, Probe, probe
 from chaos.run.prepare import known_names, needs_of_scenario
 from chaos.run.refusal import Refused
 from chaos.scenario.load import load_scenario
+from tests.shipped import shipped
 
 BOOM = 'raise SystemExit("this file was imported")\n'
 
@@ -260,8 +261,7 @@ def test_only_a_run_on_the_vendors_package_is_refused(
     pair = {"interface", "own agent"}
     monkeypatch.setattr("chaos.run.driver.Machine", lambda kubernetes_context: machine)
     monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
-    path = Path(chaos.__file__).parents[1] / "scenarios" / f"{name}.yaml"
-    scenario = load_scenario(path, settings={}, names=known_names()).cells[0].scenario
+    scenario = load_scenario(shipped(name), settings={}, names=known_names()).cells[0].scenario
     _refuse_if_lacking(scenario, "standin")
     with pytest.raises(Refused, match=f"(?s){told}.*what it can run: chaos doctor$") if told else nullcontext():
         _refuse_if_lacking(scenario, "vendor")
@@ -272,6 +272,5 @@ def test_only_a_run_on_the_vendors_package_is_refused(
     [("device-kill", True), ("device-uce", True), ("kill-rank", False), ("plain-uce", False), ("tre", False)],
 )
 def test_only_a_genuine_job_needs_the_package_to_have_a_mechanism_of_it(name: str, needed: bool) -> None:
-    path = Path(chaos.__file__).parents[1] / "scenarios" / f"{name}.yaml"
-    scenario = load_scenario(path, settings={}, names=known_names()).cells[0].scenario
+    scenario = load_scenario(shipped(name), settings={}, names=known_names()).cells[0].scenario
     assert ("mindio_ttp" in needs_of_scenario(scenario)) is needed

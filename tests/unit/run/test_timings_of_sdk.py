@@ -11,8 +11,9 @@ from chaos.plan.budgets import PROFILES
 from chaos.run.prepare import known_names, plan_cell
 from chaos.run.versions import with_timings_of
 from chaos.scenario.load import load_scenario
+from tests.shipped import shipped
 
-SCENARIO = Path(__file__).parents[3] / "scenarios" / "kill-rank.yaml"
+SCENARIO = shipped("kill-rank")
 
 
 @pytest.mark.parametrize(("sdk", "timings"), [("standin", "fast"), ("vendor", "vendor")])
@@ -26,7 +27,7 @@ def test_the_budgets_are_those_of_the_sdk(sdk: str, timings: str) -> None:
 
 @pytest.mark.parametrize(("name", "seconds"), [("kill-rank", 30.0), ("strategy-dump", 60.0)])
 def test_with_an_agent_the_vendors_controller_waits_for_it_before_it_ends_the_ranks(name: str, seconds: float) -> None:
-    loaded = load_scenario(SCENARIO.with_name(f"{name}.yaml"), settings={}, names=known_names())
+    loaded = load_scenario(shipped(name), settings={}, names=known_names())
     assert plan_cell(loaded, with_timings_of("vendor", loaded.cells[0])).budget.phases["exit"] == seconds
     fast = plan_cell(loaded, loaded.cells[0]).budget.phases["exit"]
     assert fast == PROFILES["fast"]["TTP"].phases["exit"]
@@ -38,7 +39,7 @@ def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
     started: list[str] = []
     monkeypatch.setattr("chaos.run.prepare.choose_sdk", lambda wanted, **_: "vendor")
     monkeypatch.setattr("chaos.run.driver.run_cell", lambda loaded, cell, *_: started.append(cell.name))
-    partition = SCENARIO.with_name("plain-partition-heals.yaml")
+    partition = shipped("plain-partition-heals")
     reports = tmp_path / "reports"
     assert entry(["run", str(partition), "--reports", str(reports)]) == 64
     assert (started, reports.exists()) == ([], False)

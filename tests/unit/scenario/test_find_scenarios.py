@@ -74,6 +74,33 @@ def test_a_path_wins_over_a_name(write: Write, tmp_path: Path, monkeypatch: pyte
     assert find_scenario("kill.yaml", directories=[tmp_path / "library"]) == Path("kill.yaml")
 
 
+def test_a_name_is_found_below_a_directory(write: Write, tmp_path: Path) -> None:
+    below = write("chaos: 1\n", "library/faults/kill.yaml")
+    write("values: 1\n", "library/other/kill.yaml")
+    for name in ("kill", "kill.yaml"):
+        assert find_scenario(name, directories=[tmp_path / "library"]) == below
+    linked = tmp_path / "link"
+    linked.symlink_to(tmp_path / "library")
+    assert find_scenario("kill", directories=[linked]) == linked / "faults" / "kill.yaml"
+    nearest = write("chaos: 1\n", "library/kill.yaml")
+    assert find_scenario("kill", directories=[tmp_path / "library"]) == nearest
+
+
+def test_a_directory_goes_before_those_that_follow_also_by_what_lies_below_it(write: Write, tmp_path: Path) -> None:
+    own = write("chaos: 1\n", "own/faults/kill.yaml")
+    write("chaos: 1\n", "shipped/kill.yaml")
+    assert find_scenario("kill", directories=[tmp_path / "own", tmp_path / "shipped"]) == own
+
+
+def test_a_name_that_is_there_twice_below_a_directory_is_refused_with_both_paths(write: Write, tmp_path: Path) -> None:
+    both = [write("chaos: 1\n", f"library/{folder}/kill.yaml") for folder in ("a", "b")]
+    with pytest.raises(ScenarioError) as refused:
+        find_scenario("kill", directories=[tmp_path / "library"])
+    (problem,) = refused.value.problems
+    assert problem.message == f"there are 2 scenarios 'kill': {both[0]}, {both[1]}"
+    assert problem.hint == "give the path of one"
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("kill-rnak.yaml", "did you mean 'kill-rank'?"), ("zzz", "scenarios: kill-rank"), ("a\0b", ""), ("x" * 5000, "")],

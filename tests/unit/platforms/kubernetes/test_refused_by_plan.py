@@ -9,8 +9,9 @@ import pytest
 from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
+from tests.shipped import shipped
 
-SCENARIO = Path(__file__).parents[4] / "scenarios" / "kubernetes-pod-delete.yaml"
+SCENARIO = shipped("kubernetes-pod-delete")
 
 
 def planned(directory: Path, *changes: tuple[str, str]) -> None:

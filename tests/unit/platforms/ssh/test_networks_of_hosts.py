@@ -19,8 +19,8 @@ from chaos.run.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.run.undo import UNDO_ACTIONS
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.scenario.load import LoadedScenario, load_scenario
+from tests.shipped import shipped
 
-SHIPPED = Path("scenarios").resolve()
 INVENTORY = """inventory: 1
 hosts:
   - {name: first, address: node-0.example, data_address: 192.168.7.10, network: true}
@@ -37,7 +37,7 @@ def inventory(tmp_path: Path) -> Path:
 
 
 def on_hosts(scenario: str, inventory: Path) -> LoadedScenario:
-    return on_platform(load_scenario(SHIPPED / scenario, names=known_names()), "ssh", inventory)
+    return on_platform(load_scenario(shipped(scenario), names=known_names()), "ssh", inventory)
 
 
 def problems(scenario: str, inventory: Path) -> list[str]:

@@ -1,0 +1,110 @@
+"""Known defects of the systems under test, kept beside the scenarios that show them: ``known-findings.yaml``.
+
+A scenario then says what has to hold, and nothing about who does not hold it yet. Strict YAML, read as a scenario is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from chaos.scenario import rules
+from chaos.scenario.errors import Problems, ScenarioError, quote
+from chaos.scenario.lines import locate
+from chaos.scenario.model import Finding
+from chaos.scenario.source import Source, read_source
+from chaos.scenario.terms import FROM_FILE, Model
+from chaos.scenario.yaml_nodes import Mapping, Node, Scalar, Sequence, parse
+
+FILE = "known-findings.yaml"
+TOP = "scenarios"
+"""Name of the directory above which the file of nobody counts: what lies there may be somebody else's."""
+
+
+class KnownFinding(Finding):
+    """What a scenario may fail by, and in which checks."""
+
+    failing: tuple[str, ...] = Field(
+        strict=False, min_length=1, description="The checks in which the run may fail by the finding."
+    )
+
+
+class KnownFindings(Model):
+    """The file."""
+
+    known_findings: int = Field(alias="known-findings", ge=1, le=1, description="Version of the format: 1.")
+    scenarios: dict[str, KnownFinding] = Field(description="The finding of each scenario, by the scenario's name.")
+
+
+def finding_of(path: Path, name: str) -> KnownFinding | None:
+    """Return what the files that hold for the scenario file ``path`` say of the scenario ``name``; None for nothing.
+
+    The file nearest to the scenario goes before one above it. Raises ScenarioError for a file that is wrong, with the
+    line and the column in it.
+    """
+    for file in _files_of(path):
+        if (known := read_known_findings(file).scenarios.get(name)) is not None:
+            return known
+    return None
+
+
+def read_known_findings(file: Path) -> KnownFindings:
+    """Read a file of known findings. Raises ScenarioError with every problem, each with its line and column."""
+    source = read_source(file, "a file of known findings", pipes=False)
+    problems = Problems()
+    root = parse(source, problems)
+    found = None if problems else _validated(root, source, problems)
+    if found is None or problems:
+        raise ScenarioError(problems)
+    return found
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    """The file beside a scenario, then those above it up to the directory ``scenarios``, where it lies in one."""
+    above = [path.absolute().parent, *path.absolute().parent.parents]
+    last = next((number for number, directory in enumerate(above) if directory.name == TOP), 0)
+    for directory in above[: last + 1]:
+        if (directory / FILE).is_file():
+            yield directory / FILE
+
+
+def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindings | None:
+    plain = _plain(root)
+
+    def report(path: tuple[str | int, ...], message: str, hint: str = "", *, on_key: bool = False) -> None:
+        del on_key
+        place = locate(root, path)
+        problems.append(source.problem(place.line, place.column, message, hint=hint))
+
+    try:
+        found = KnownFindings.model_validate(plain, context=FROM_FILE)
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            *above, key = one["loc"]
+            if one["type"] == "missing":
+                report(tuple(above), f"the key {quote(key)} is missing")
+            elif one["type"] == "extra_forbidden":
+                report(one["loc"], f"unknown key {quote(key)}")
+            else:
+                report(one["loc"], f"{quote(key)}: {one['msg']}")
+        return None
+    for name, entry in plain["scenarios"].items():
+        finding = {key: value for key, value in entry.items() if key != "failing"}
+
+        def report_below(path: tuple[str | int, ...], message: str, hint: str = "", *, on_key: bool = False) -> None:
+            report(("scenarios", name, *path[1:]), message, hint, on_key=on_key)  # noqa: B023 - called at once
+
+        rules.check_finding({"finding": finding, "failing": entry["failing"]}, report_below)
+    return found
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _plain(entry.value) for key, entry in node.entries.items()}
+    if isinstance(node, Sequence):
+        return [_plain(item) for item in node.items]
+    assert isinstance(node, Scalar)
+    return node.value
