@@ -8,7 +8,7 @@ from typing import TypeVar
 _SPANS = 8
 """Spans of neighbours that are written out."""
 _COUNTED = 6
-"""Of more ranks it is said how many they are."""
+"""Fewest ranks that are written with their count."""
 
 K = TypeVar("K")
 

@@ -151,7 +151,7 @@ _STILL: Mapping[str, Callable[[Told, Told], str | None]] = {
     "network-delay": some("passed"),
     "network-loss": some("passed"),
 }
-"""Of kinds that are looked at in another way just before they are ended: what must show then."""
+"""What must show just before the end, for kinds that are looked at in another way then."""
 
 _AS_BEFORE: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("group",),

@@ -44,7 +44,7 @@ class _Fired:
             yield f"no alternative of the trigger held: {each}", tuple(where)
 
     def _own(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
-        """Of the conditions that stand in the trigger itself."""
+        """Yield the doubts about the conditions in the trigger itself."""
         if self.barriers and (wanted := barrier_of(trigger)) is not None:
             yield from self._held_at(wanted)
         if (seconds := trigger.get("elapsed")) is not None:

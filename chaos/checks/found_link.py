@@ -21,7 +21,7 @@ _NAMES = {WATCHDOG: "HcclWatchdogThread catch an error", TIMEOUT: "EI0002"}
 """What the lines of these kinds say."""
 
 _MOST_APART = 0.95
-"""Of the timeout so much must have passed before it can have run out: both sides measure with clocks of their own."""
+"""Share of the timeout that must have passed before it can have run out: each side measures with its own clock."""
 
 
 def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

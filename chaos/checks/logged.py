@@ -22,7 +22,7 @@ from chaos.plan.model import Plan
 
 _STEP_EVENTS = ("step.begin", "step.end", "digest")
 _SOME = 8
-"""Of lines that show the same, so many are kept; the others are counted."""
+"""Most lines that are kept of those that show the same; the others are counted."""
 
 _MOST_STEPS = 10_000_000  # a table of all steps has to fit into memory
 _MOST_RETURNS = 100  # no plan has so many recoveries

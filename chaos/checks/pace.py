@@ -175,7 +175,7 @@ def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
 
 
 def _of_job(steps: Iterable[_Step]) -> list[_Step]:
-    """Of each step the rank that took longest: the others have waited for it, or for each other."""
+    """Return the slowest rank's time of each step: the others have waited for it, or for each other."""
     longest: dict[int, _Step] = {}
     for one in steps:
         step = step_of(one.begin)

@@ -157,7 +157,7 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
 def _judge_names(
     file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, found: Collector
 ) -> None:
-    """Of a file to whose step there is no digest: the rank has the same parameters all the time."""
+    """Judge a file to whose step there is no digest by the names of its parameters: a rank always has the same."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for one in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, one, history)):

@@ -33,7 +33,7 @@ SIGTERM = 15
 
 
 def storage_doubts(fault: PlannedFault, landing: Event, evidence: dict[str, object]) -> Iterator[Doubt]:
-    """What speaks against a storage fault at one rank. Nothing for faults of another kind."""
+    """Yield every reason to doubt that the storage fault hit this rank; nothing for faults of another kind."""
     wanted = REFUSALS.get(fault.kind)
     if wanted is None:
         return

@@ -211,7 +211,7 @@ def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
 
 
 def _judge_alike(history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
-    """Of one step all ranks have the same epoch, wherever they count it from, if they count from the same step on."""
+    """Judge that all ranks number a step with the same epoch, if they count from the same step on."""
     groups: dict[object, list[OwnedCheckpoint]] = defaultdict(list)
     every = artifacts.steps_per_update
     for file, state in states.items():

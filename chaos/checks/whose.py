@@ -232,8 +232,10 @@ def _stored(state: SavedState | None, every: int) -> set[int]:
 
 
 def _last(saves: Sequence[Event]) -> Sequence[Event]:
-    """Of a rank's record of a file what may have made it what it is: the last save that has ended, and those that began
-    after it. What is written in the background may be of any of them."""
+    """Return the saves that may have made a file what it is: the last that has ended, and those that began after it.
+
+    What is written in the background may be of any of them.
+    """
     ended = [number for number, one in enumerate(saves) if one.event == "checkpoint.end"]
     return saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
 

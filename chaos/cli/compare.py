@@ -30,7 +30,7 @@ def _shares(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dic
     return shares or None
 
 
-@click.command("compare", short_help="Two runs side by side: which phase shrank.")
+@click.command("compare", short_help="Compare two runs phase by phase.")
 @click.argument("first", metavar="FIRST")
 @click.argument("second", metavar="SECOND")
 @click.option(

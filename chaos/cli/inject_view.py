@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chaos.run.adopted import Hit, Injected
 
 MANY = 16
-"""Of more ranks texts speak as of a set; the PID of each is in what --json prints, and in the history of the fault."""
+"""Most ranks that are listed one by one; more are printed as a set. --json and the history have the PID of each."""
 
 
 def _targets(fault: FaultKind) -> list[dict[str, Any]]:

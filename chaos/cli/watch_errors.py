@@ -1,4 +1,4 @@
-"""Of errors that no form fits a watcher sees the first ones of each log, and at the end how many more there were."""
+"""Errors that no form fits: a watcher prints the first ones of each log, and at the end how many more there were."""
 
 from __future__ import annotations
 

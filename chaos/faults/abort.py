@@ -1,4 +1,4 @@
-"""``abort``: a rank calls abort(), as C++ does for an exception that nobody catches; the kernel ends it with SIGABRT.
+"""``abort``: makes a rank call abort(), as C++ does for an uncaught exception; the kernel ends it with SIGABRT.
 
 A core image is not written.
 

@@ -1,4 +1,4 @@
-"""``clock-skew``: the wall clock of a rank is wrong by ``offset`` seconds, from the trigger until its process ends.
+"""``clock-skew``: sets the wall clock of a rank wrong by ``offset`` seconds, from the trigger until its process ends.
 
 The agent puts it before ``time.time`` and ``time.time_ns`` of the rank's Python, so that what Python code stamps (its
 logging too) is wrong. What the machine and native code see is right, and so are the histories: the harness and its

@@ -1,4 +1,4 @@
-"""``connection-reset``: TCP connections of one port between the nodes of the ranks that are hit and others are reset.
+"""``connection-reset``: resets TCP connections of one port between the targets' nodes and the others.
 
 Both ends get an error (ECONNABORTED, ECONNRESET) at once, and whatever was on its way is lost. Nothing keeps them from
 connecting again. Connections count whose port is at either end: so at node 0 those of all others to the controller are

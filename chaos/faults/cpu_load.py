@@ -1,4 +1,4 @@
-"""``cpu-load``: other processes want the cores that a rank runs on.
+"""``cpu-load``: makes other processes compete for the cores that a rank runs on.
 
 They do nothing but count, on exactly the cores of the rank, so the kernel shares these among them. They are the
 harness's own and end with it.

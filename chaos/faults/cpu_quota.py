@@ -1,4 +1,4 @@
-"""``cpu-quota``: a rank gets a share of the processor's time only.
+"""``cpu-quota``: limits a rank to a share of the processor's time.
 
 Its process is moved to a control group of the run's own; the kernel lets it wait for the rest of each tenth of a second
 in which it has used its share up. With version 2 of control groups it is missed, with the reason, where no group above

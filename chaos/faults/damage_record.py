@@ -1,4 +1,4 @@
-"""``damage-record``: the record of which checkpoint is the last is gone, cut off, corrupt, or that of the one before.
+"""``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
 
 MindFormers goes on from what its records name: ``rank_R/meta.json`` in the legacy layout, one for each rank, and
 ``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay as

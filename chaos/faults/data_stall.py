@@ -1,4 +1,4 @@
-"""``data-stall``: the next batch of a rank comes late, by ``seconds``.
+"""``data-stall``: delays the next batch of a rank by ``seconds``.
 
 The rank waits where the batch is handed over to the step; the others wait for it in the all-reduce.
 

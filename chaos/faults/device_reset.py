@@ -1,4 +1,4 @@
-"""``device-reset``: the chip that a rank trains on is reset under it, by ``npu-smi set -t reset``."""
+"""``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``disk-full``: the file system that the job saves its checkpoints on has no room left.
+"""``disk-full``: fills the file system that the job saves its checkpoints on.
 
 Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to what it holds
 and a little more, so that a save begins and breaks off in the middle: the kernel's own ENOSPC. Putting it back keeps

@@ -1,4 +1,4 @@
-"""``dns-gone``: no name is resolved any more on the nodes that are hit; addresses are reached as before.
+"""``dns-gone``: stops name resolution on the targets' nodes; addresses are reached as before.
 
 The container's resolvers, the engine's own among them, are made unreachable in its own network namespace: a look-up
 fails at once, with the C library's "Temporary failure in name resolution". Names in the container's ``/etc/hosts`` need

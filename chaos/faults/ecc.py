@@ -1,4 +1,4 @@
-"""``ecc``: an HBM multi-bit ECC error, the memory error of which the device tells when it happened.
+"""``ecc``: raises an HBM multi-bit ECC error, the memory error of which the device tells when it happened.
 
 The text is that of MindSpore for ACL error 507054 with the device's own line behind it. MindSpore compares the time in
 it with those of the optimizer update and asks the SDK whether the error can be repaired: during the update it cannot,

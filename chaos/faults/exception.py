@@ -1,4 +1,4 @@
-"""``exception``: a rank raises a Python exception in the middle of a step.
+"""``exception``: raises a Python exception in a rank, in the middle of a step.
 
 Parameters: ``type``, a built-in exception (default RuntimeError), and ``text``. MindSpore's wrapper round the training
 repairs errors whose text it knows, and no others: this one is reported to the SDK as unknown, so the rank counts as

@@ -1,4 +1,4 @@
-"""``fd-limit``: a rank may open only a few more files.
+"""``fd-limit``: lets a rank open only a few more files.
 
 The soft limit of its process is lowered to what it has open, and ``spare`` beyond that. The hard limit stays, so that
 the soft one can be given back.

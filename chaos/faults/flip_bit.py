@@ -1,4 +1,4 @@
-"""``flip-bit``: one bit of one value is another, and nothing reports it: silent data corruption (SDC).
+"""``flip-bit``: flips one bit of one value, and nothing reports it: silent data corruption (SDC).
 
 Made at the framework's seam, in a gradient before it is reduced, in a weight before the step, or in an activation
 between two layers; whatever follows is computed from it. Parameters:

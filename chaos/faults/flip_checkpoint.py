@@ -1,4 +1,4 @@
-"""``flip-checkpoint``: one bit of the newest checkpoint of a rank is another, as a disk or its cable leaves it.
+"""``flip-checkpoint``: flips one bit of the newest checkpoint of a rank, as a disk or its cable does.
 
 With ``where: data`` (the default) it is a bit of a weight: the file still loads, and only a checksum can tell. It is
 the highest bit of the mantissa of the largest value, so that the difference is felt and the number stays finite. With

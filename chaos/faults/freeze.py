@@ -1,4 +1,4 @@
-"""``freeze``: a rank's process is stopped for some seconds and then goes on (SIGSTOP, SIGCONT).
+"""``freeze``: stops a rank's process for some seconds, then lets it go on (SIGSTOP, SIGCONT).
 
 Unlike ``suspend``, after which the rank counts as lost: here it is back before its heartbeat is missed.
 """

@@ -1,4 +1,4 @@
-"""``hang``: the training thread of a rank waits in Python for something that never comes.
+"""``hang``: makes the training thread of a rank wait in Python for something that never comes.
 
 Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With parameter ``seconds`` it
 goes on after that time, and nobody may take notice.

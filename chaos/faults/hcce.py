@@ -1,4 +1,4 @@
-"""``hcce``: a communication operator has failed and could not be repeated.
+"""``hcce``: makes a communication operator fail, and its retries with it.
 
 The text is that of MindSpore for ACL error 507904. It is raised at the framework's seam: what MindSpore does from there
 on is genuine.

@@ -1,4 +1,4 @@
-"""``hold-gil``: a rank waits in C and does not give up the interpreter's lock, so none of its Python threads runs.
+"""``hold-gil``: makes a rank wait in C and keep the interpreter's lock, so none of its Python threads runs.
 
 Before, a witness is started, a thread that writes to the rank's record every 50 ms: what is missing afterwards is the
 proof. Parameter ``seconds`` as in ``hang``. The SDK's own threads are no Python and run on; those of its stand-in are,

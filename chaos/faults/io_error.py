@@ -1,4 +1,4 @@
-"""``io-error``: every access to the storage that the job saves its checkpoints on is an input/output error.
+"""``io-error``: answers every access to the storage that the job saves its checkpoints on with an input/output error.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
 under it: what was written until then stays, and from then on the kernel answers every open, write, read and fsync with

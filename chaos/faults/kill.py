@@ -1,4 +1,4 @@
-"""``kill``: SIGKILL to a rank's process."""
+"""``kill``: sends SIGKILL to a rank's process."""
 
 from __future__ import annotations
 

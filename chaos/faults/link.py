@@ -1,4 +1,4 @@
-"""``link``: a rank's link of the parameter plane is down. Its collective neither sends nor receives any more.
+"""``link``: takes a rank's link of the parameter plane down: its collective neither sends nor receives any more.
 
 No process ends and no connection is closed: all ranks wait in the collective until it gives up (HCCL_EXEC_TIMEOUT) or,
 on the rank whose link it is, until the watchdog finds the error.

@@ -1,4 +1,4 @@
-"""``link-error``: the device reports that the link to another one is broken, ACL error 507056.
+"""``link-error``: makes the device report that the link to another one is broken, ACL error 507056.
 
 MindSpore 2.10 classifies 507053, 507054, 507057 and 507904 and no other (``GetErrorType``): this one is an unknown
 error to it, which it reports so to the SDK, and the rank counts as lost. Raised at the framework's seam; what

@@ -1,4 +1,4 @@
-"""``memory-load``: another process holds a part of the memory of the machine that a rank runs on.
+"""``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
 
 It is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for want of
 memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.

@@ -1,4 +1,4 @@
-"""``network-delay``: what is sent to the nodes of the ranks that are hit comes later.
+"""``network-delay``: delays the packets sent to the targets' nodes.
 
 Each packet waits ``milliseconds``, more or less by up to ``jitter``. By the kernel's netem where it has it
 (tc-netem(8)), else by a relay of the run's own; the plan says which. On hosts it is netem: without it they are refused

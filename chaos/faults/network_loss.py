@@ -1,4 +1,4 @@
-"""``network-loss``: of what is sent to the nodes of the ranks that are hit a part is lost.
+"""``network-loss``: drops a share of the packets sent to the targets' nodes.
 
 So many packets in a hundred vanish, each by chance; TCP sends them again. By the kernel's netem where it has it
 (tc-netem(8)), else by a relay of the run's own, whose chance has the fault's name as its seed; on hosts by their packet

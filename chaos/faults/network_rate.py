@@ -1,4 +1,4 @@
-"""``network-rate``: the way to the nodes of the ranks that are hit carries only so much a second.
+"""``network-rate``: limits the rate at which packets reach the targets' nodes.
 
 The router between the nodes sends at that rate (tc-tbf(8)); what comes faster waits in it for up to a second, and what
 does not find room there is lost and sent again.

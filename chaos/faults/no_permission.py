@@ -1,4 +1,4 @@
-"""``no-permission``: the ranks may not write any more in the directory that the job saves its checkpoints in.
+"""``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
 
 For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. Root is not kept out by a
 mode; for ranks that may pass over it the directory and those in it become immutable (EPERM), as by ``chattr +i``.

@@ -1,4 +1,4 @@
-"""``node-cordon``: a node of the cluster takes no new pods; what runs on it goes on."""
+"""``node-cordon``: keeps new pods off a node of the cluster; what runs on it goes on."""
 
 from __future__ import annotations
 

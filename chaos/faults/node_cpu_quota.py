@@ -1,4 +1,4 @@
-"""``node-cpu-quota``: all ranks of a node together get a share of the processor's time only."""
+"""``node-cpu-quota``: limits all ranks of a node together to a share of the processor's time."""
 
 from __future__ import annotations
 

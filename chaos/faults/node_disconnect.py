@@ -1,4 +1,4 @@
-"""``node-disconnect``: a node is taken off the job's network; undone by connecting it again."""
+"""``node-disconnect``: takes a node off the job's network; undone by connecting it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``node-drain``: a node of the cluster is cordoned and the run's own pods on it are evicted; others' pods stay."""
+"""``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay."""
 
 from __future__ import annotations
 

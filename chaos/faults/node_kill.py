@@ -1,4 +1,4 @@
-"""``node-kill``: a node ends at once, with everything on it."""
+"""``node-kill``: ends a node at once, with everything on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``node-not-ready``: the cluster is told that a node is not ready, as when its kubelet has stopped.
+"""``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
 
 Simulated at the node's status: the node itself, and what runs on it, goes on.
 """

@@ -1,4 +1,4 @@
-"""``node-oom``: a node may have hardly more memory than it uses, its ranks take more, and the kernel ends them.
+"""``node-oom``: leaves a node hardly more memory than it uses; its ranks take more, and the kernel ends them.
 
 The limit is that of the node's container, lowered while it runs (the engine's ``update``); then each rank of the node
 takes memory, page by page, until the kernel's OOM killer ends it with SIGKILL. The machine's memory is never short.

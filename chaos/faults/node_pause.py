@@ -1,4 +1,4 @@
-"""``node-pause``: everything on a node stands still; undone by letting it go on."""
+"""``node-pause``: stops everything on a node; undone by letting it go on."""
 
 from __future__ import annotations
 

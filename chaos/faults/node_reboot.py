@@ -1,4 +1,4 @@
-"""``node-reboot``: the machine that a rank runs on is rebooted, with everything on it.
+"""``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
 The platform must be able to reboot its nodes and to tell one boot from the next. The platform local is not: the harness
 runs on the same machine (refused by the plan).

@@ -1,4 +1,4 @@
-"""``node-restart``: a node ends with everything on it, and is there again at once, with nothing on it."""
+"""``node-restart``: ends a node with everything on it, and starts it again at once, with nothing on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``node-stop``: a node is asked to end, goes on for its grace time, and then ends with everything on it."""
+"""``node-stop``: asks a node to end; it goes on for its grace time, then ends with everything on it."""
 
 from __future__ import annotations
 

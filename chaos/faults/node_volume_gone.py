@@ -1,4 +1,4 @@
-"""``node-volume-gone``: the volume that the job saves its checkpoints on is taken from one node, and from no other.
+"""``node-volume-gone``: takes the volume that the job saves its checkpoints on from one node, and from no other.
 
 The job's directory vanishes in the mount namespace of the node's container: there the kernel answers with ENOENT, and
 what was opened before stays open, as where a volume was unmounted by force. On all other nodes it is as it was, and

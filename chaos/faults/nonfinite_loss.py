@@ -1,4 +1,4 @@
-"""``nonfinite-loss``: the loss of one step is no number, or infinite, and so are the gradients of the rank.
+"""``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it.
 
 Parameter ``value``: ``nan`` (default) or ``inf``. Through the all-reduce every rank gets it.
 

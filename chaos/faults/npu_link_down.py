@@ -1,4 +1,4 @@
-"""``npu-link-down``: the link of a rank's card is taken down, by the vendor's documented tool.
+"""``npu-link-down``: takes the link of a rank's card down, by the vendor's documented tool.
 
 It stays down until it is recovered, so that is in the ledger before. Source: MindCluster, constructing a fault.
 """

@@ -1,4 +1,4 @@
-"""``oom``: a rank takes more memory than it may have, and the kernel's OOM killer ends it with SIGKILL.
+"""``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
 The rank's process is moved to a control group of the run's own with a limit; then it takes memory, page by page, until
 the kernel ends it. The limit is of what it takes from then on (``megabytes``), so the machine's memory is never short.
@@ -85,7 +85,7 @@ def _groups() -> MemoryGroups:
 
 
 def _name(victim: Victim) -> str:
-    """Of the very process: nobody else's group has it."""
+    """Return a name that no other process's group has."""
     return f"{victim.identity.pid}-{victim.identity.start_time}"
 
 

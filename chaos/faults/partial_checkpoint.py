@@ -1,4 +1,4 @@
-"""``partial-checkpoint``: the newest checkpoint of a rank has its whole length, but its second half was never written.
+"""``partial-checkpoint``: leaves the newest checkpoint of a rank its whole length, with the second half never written.
 
 The file holds zeros there. Its size, name and times are those of a good one.
 

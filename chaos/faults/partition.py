@@ -1,4 +1,4 @@
-"""``partition``: what goes between the nodes of the ranks that are hit and all other nodes vanishes.
+"""``partition``: drops all traffic between the targets' nodes and every other node.
 
 The router between the nodes drops the packets, or the host that they are for; nobody is told, and no connection is
 closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit

@@ -1,4 +1,4 @@
-"""``pause``: the training of all ranks is paused after a step, as the cluster's manager would have it (TSP).
+"""``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
 
 The order goes to the process that hosts the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused
 (from the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.

@@ -1,4 +1,4 @@
-"""``pod-delete``: a pod is deleted with all of its ranks, and the cluster makes another in its place."""
+"""``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place."""
 
 from __future__ import annotations
 

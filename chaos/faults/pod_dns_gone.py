@@ -1,4 +1,4 @@
-"""``pod-dns-gone``: no name is resolved any more in a pod; addresses are reached as before.
+"""``pod-dns-gone``: stops name resolution in a pod; addresses are reached as before.
 
 Made by Chaos Mesh, where it is installed with its DNS server.
 """

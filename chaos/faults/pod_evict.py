@@ -1,4 +1,4 @@
-"""``pod-evict``: a pod is evicted through the API, as a drain does it; disruption budgets count."""
+"""``pod-evict``: evicts a pod through the API, as a drain does; disruption budgets count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pod-io-delay``: each call on a file of the run's volume takes a pod longer.
+"""``pod-io-delay``: delays each call of a pod on a file of the run's volume.
 
 Made by Chaos Mesh, where it is installed.
 """

@@ -1,4 +1,4 @@
-"""``pod-network-loss``: some of what a pod sends to the other pods of the run is lost.
+"""``pod-network-loss``: drops a share of what a pod sends to the other pods of the run.
 
 Made by Chaos Mesh, where it is installed.
 """

@@ -1,4 +1,4 @@
-"""``pod-network-partition``: nothing passes between a pod and the other pods of the run.
+"""``pod-network-partition``: drops all traffic between a pod and the other pods of the run.
 
 Made by Chaos Mesh, where it is installed.
 """

@@ -1,4 +1,4 @@
-"""``port-blocked``: what goes to one TCP port of the nodes of the ranks that are hit vanishes; all else passes.
+"""``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
 The router between the nodes drops these packets, or the host that they are for; nobody is told, and no connection is
 closed. Afterwards TCP sends what was lost again. With ``direction: both`` what comes back from that port vanishes too.

@@ -1,4 +1,4 @@
-"""``public-fault``: MindCluster is told of a fault of a node's NPUs, as an outside monitor would tell it.
+"""``public-fault``: tells MindCluster of a fault of a node's NPUs, as an outside monitor would.
 
 Simulated at ClusterD's input: no NPU is touched.
 """
@@ -24,7 +24,7 @@ from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault
 
 DEFAULT_CODE = "010001001"
-"""Of level SubHealth in the configuration that ClusterD is shipped with: told, and no job is moved by it alone."""
+"""A code of level SubHealth in ClusterD's shipped configuration: it is reported, and moves no job by itself."""
 
 
 def described(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``read-only``: the directory that the job saves its checkpoints in cannot be written to any more.
+"""``read-only``: makes the directory that the job saves its checkpoints in read-only.
 
 The directory is mounted on itself, read-only: unlike its mode this also keeps out root. It is what a file system does
 that the kernel has remounted after an error of the disk.

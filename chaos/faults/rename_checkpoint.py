@@ -1,4 +1,4 @@
-"""``rename-checkpoint``: a rank's newest checkpoint has the name of a later step.
+"""``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
 
 On Ascend: files that somebody has copied together, or a job whose names count anew after a recovery. The content is as
 it was saved, so a job that goes by what is stored in it is not misled.

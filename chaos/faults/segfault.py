@@ -1,4 +1,4 @@
-"""``segfault``: a rank reads at address 0, and the kernel ends it with SIGSEGV.
+"""``segfault``: makes a rank read at address 0; the kernel ends it with SIGSEGV.
 
 Nothing of Python runs any more: no handler of an exception, no ``finally``, no exit handler. A core image is not
 written.

@@ -1,4 +1,4 @@
-"""``slow-rank``: a rank takes longer for its steps than the others: a straggler.
+"""``slow-rank``: makes a rank take longer for its steps than the others: a straggler.
 
 Parameters: ``factor``, how many times as long a step of it takes, and ``steps``, for how many steps (default 1), from
 that of the trigger on. What is added comes behind its own work, so the others wait for it in the next all-reduce.

@@ -1,4 +1,4 @@
-"""``slow-storage``: whoever opens a file on the storage that the job saves its checkpoints on waits for it.
+"""``slow-storage``: delays every open of a file on the storage that the job saves its checkpoints on.
 
 The kernel asks a process of the harness before a file is opened there (fanotify), and that one takes ``delay`` seconds
 to answer yes. So each file that is saved or loaded takes that much longer; nothing fails. When the harness is gone the

@@ -1,4 +1,4 @@
-"""``spike``: a rank's gradients are scaled for one step, so that the global norm of that step is abnormal.
+"""``spike``: scales a rank's gradients for one step, so that the global norm of that step is abnormal.
 
 On Ascend such a step comes from bad data, a silent error or a diverging model; MindFormers watches the global norm for
 it. Parameters, exactly one of the first two:

@@ -1,4 +1,4 @@
-"""``stale-checkpoint``: under the name of a rank's newest checkpoint lies an older one of the same rank.
+"""``stale-checkpoint``: puts an older checkpoint of the same rank under the name of its newest one.
 
 On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day. The file is
 sound; only the step that is stored in it tells.

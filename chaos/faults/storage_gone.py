@@ -1,4 +1,4 @@
-"""``storage-gone``: the directory that the job saves its checkpoints in has vanished under it.
+"""``storage-gone``: takes away the directory that the job saves its checkpoints in.
 
 A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers
 with ENOENT. It is what a process sees whose directory somebody has deleted, or whose mount was taken away. Nothing that

@@ -1,4 +1,4 @@
-"""``storage-stall``: whoever writes to the storage that the job saves its checkpoints on has to wait.
+"""``storage-stall``: makes every write to the storage that the job saves its checkpoints on wait.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
 a new file or directory waits inside the kernel until the stall ends; what was saved can be read meanwhile. Nobody gets

@@ -1,4 +1,4 @@
-"""``suspect-remote``: the device of another rank is suspected of a memory error that shows in a remote access.
+"""``suspect-remote``: makes the device of a rank suspect another one of a memory error that shows in a remote access.
 
 The text is that of MindSpore for ACL error 507057. It is raised at the framework's seam, in the rank that accesses,
 while the gradients are exchanged: what MindSpore does from there on is genuine. MindSpore reports it to the SDK like a

@@ -1,4 +1,4 @@
-"""``suspend``: SIGSTOP to a rank's process; undone with SIGCONT."""
+"""``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``terminate``: SIGTERM to a rank's process, which may have a handler for it.
+"""``terminate``: sends SIGTERM to a rank's process, which may have a handler for it.
 
 The processor of the MindIO TFT SDK installs one that does nothing, so under its protection nothing happens. Without it
 the process ends.

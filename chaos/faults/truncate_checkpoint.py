@@ -1,4 +1,4 @@
-"""``truncate-checkpoint``: the newest checkpoint of a rank ends in the middle.
+"""``truncate-checkpoint``: cuts the newest checkpoint of a rank off in the middle.
 
 On Ascend: a node that goes down before its page cache is written, or storage that runs full behind the writer's back.
 With ``at: record`` the end lies exactly between two values of a ``.ckpt``: what is left is a sound file with fewer

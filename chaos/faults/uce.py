@@ -1,4 +1,4 @@
-"""``uce``: an uncorrectable error in the device's memory.
+"""``uce``: raises an uncorrectable error in the device's memory.
 
 On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
 

@@ -1,4 +1,4 @@
-"""``wrong-batch``: a rank trains another batch than the one that is its turn: that of the step before, once more.
+"""``wrong-batch``: makes a rank train another batch than its own: that of the step before, once more.
 
 The batch that it should have trained is left out; from the next step on the order is right again.
 

@@ -17,7 +17,7 @@ SEEN = "seen "
 """Begins the entries that stand for files by size and time only. A job may write to such a file itself."""
 
 MOST_FILES = 20_000
-"""Of a directory with more files than these, in the order of their names, the rest does not count."""
+"""Most files of a directory that count, in the order of their names."""
 
 _ENDINGS = ("", ".bin", ".idx")
 """An indexed data set is named by what its two files have in common (Megatron's form; MindFormers, ``data_path``)."""
@@ -26,7 +26,7 @@ _NOT_SOURCES = frozenset({"node_modules", "site-packages"})
 
 
 def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
-    """Of every Python file below a directory, and of ``more`` files in it; what is not there has no part in it."""
+    """Return a digest of every Python file below a directory, and of ``more`` files in it that are there."""
     digest = hashlib.sha256()
     for file in (*sorted(more), *_python_files(root)):
         try:

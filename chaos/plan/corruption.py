@@ -148,7 +148,7 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
 
 
 def _check_alone(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Of ranks that no longer agree it is not known whose state is copied or saved."""
+    """Refuse another recovery beside corrupted ranks: nobody knows whose state it would copy or save."""
     for other in faults:
         if other is not fault and other.effect not in ("none", SILENT):
             problems.add(

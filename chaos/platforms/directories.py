@@ -18,7 +18,7 @@ FileKey = tuple[int, int]
 
 @dataclass(frozen=True)
 class Directories:
-    """Of one process, by paths as it sees them itself.
+    """Directories of one process, by paths as it sees them itself.
 
     ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` is where the file lies that its output goes to,
     itself or through a ``tee``. ``keys`` are those two, and what lies between them; ``log_key`` is that of the logs, or

@@ -14,7 +14,7 @@ _GET_FREE = 0x4C82
 _CONFIGURE = 0x4C0A
 _GET_STATUS = 0x4C05
 _STATUS_SIZE = 232
-"""Of ``struct loop_info64`` (linux/loop.h), which begins with device and inode of the file behind the device."""
+"""The beginning of ``struct loop_info64`` (linux/loop.h): device and inode of the file behind the device."""
 _AUTOCLEAR = 4
 _FLAGS_AT = 8 + 5 * 8 + 3 * 4
 _CONFIG_SIZE = 304

@@ -173,7 +173,7 @@ class Communicator:
         self._meet(place, ended, unmet)
 
     def _lose_ended(self, ranks: Collection[int]) -> list[int]:
-        """Of ranks that have joined, and are not met, those whose processes have ended; they are lost from here on."""
+        """Return the ranks that joined and whose processes have ended before they met; they are lost from here on."""
         assert self._presence is not None
         ended = [rank for rank in ranks if not self._presence.is_here(rank)]
         for rank in ended:

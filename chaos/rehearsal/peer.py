@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FRAME = struct.Struct("<4sIQQ")
 _MAGIC = b"CHSR"
 _COUNT = (1 << 31) - 1
-"""Of the sequence number of a collective: which one of its group it is."""
+"""Mask of the part of a sequence number that counts the collectives of a group."""
 
 
 class Peer:

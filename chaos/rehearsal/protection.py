@@ -102,7 +102,7 @@ def write_stale_record(job: Job, output: Path) -> None:
 
 
 def room_digest() -> str:
-    """Of everything in this room: any of it may change a loss."""
+    """Return a digest of every Python file of this package: any of them may change a loss."""
     room = hashlib.sha256()
     for file in sorted(_ROOM.rglob("*.py")):
         room.update(str(file.relative_to(_ROOM)).encode() + b"\0" + file.read_bytes())

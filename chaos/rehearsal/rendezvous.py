@@ -21,7 +21,7 @@ from chaos.rehearsal.introduction import Caller, Listener, Unproven
 
 _POLL_SECONDS = 0.01
 _EACH_POLLS = 0.0005
-"""Of many ranks those that have come must not keep the others from coming by looking for them all the time."""
+"""Added for each rank, so that the ranks that have come do not keep the others from coming by looking for them."""
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
 """Connections that may be silent at a time, where no more ranks can call; of more, the oldest is a stranger."""

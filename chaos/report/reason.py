@@ -15,7 +15,7 @@ BROKEN_OFF = "baseline.interrupted"
 """The event of a run that was interrupted while its fault-free run went on: which that is, and what became of it."""
 
 _LEFT = ("orphans", "ports", "private_left", "unsearched")
-"""Of the event ``hygiene``: what of a run outlives it. Unfinished files lie in its own directory."""
+"""Fields of the event ``hygiene`` that say what outlives the run. Unfinished files lie in its own directory."""
 
 
 def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: History) -> list[Finding]:

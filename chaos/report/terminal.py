@@ -64,8 +64,8 @@ def _checks(result: Result) -> Table:
     table = _table()
     table.add_column("check", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("said", justify="right", no_wrap=True)
-    table.add_column("worst of them", overflow="fold")
+    table.add_column("statements", justify="right", no_wrap=True)
+    table.add_column("worst", overflow="fold")
     for name, group in groupby(result.checks, key=lambda one: one.name):
         findings = list(group)
         verdict = worst([one.verdict for one in findings])

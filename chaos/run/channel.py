@@ -29,7 +29,7 @@ _BACKLOG = 256
 _HELLO_SECONDS = 10.0
 """An agent introduces itself at once; who says nothing for so long is a stranger."""
 _EACH_HELLO = 0.25
-"""Of many ranks that start on the same cores one may be kept from its first word for as long."""
+"""Each rank that starts on the same cores may keep another one from its first word for so long."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def key_of_runs(
 
 @dataclass(frozen=True)
 class Keys:
-    """Of what is run now. ``of`` has in it what the job's data look like from outside.
+    """Keys of what is run now. ``of`` includes what the job's data look like from outside.
 
     A job may write to its data itself. So whether a run is still one of that key is told by ``sources``, without them.
     """

@@ -107,7 +107,7 @@ class WatchedLogs:
                     yield OfLog(event, process)
 
     def unknown(self) -> dict[str, int]:
-        """Of each log with lines that no reader knows: how many there are among those that were read."""
+        """Return the number of lines that no reader knows, for each log that has any."""
         return {one.tail.name: one.tail.unknown for one in self._followed.values() if one.tail.unknown}
 
     def _teed(self, process: JobProcess) -> list[Output]:

@@ -223,5 +223,5 @@ def _in_epoch(event: LogEvent) -> str:
 
 
 def _least_clear(job: RunningJob) -> tuple[bool, bool]:
-    """Of two jobs in a directory that with a rank beyond doubt has come further."""
+    """Order two jobs in a directory: a job with a rank beyond doubt has come further."""
     return not job.ranks, job.doubtful

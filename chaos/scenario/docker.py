@@ -11,7 +11,7 @@ SKELETON = "chaos-node:host"
 
 
 class Docker(Model):
-    """Of what the containers are made, and by which engine."""
+    """What the containers are made of, and by which engine."""
 
     engine: str | None = Field(
         None, min_length=1, description="Address of the Docker engine. Default: what DOCKER_HOST says."

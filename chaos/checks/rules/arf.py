@@ -23,7 +23,7 @@ _ON_NEW = tuple(name for name in HANDLERS if name not in ("stop", "clean"))
 """Handlers that are left to ARF then."""
 
 _EARLY = 0.95
-"""Of the wait for a new process this much must have passed. The vendor's is a round number of its documents."""
+"""Share of the wait for a new process that must have passed. The vendor documents a round number."""
 
 
 def judge(case: Case) -> None:

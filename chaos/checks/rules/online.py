@@ -146,7 +146,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 
 def _judge_level(case: Case) -> None:
-    """Of a communication error: that it is the one that the plan means, which no operator's own retry answers.
+    """Judge that a communication error is the one that the plan means, which no operator's own retry answers.
 
     That it was the step which recovered the calls of stop and clean tell: an operator's retry calls no handler.
     """

@@ -57,7 +57,7 @@ def named_checkout(scenario: Scenario, directory: Path) -> Path | None:
 
 
 def source_digest(checkout: Path) -> str:
-    """Of all of the checkout's Python files and of its launcher."""
+    """Return a digest of all of the checkout's Python files and of its launcher."""
     return sources_digest(checkout, (checkout / LAUNCHER,))
 
 

@@ -63,7 +63,7 @@ class DockerPlatform:
         return () if told is not None and told.engine is not None else self.needs
 
     def meets_for(self, scenario: Scenario) -> Mapping[str, str]:
-        """Of an image with a Python of its own the containers have what the ranks need; else this Python is theirs."""
+        """Return what the containers bring themselves: an image with a Python of its own has what the ranks need."""
         told = scenario.cluster.docker
         return {} if told is None or told.python is None else MET_THERE
 

@@ -51,6 +51,6 @@ def _name(one: Mapping[str, Any]) -> str:
 
 
 def _names(one: Mapping[str, Any]) -> Iterable[str]:
-    """Of a container the engine lists several, with a slash before each."""
+    """Return a container's names: the engine lists several, with a slash before each."""
     listed = one.get("Names") or [one.get("Name")]
     return [str(name).removeprefix("/") for name in listed if name]

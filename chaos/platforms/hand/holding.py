@@ -27,7 +27,7 @@ _LINK = struct.Struct("=BxHiII")
 _QUEUE = struct.Struct("=BxxxiIII")
 _ADDRESS = struct.Struct("=BBBBi")
 _NETEM = struct.Struct("=6I")
-"""Of netem: how long packets wait, how many may, how many are lost, gap, doubles, how much more or less they wait."""
+"""netem's options: latency, limit, loss, gap, duplicates, jitter (struct tc_netem_qopt)."""
 _TICK_NS = 64
 """The kernel's unit of such times (PSCHED_SHIFT)."""
 _UP = 1

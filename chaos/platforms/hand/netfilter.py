@@ -40,7 +40,7 @@ _FROM_PORT, _TO_PORT = (_TRANSPORT, 0), (_TRANSPORT, 2)
 _CHANCE = (0, 0)
 _TCP = bytes([socket.IPPROTO_TCP])
 _OF = 100_000
-"""Of so many packets a rule of loss lets a number vanish."""
+"""Packets to which the number of a rule of loss refers."""
 _BURST = 1 << 16
 """Bytes that may come at once beyond a second's rate: one packet, as the host's interface may put several into one."""
 _SECONDS = 10.0

@@ -24,7 +24,7 @@ _GET_ROUTE, _NEW_RULE, _DELETE_RULE, _GET_RULE = 26, 32, 33, 34
 _EXCLUSIVE, _CREATE = 0x200, 0x400
 _TO, _FROM, _PREFERENCE, _PROTOCOL = 1, 2, 6, 21
 _CARRIES, _FROM_PORTS, _TO_PORTS = 22, 23, 24
-"""Of a rule: what IP carries, and ranges of its ports (linux/fib_rules.h, Linux 4.17)."""
+"""Attributes of a rule: the protocol above IP, and ranges of its ports (linux/fib_rules.h, Linux 4.17)."""
 _ROUTE_TO, _ROUTE_FROM, _ROUTE_COMES_BY = 1, 2, 3
 _ROUTE_CARRIES, _ROUTE_FROM_PORT, _ROUTE_TO_PORT = 27, 28, 29
 _BLACKHOLE = 6

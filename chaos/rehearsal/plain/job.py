@@ -59,7 +59,7 @@ class PlainJob:
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """The framework always; the SDK where it is the stand-in."""
         return (
-            Simulated("training in plain Python and numpy: there is no framework, and none is tested", "job"),
+            Simulated("plain Python training loop; no framework is tested", "job"),
             Simulated("collectives and the device calls of the fault tolerance", "device layer"),
             *([] if scenario.job.tre is None else [Simulated("watch over the global norm", "job")]),
             *simulated_protection(scenario, sdk),

@@ -81,7 +81,7 @@ def _not_read_at_all(records: Records) -> None:
 
 
 def _end_of_read_missing(records: Records) -> None:
-    """Of rank 0's load the beginning alone is recorded: it was not given its state by another rank."""
+    """Keep only the beginning of rank 0's load: no other rank gave it its state."""
     records.drop(records.all("load.end", rank=0))
 
 

@@ -66,7 +66,7 @@ def _without_gradients(records: Records) -> None:
 
 
 def _without_parameters(records: Records) -> None:
-    """Of no rank the state is known once the fault was made."""
+    """Remove the state of every rank from the steps after the fault."""
     for one in records.all("digest", attempt="train"):
         if one["step"] > CHANGED:
             one["parameters"] = None
