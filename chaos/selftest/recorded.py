@@ -41,7 +41,7 @@ def record(name: str, run_dir: Path, archive: Path) -> None:
     """Keep a green run of scenario ``name`` in ``archive``. Raises NotRecorded when it is another one, or not green."""
     unfinished = archive.with_suffix(".new")
     try:
-        pack(run_dir, unfinished, _neutral_names(run_dir))
+        pack(run_dir, unfinished, neutral_names(run_dir))
         if (size := unfinished.stat().st_size) > _MOST:
             raise NotRecorded(f"{run_dir} takes {size:,} bytes, more than {_MOST:,}: use a smaller job")
         with tempfile.TemporaryDirectory() as place:
@@ -58,8 +58,8 @@ def record(name: str, run_dir: Path, archive: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _neutral_names(run_dir: Path) -> dict[str, str]:
-    """What is written in the place of the directories of this machine that a run names."""
+def neutral_names(run_dir: Path) -> dict[str, str]:
+    """Return what is written in the place of the directories of this machine that a run names."""
     return {
         str(run_dir.resolve().parent): "/reports",
         str(Path(chaos.__file__).resolve().parent.parent): "/chaos",
@@ -68,7 +68,7 @@ def _neutral_names(run_dir: Path) -> dict[str, str]:
 
 
 def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
-    """Write every plain file of a run into ``archive``, with other names for the directories in ``renamed``.
+    """Write all directories and plain files of a run into ``archive``. ``renamed`` says what is replaced in the files.
 
     Raises OSError where not all of the run can be looked at.
     """
@@ -77,15 +77,24 @@ def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
     names = [(one.encode(), renamed[one].encode()) for one in sorted(renamed, key=len, reverse=True)]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for path in entries_below(run_dir, raise_unseen):
-            if path.is_symlink() or not path.is_file():
+            within = path.relative_to(run_dir).as_posix()
+            if path.is_symlink():
                 continue
-            content = path.read_bytes()
-            for name, other in names:
-                content = content.replace(name, other)
-            one = zipfile.ZipInfo(path.relative_to(run_dir).as_posix(), _LONG_AGO)
-            one.compress_type = zipfile.ZIP_DEFLATED
-            one.external_attr = 0o600 << 16
-            packed.writestr(one, content)
+            if path.is_dir():
+                # An empty one counts: a search of a directory that is not there has seen nothing.
+                packed.writestr(_entry(f"{within}/", 0o700), b"")
+            elif path.is_file():
+                content = path.read_bytes()
+                for name, other in names:
+                    content = content.replace(name, other)
+                packed.writestr(_entry(within, 0o600), content)
+
+
+def _entry(name: str, mode: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _LONG_AGO)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = mode << 16
+    return entry
 
 
 def unpack(archive: Path, target: Path) -> None:

@@ -39,11 +39,13 @@ def take(place: Path, run: GoodRun, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_kept_is_the_run_file_for_file_and_always_the_same(tmp_path: Path) -> None:
     run = good_run().write(tmp_path / "run")
+    (run / "job" / "empty").mkdir(parents=True)
     for name in ("one", "two"):
         pack(run, tmp_path / f"{name}.zip", {})
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     unpack(tmp_path / "one.zip", tmp_path / "again")
     assert manifest(tmp_path / "again") == manifest(run) != {}
+    assert (tmp_path / "again" / "job" / "empty").is_dir(), "a search of an empty directory has seen that it is empty"
 
 
 def test_a_recorded_run_is_taken_as_it_is_and_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
