@@ -18,7 +18,7 @@ from chaos.scenario.terms import Phase
 from tests.unit.agent.conftest import Events
 
 ARMED = [{"fault": "kill", "step": 5, "phase": "step.end"}]
-SECONDS = 20
+SECONDS = 60.0
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_of_many_who_want_it_one_makes_it(reports: Path, make: Make) -> None:
             makers.append(f"{number} ends")
             return made
 
-        together.wait(20)
+        together.wait(60)
         return find_or_make(reports, "key", slowly, wait=WAIT)
 
     with ThreadPoolExecutor(6) as pool:

@@ -20,7 +20,7 @@ from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.wait import wait_for
 
 KINDS: list[FaultKind] = [kill.KIND, suspend.KIND, terminate.KIND]
-SECONDS = 20
+SECONDS = 60.0
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from chaos.platforms.procfs import read_signals
 from chaos.run.wait import wait_for
 
 KIND = terminate.KIND
-SECONDS = 20
+SECONDS = 60.0
 Run = Callable[[str], Victim]
 
 NO_OP = "signal.signal(signal.SIGTERM, lambda *_: print('heard', flush=True))"

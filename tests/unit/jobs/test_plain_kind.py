@@ -74,7 +74,7 @@ def test_the_launcher_starts_each_rank_in_a_session_of_its_own_and_ends(tmp_path
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.count("Start worker process with rank id:") == 2
         logs = [tmp_path / f"worker_{rank}.log" for rank in range(2)]
-        wait_for("what the ranks say", lambda: all(log.read_text() for log in logs), seconds=20)
+        wait_for("what the ranks say", lambda: all(log.read_text() for log in logs), seconds=60)
         for rank, log in enumerate(logs):
             told = json.loads(log.read_text())
             assert told == {

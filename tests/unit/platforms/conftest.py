@@ -32,7 +32,7 @@ def found(token: str) -> Found:
             seen[:] = find_run_processes(token)
             return seen if len(seen) == count else None
 
-        return wait_for(f"{count} processes of the run", settled, seconds=20, detail=lambda: f"seen: {seen}")
+        return wait_for(f"{count} processes of the run", settled, seconds=60, detail=lambda: f"seen: {seen}")
 
     return found
 

@@ -48,7 +48,7 @@ def test_a_descendant_that_belongs_to_another_run_is_left_out(
     start: Start, token: str, other_token: str, found: Found
 ) -> None:
     start("sh", "-c", f"CHAOS_RUN={other_token} sh -c 'env -i sleep 1000 & wait' & wait", run=token)
-    wait_for("the other run", lambda: len(find_run_processes(other_token)) == 2, seconds=20)
+    wait_for("the other run", lambda: len(find_run_processes(other_token)) == 2, seconds=60)
     (process,) = found(1)
     assert process.cmdline[0] == "sh"
 

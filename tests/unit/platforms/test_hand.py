@@ -49,7 +49,7 @@ def here(identity: ProcessIdentity) -> ProcessIdentity:
 
 
 def ended(hand: HandClient, identity: ProcessIdentity) -> ExitStatus:
-    return wait_for("exit", lambda: hand.exit_status("train", identity), seconds=20)
+    return wait_for("exit", lambda: hand.exit_status("train", identity), seconds=60)
 
 
 def test_the_bundle_needs_nothing_but_the_standard_library_of_python_3_9() -> None:
@@ -72,7 +72,7 @@ def test_it_starts_a_launcher_and_tells_how_its_ranks_ended(start_hand: StartHan
     launcher = hand.start(spec("MS_ROLE=MS_WORKER MS_NODE_ID=7 setsid sleep 1000 & exit 4"))
     assert launcher.node == 3
     assert ended(hand, launcher) == ExitStatus(code=4)
-    (rank,) = wait_for("rank", lambda: [p for p in hand.processes("train") if p.rank == 7], seconds=20)
+    (rank,) = wait_for("rank", lambda: [p for p in hand.processes("train") if p.rank == 7], seconds=60)
     assert rank.identity.node == 3
     assert hand.state(rank.identity) == "alive"
     assert hand.exit_status("train", rank.identity) is None
@@ -102,7 +102,7 @@ def test_it_tells_what_is_left_of_its_run(start_hand: StartHand, spec: Spec, tmp
     hand = start_hand()
     assert hand.leftovers([str(tmp_path)]) == {"processes": [], "mounts": []}
     launcher = hand.start(spec("exec sleep 1000"))
-    wait_for("sleep", lambda: "sleep" in (read_text(launcher.pid, "comm", PROC) or ""), seconds=20)
+    wait_for("sleep", lambda: "sleep" in (read_text(launcher.pid, "comm", PROC) or ""), seconds=60)
     assert hand.leftovers([str(tmp_path)])["processes"] == [f"{launcher.pid} (sleep 1000)"]
 
 
@@ -161,7 +161,7 @@ def test_a_killed_hand_is_named_and_another_one_ends_what_it_has_left(
     found(2)
     os.kill(hand.introduction.pid, signal.SIGKILL)
     with pytest.raises(HandLost, match=r"node 1: its hand was lost: .*SIGKILL"):
-        wait_for("loss", lambda: hand.processes("train") and False, seconds=20)
+        wait_for("loss", lambda: hand.processes("train") and False, seconds=60)
     assert alive(here(launcher))
     assert len(start_hand(1).end_run().ended) == 2
     assert find_run_processes(token) == []
@@ -182,7 +182,7 @@ def test_what_has_its_place_in_a_directory_is_told_without_any_identity(
     def told() -> list[str]:
         return sorted(one for one in hand.standing(str(place)) if "sleep 100" in one and "sh -c" not in one)
 
-    assert wait_for("both", lambda: len(told()) == 2 and told(), seconds=20) == sorted(
+    assert wait_for("both", lambda: len(told()) == 2 and told(), seconds=60) == sorted(
         [
             f"process {works.pid} (sleep 1001) works in {place}/job",
             f"process {writes.pid} (sleep 1002) writes to {place}/log",
@@ -205,11 +205,11 @@ def test_a_stopped_process_is_continued_by_another_hand(start_hand: StartHand, s
     hand = start_hand()
     launcher = hand.start(spec("exec sleep 1000"))
     hand.signal("train", launcher, signal.SIGSTOP)
-    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=20)
+    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=60)
     hand.close()
     other = start_hand()
     other.resume(launcher)
-    assert wait_for("go on", lambda: other.state(launcher) == "alive", seconds=20)
+    assert wait_for("go on", lambda: other.state(launcher) == "alive", seconds=60)
 
 
 def test_its_clock_is_this_hosts_within_the_error_that_is_told(start_hand: StartHand) -> None:
@@ -286,14 +286,14 @@ def called(hand: HandClient, place: Path, data: bytes) -> socket.socket:
     hand.place(str(place), {})
     hand.listen(str(place / "agents"))
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    caller.settimeout(20)
+    caller.settimeout(60)
     caller.connect(str(place / "agents"))
     caller.sendall(data)
     return caller
 
 
 def heard(channel: Channel) -> Message:
-    return channel.messages.get(timeout=20)
+    return channel.messages.get(timeout=60)
 
 
 def test_an_agents_words_come_with_its_node_and_the_word_of_the_kernel_there(

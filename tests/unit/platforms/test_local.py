@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("adopting")
 
 
 def exit_of(job: LocalJob, identity: ProcessIdentity) -> ExitStatus:
-    return wait_for("an exit status", lambda: job.exit_status(identity), seconds=20)
+    return wait_for("an exit status", lambda: job.exit_status(identity), seconds=60)
 
 
 def seen(job: LocalJob, count: int) -> list[FoundProcess]:
@@ -35,7 +35,7 @@ def seen(job: LocalJob, count: int) -> list[FoundProcess]:
         processes = job.processes()
         return processes if len(processes) == count else None
 
-    return wait_for(f"{count} processes", enough, seconds=20)
+    return wait_for(f"{count} processes", enough, seconds=60)
 
 
 def zombies_of_ours() -> list[int]:
@@ -54,7 +54,7 @@ def test_a_job_starts_with_its_identity_in_a_session_of_its_own_and_logs_to_its_
     launch = spec("echo out; echo err >&2; cat; env; exec sleep 1000")
     launch.log.write_text("kept\n")
     job = LocalPlatform().start(launch)
-    wait_for("output", lambda: "CHAOS_ATTEMPT" in launch.log.read_text(), seconds=20)
+    wait_for("output", lambda: "CHAOS_ATTEMPT" in launch.log.read_text(), seconds=60)
     lines = launch.log.read_text().splitlines()
     assert lines[:3] == ["kept", "out", "err"]
     assert {f"CHAOS_RUN={token}", "CHAOS_ATTEMPT=train", "PATH=/usr/bin:/bin"} <= set(lines)
@@ -113,7 +113,7 @@ def test_a_process_that_its_parent_has_reaped_has_an_unknown_status(spec: Spec) 
     job = LocalPlatform().start(spec("sleep 1000 & wait; echo reaped; exec sleep 1001"))
     (child,) = [process for process in seen(job, 2) if process.identity != job.launcher]
     job.signal(child.identity, signal.SIGKILL)
-    wait_for("the parent to reap", lambda: state(child.identity) == "gone", seconds=20)
+    wait_for("the parent to reap", lambda: state(child.identity) == "gone", seconds=60)
     status = exit_of(job, child.identity)
     assert status == ExitStatus()
     assert not status.known
@@ -123,7 +123,7 @@ def test_a_process_that_its_parent_has_reaped_has_an_unknown_status(spec: Spec) 
 def test_the_status_of_a_process_object_is_not_stolen(spec: Spec, start: Start, token: str) -> None:
     mine = start("sh", "-c", "exit 5", run=token)
     job = LocalPlatform().start(spec("sh -c 'exit 1' & exec sleep 1000"))
-    wait_for("its end", lambda: state(identify(mine.pid)) == "zombie", seconds=20)
+    wait_for("its end", lambda: state(identify(mine.pid)) == "zombie", seconds=60)
     job.processes()
     job.stop(5)
     assert mine.wait() == 5
@@ -162,7 +162,7 @@ def test_stop_ends_what_ignores_sigterm_what_is_stopped_and_what_hides(spec: Spe
 
 def test_stop_lets_a_job_end_itself_within_its_grace(spec: Spec, tmp_path: Path) -> None:
     job = LocalPlatform().start(spec("trap 'echo bye; kill $!; exit 4' TERM; sleep 1000 & echo ready; wait"))
-    wait_for("ready", lambda: "ready" in (tmp_path / "train.log").read_text(), seconds=20)
+    wait_for("ready", lambda: "ready" in (tmp_path / "train.log").read_text(), seconds=60)
     assert job.stop(60).complete
     assert "bye" in (tmp_path / "train.log").read_text()
     assert job.exit_status(job.launcher) == ExitStatus(code=4)
@@ -180,7 +180,7 @@ def test_stop_of_a_job_that_has_ended_does_nothing_and_reaps(spec: Spec) -> None
     assert exit_of(job, job.launcher) == ExitStatus(code=2)
     result = job.stop(5)
     assert result.complete
-    wait_for("all to be reaped", lambda: job.stop(0).complete and not zombies_of_ours(), seconds=20)
+    wait_for("all to be reaped", lambda: job.stop(0).complete and not zombies_of_ours(), seconds=60)
 
 
 def test_another_attempt_is_not_of_this_job(spec: Spec) -> None:
@@ -209,7 +209,7 @@ def test_status_and_stop_may_be_asked_from_many_threads(spec: Spec) -> None:
 
     def ask() -> None:
         for identity in identities:
-            answers.append(wait_for("status", lambda identity=identity: job.exit_status(identity), seconds=20))  # type: ignore[misc]
+            answers.append(wait_for("status", lambda identity=identity: job.exit_status(identity), seconds=60))  # type: ignore[misc]
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
@@ -286,7 +286,7 @@ def test_what_a_process_leaves_without_a_trace_of_the_run_is_the_jobs_and_ends_w
     exit_of(job, job.launcher)
     # Before that it is the launcher's shell, which has all signs of the run.
     sleeping = lambda: next((one for one in job.processes() if one.cmdline[:1] == ("sleep",)), None)  # noqa: E731
-    orphan = wait_for("the orphan", sleeping, seconds=20)
+    orphan = wait_for("the orphan", sleeping, seconds=60)
     assert (orphan.attempt, orphan.ppid, orphan.cmdline) == (None, os.getpid(), ("sleep", "1000"))
     assert find_run_processes(job._spec.run) == []
     ended = job.stop(5)

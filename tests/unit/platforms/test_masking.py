@@ -286,6 +286,6 @@ def test_a_longer_argument_takes_longer_in_proportion(piece: str, before: list[s
 def test_a_command_line_is_never_read_with_its_secrets() -> None:
     arguments = [sys.executable, "-c", "input()", "--hub_token=s3cr3t"]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, env=dict(os.environ)) as process:
-        seen = wait_for("its arguments", lambda: command_line(process.pid), seconds=20)  # empty while it is being made
+        seen = wait_for("its arguments", lambda: command_line(process.pid), seconds=60)  # empty while it is being made
         process.communicate(b"\n")
     assert seen[-1] == "--hub_token=***"

@@ -59,14 +59,14 @@ def job(two: list[FakeNode], spec: Spec) -> NodesJob:
 
 def kill_hand(node: FakeNode) -> None:
     os.kill(node.hand.introduction.pid, signal.SIGKILL)
-    wait_for("loss", lambda: node.hand.lost, seconds=20)
+    wait_for("loss", lambda: node.hand.lost, seconds=60)
 
 
 def test_it_has_a_launcher_on_each_node_and_knows_which_process_is_where(job: NodesJob) -> None:
     assert [one.node for one in job.launchers] == [0, 1]
     assert {process.identity for process in job.processes()} == set(job.launchers)
     job.signal(job.launchers[1], signal.SIGKILL)
-    assert wait_for("exit", lambda: job.exit_status(job.launchers[1]), seconds=20) == ExitStatus(signal=9)
+    assert wait_for("exit", lambda: job.exit_status(job.launchers[1]), seconds=60) == ExitStatus(signal=9)
     assert job.exit_status(job.launchers[0]) is None
 
 

@@ -160,7 +160,7 @@ def lost(said: list[bytes], visitors: Visitors | None = None) -> str:
     transport = OddTransport(result([]))
     hand = HandClient(transport, 3, "run", visitors)
     transport.say(*said)
-    hand._reader.join(20)
+    hand._reader.join(60)
     assert not hand._reader.is_alive()
     with pytest.raises(HandLost) as error:
         hand.find()
@@ -223,7 +223,7 @@ def test_the_end_of_one_agent_that_cannot_be_told_hides_no_other(caplog: pytest.
     transport, guests = OddTransport(result([])), Guests("end")
     hand = HandClient(transport, 3, "run", guests)
     transport.say(line(OPEN), line({**OPEN, "caller": 2}), b"")
-    hand._reader.join(20)
+    hand._reader.join(60)
     assert guests.heard == ["visit", "visit", "end", "end"]
     assert "the end of an agent cannot be taken in" in caplog.text
 

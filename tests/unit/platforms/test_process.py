@@ -35,7 +35,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 def wait_state(identity: ProcessIdentity, expected: str) -> None:
-    wait_for(f"state {expected}", lambda: state(identity) == expected, seconds=20)
+    wait_for(f"state {expected}", lambda: state(identity) == expected, seconds=60)
 
 
 @pytest.fixture(params=["interpreter", "system call"])
@@ -91,7 +91,7 @@ def test_a_process_that_takes_over_the_pid_while_the_signal_is_on_its_way_is_not
         candidate = start("sleep", "1000")
         return candidate if identify(candidate.pid).start_time > identity.start_time else None
 
-    bystander = wait_for("a bystander", start_in_a_later_tick, seconds=20)
+    bystander = wait_for("a bystander", start_in_a_later_tick, seconds=60)
     # The PID now means the bystander: for the kernel, and in /proc.
     opened: list[int] = []
 
@@ -171,7 +171,7 @@ def test_a_process_whose_first_thread_has_ended_is_alive_while_others_run(start:
         stat = read_stat(child.pid)
         return stat is not None and stat.state == "Z"
 
-    wait_for("the first thread to end", leader_ended, seconds=20)
+    wait_for("the first thread to end", leader_ended, seconds=60)
     assert state(identity) == "alive"
     assert wait_ended([identity], 0, SYSTEM_CLOCK) == [identity]
     send_signal(identity, signal.SIGKILL)
@@ -186,7 +186,7 @@ def test_no_name_of_a_process_confuses_its_identity(start: Start, tmp_path: Path
     stat = read_stat(child.pid)
     assert stat is not None
     assert (stat.pid, stat.ppid, stat.session) == (child.pid, os.getpid(), child.pid)
-    wait_for("exec", lambda: (now := read_stat(child.pid)) and now.comm == name[:15], seconds=20)
+    wait_for("exec", lambda: (now := read_stat(child.pid)) and now.comm == name[:15], seconds=60)
     assert state(identify(child.pid)) == "alive"
 
 
@@ -198,7 +198,7 @@ def test_what_is_not_a_stat_line_is_refused() -> None:
 def test_environment_and_command_line_are_those_of_the_start(start: Start) -> None:
     child = start("sleep", "1000", EMPTY="", TEXT="a=b", RAW=os.fsdecode(b"\xff"))
     # While it is executing its program a process shows no environment, also for a moment after the call has returned.
-    found = wait_for("environment", lambda: environment(child.pid), seconds=20)
+    found = wait_for("environment", lambda: environment(child.pid), seconds=60)
     assert (found["EMPTY"], found["TEXT"], os.fsencode(found["RAW"])) == ("", "a=b", b"\xff")
     assert command_line(child.pid) == ("sleep", "1000")
 

@@ -16,7 +16,7 @@ from chaos.rehearsal import desk
 from chaos.run.channel import Channel, DeskHello
 from chaos.run.wait import wait_for
 
-SECONDS = 20.0
+SECONDS = 60.0
 SECRET = "s" * 64
 
 

@@ -14,7 +14,7 @@ from chaos.rehearsal.communicator import CommunicationAborted, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.membership import Membership
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Ranks:

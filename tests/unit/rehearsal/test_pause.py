@@ -14,7 +14,7 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.run.wait import wait_for
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class Rank:

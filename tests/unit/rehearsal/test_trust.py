@@ -12,7 +12,7 @@ import pytest
 from chaos.rehearsal.ttp.trust import Stranger, Trust
 from chaos.rehearsal.ttp.wire import Link, Message
 
-SECONDS = 20.0
+SECONDS = 60.0
 OURS = Trust("run-1", b"secret")
 
 

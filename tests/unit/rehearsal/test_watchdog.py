@@ -14,7 +14,7 @@ from chaos.plan.aids import WATCHDOG_POLL_SECONDS
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
 
-SECONDS = 20.0
+SECONDS = 60.0
 ARRAY = numpy.ones(3, "float32")
 
 

@@ -224,7 +224,7 @@ def test_of_a_run_whose_harness_is_stopped_it_is_said_how_to_go_on(reports: Path
         name = harness.stdout.readline().strip()
         identity = identify(harness.pid)
         send_signal(identity, signal.SIGSTOP)
-        wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+        wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
         report = heal_run(reports / name)
         assert report.live and f"`kill -CONT {harness.pid}` lets it go on" in report.found[0]
         harness.kill()
@@ -245,7 +245,7 @@ def test_what_a_damaged_ledger_does_not_tell_is_found_by_itself(
 
 def test_processes_are_ended_even_if_no_step_is_open(dead: RunDirectory, reports: Path, start: Start) -> None:
     start("sleep", "1000", run=dead.token)
-    wait_for("it", lambda: find_run_processes(dead.token), seconds=20)
+    wait_for("it", lambda: find_run_processes(dead.token), seconds=60)
     (report,) = heal_all(reports)
     assert report.outcome == "healed"
     assert report.done[0].startswith("ended process ")
@@ -288,7 +288,7 @@ def test_only_the_process_that_the_ledger_means_is_signalled(dead: RunDirectory,
     stranger = start("sleep", "1000")
     identity = identify(stranger.pid)
     send_signal(identity, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+    wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
     earlier = {**asdict(identity), "start_time": identity.start_time - 1}
     dead.ledger.record(UndoStep("reused", "s", "resume-process", earlier))
     dead.ledger.record(UndoStep("forged", "s", "resume-process", asdict(identity)))

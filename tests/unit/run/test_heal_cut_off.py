@@ -206,7 +206,7 @@ def test_a_pipe_in_the_place_of_the_jobs_directory_holds_nobody(dead: RunDirecto
     with ThreadPoolExecutor() as pool:
         searching = pool.submit(find_cut_off, dead.path, ())
         try:
-            assert searching.result(20) == []
+            assert searching.result(60) == []
         finally:
             with suppress(OSError):
                 os.close(os.open(dead.path / "job", os.O_WRONLY | os.O_NONBLOCK))  # lets whoever waits for it go on

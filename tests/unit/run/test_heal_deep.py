@@ -43,7 +43,7 @@ def test_everything_else_is_healed_and_what_was_not_searched_is_told(
     (storage / PROBE).touch()
     process = start("sleep", "1000", run=dead.token)
     (report,) = heal_all(reports)
-    assert process.wait(20) == -9 and dead.ledger.open_steps() == []
+    assert process.wait(60) == -9 and dead.ledger.open_steps() == []
     assert f"removed {(storage / PROBE).resolve()}" in report.done and not (storage / PROBE).exists()
     why = "cannot be looked into: has more than 256 levels of directories below"
     assert report.failed == [f"{dead.path.resolve() / 'job'} {why}"]
@@ -57,7 +57,7 @@ def test_without_a_fault_of_storage_nobody_looks_for_what_only_such_a_one_leaves
     assert heal_all(reports) == [] and heal_run(dead.path).outcome == "nothing"
     process = start("sleep", "1000", run=dead.token)
     (report,) = heal_all(reports)
-    assert (process.wait(20), report.outcome, report.failed) == (-9, "healed", [])
+    assert (process.wait(60), report.outcome, report.failed) == (-9, "healed", [])
 
 
 def test_a_private_directory_too_deep_to_be_removed_is_told(
@@ -75,7 +75,7 @@ def test_a_private_directory_too_deep_to_be_removed_is_told(
         patched.setattr("shutil.rmtree", recurse)
         (report,) = heal_all(reports)
     told = f"{private / 'rank_0'} has too many levels of directories below: remove it by rm -r"
-    assert process.wait(20) == -9 and report.failed == [f"private-directory: {told}"], report
+    assert process.wait(60) == -9 and report.failed == [f"private-directory: {told}"], report
     (again,) = heal_all(reports)
     assert again.outcome == "healed" and not private.exists()
 
@@ -87,6 +87,6 @@ def test_a_mount_whose_files_cannot_all_be_kept_is_left_and_told(
     make_deep(mounted / "deep", 600)
     process = start("sleep", "1000", run=dead.token)
     (report,) = heal_all(reports)
-    assert process.wait(20) == -9
+    assert process.wait(60) == -9
     told = f"{mounted}: has more than 256 levels of directories below"
     assert any(told in text for text in report.failed) and len(mounts_at(mounted)) == 1

@@ -31,7 +31,7 @@ def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
     for run in (live, dead):
         run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
     child = start("sleep", "1000", run=live.token)
-    wait_for("it", lambda: find_run_processes(live.token), seconds=20)
+    wait_for("it", lambda: find_run_processes(live.token), seconds=60)
     copies = [tmp_path / "elsewhere", reports / "copy"]
     for copy, run in zip(copies, (live, dead), strict=True):
         shutil.copytree(run.path, copy)
@@ -46,10 +46,10 @@ def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
 
 def test_a_run_that_was_moved_is_healed_where_it_is(dead: RunDirectory, start: Start, tmp_path: Path) -> None:
     child = start("sleep", "1000", run=dead.token)
-    wait_for("it", lambda: find_run_processes(dead.token), seconds=20)
+    wait_for("it", lambda: find_run_processes(dead.token), seconds=60)
     moved = dead.path.rename(tmp_path / "moved")
     assert heal_run(moved).outcome == "healed"
-    assert child.wait(20) == -signal.SIGKILL
+    assert child.wait(60) == -signal.SIGKILL
 
 
 def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
@@ -62,7 +62,7 @@ def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
         assert harness.stdout is not None
         name, token = harness.stdout.readline().split()
         child = start("sleep", "1000", run=token)
-        wait_for("it", lambda: find_run_processes(token), seconds=20)
+        wait_for("it", lambda: find_run_processes(token), seconds=60)
         copy = Path(shutil.copytree(reports / name, tmp_path / "copy"))
         shutil.rmtree(reports / name)
         for _ in range(2):
@@ -84,7 +84,7 @@ def of_a_live_harness(reports: Path, copy: Path, start: Start) -> tuple[subproce
     assert harness.stdout is not None
     name, token = harness.stdout.readline().split()
     child = start("sleep", "1000", run=token)
-    wait_for("it", lambda: find_run_processes(token), seconds=20)
+    wait_for("it", lambda: find_run_processes(token), seconds=60)
     shutil.copytree(reports / name, copy, ignore=lambda *_: {LOCK_NAME})
     reports.rename(reports.with_name("moved"))
     return harness, child

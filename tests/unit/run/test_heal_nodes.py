@@ -30,7 +30,7 @@ def test_a_stopped_rank_of_a_node_is_continued_and_ended(tmp_path: Path) -> None
     launcher = hand.start(spec)
     run.ledger.record(UndoStep("stop", "stop-1", "resume-process", asdict(launcher), "continue rank 1"))
     hand.signal("train", launcher, signal.SIGSTOP)
-    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=20)
+    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=60)
     hand.close()
     run.lock.release()
     report = heal_run(run.path)

@@ -54,7 +54,7 @@ def test_every_kind_of_leftover_is_found(
     history = with_history(dead)
     history.write_bytes(history.read_bytes() + b"garbage\n")
     child = start("sleep", "1000", run=dead.token)
-    wait_for("its program", lambda: (environment(child.pid) or {}).get("CHAOS_RUN") == dead.token, seconds=20)
+    wait_for("its program", lambda: (environment(child.pid) or {}).get("CHAOS_RUN") == dead.token, seconds=60)
     (dead.path / ".run.json.0000abcd.new").write_text("{")
     (dead.path / "job" / ".checkpoints.kept").mkdir(parents=True)
     (reports / "kill-rank-20260101-000000-00a0").mkdir()

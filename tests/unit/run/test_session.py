@@ -82,7 +82,7 @@ def suspended(run: RunDirectory, start: Start) -> subprocess.Popen[bytes]:
     victim = identify(process.pid)
     run.ledger.record(UndoStep("stop-rank-1", "stop", "resume-process", asdict(victim)))
     process.send_signal(signal.SIGSTOP)
-    wait_for("stop", lambda: state(victim) == "stopped", seconds=20)
+    wait_for("stop", lambda: state(victim) == "stopped", seconds=60)
     return process
 
 

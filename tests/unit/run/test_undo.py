@@ -86,10 +86,10 @@ def test_steps_are_undone_in_reverse_and_one_that_fails_stays_open(tmp_path: Pat
 def test_a_stopped_process_of_the_run_goes_on(start: Start, token: str, context: UndoContext) -> None:
     identity = identify(start("sleep", "1000", run=token).pid)
     send_signal(identity, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+    wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
     undo = step("resume-process", **asdict(identity))
     assert resume_process(undo, context) == f"continued {identity}"
-    wait_for("running", lambda: state(identity) == "alive", seconds=20)
+    wait_for("running", lambda: state(identity) == "alive", seconds=60)
     assert resume_process(undo, context) == f"continued {identity}"
 
 
@@ -98,7 +98,7 @@ def test_a_process_that_stays_stopped_was_not_continued(
 ) -> None:
     identity = identify(start("sleep", "1000", run=token).pid)
     send_signal(identity, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(identity) == "stopped", seconds=20)
+    wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
     monkeypatch.setattr("chaos.run.undo.send_signal", lambda *_: None)  # as if another had stopped it again
     with pytest.raises(CannotUndo, match="is stopped again or still"):
         resume_process(step("resume-process", **asdict(identity)), UndoContext(token, clock))
@@ -118,7 +118,7 @@ def test_a_process_that_has_ended_needs_no_undoing_and_the_next_with_its_pid_is_
     other = start("sleep", "1000", run=token)
     now = identify(other.pid)
     send_signal(now, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(now) == "stopped", seconds=20)
+    wait_for("stopped", lambda: state(now) == "stopped", seconds=60)
     for earlier in (replace(now, start_time=now.start_time - 1), replace(now, boot="earlier")):
         assert "has ended" in resume_process(step("resume-process", **asdict(earlier)), context)
     assert state(now) == "stopped"
@@ -128,7 +128,7 @@ def test_a_process_of_another_run_is_not_signalled(start: Start, token: str, con
     for child in (start("sleep", "1000", run=token + "-other"), start("sleep", "1000")):
         identity = identify(child.pid)
         send_signal(identity, signal.SIGSTOP)
-        wait_for("stopped", lambda identity=identity: state(identity) == "stopped", seconds=20)  # type: ignore[misc]
+        wait_for("stopped", lambda identity=identity: state(identity) == "stopped", seconds=60)  # type: ignore[misc]
         with pytest.raises(CannotUndo, match="nothing was sent"):
             resume_process(step("resume-process", **asdict(identity)), context)
         assert state(identity) == "stopped"
@@ -145,7 +145,7 @@ def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, con
     start(
         "sh", "-c", "trap '' TERM; sleep 1000 & env -i sleep 1001 & wait", run=token, MS_ROLE="MS_WORKER", RANK_ID="3"
     )
-    wait_for("three processes", lambda: len(find_run_processes(token)) == 3, seconds=20)
+    wait_for("three processes", lambda: len(find_run_processes(token)) == 3, seconds=60)
     told = end_job(step("end-job", run=token), context)  # in order of PIDs, which may have begun anew
     assert told.startswith("ended ") and "rank 3 " in told
     assert find_run_processes(token) == []

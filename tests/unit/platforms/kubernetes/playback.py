@@ -111,4 +111,4 @@ def playing(exchanges: list[dict[str, Any]], watches: Watches) -> Iterator[Playb
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)

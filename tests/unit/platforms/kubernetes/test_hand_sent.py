@@ -28,7 +28,7 @@ def test_a_hand_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp_p
         opened = {str(one.readlink()) for one in Path(f"/proc/{transport.pid}/fd").iterdir()}
         assert any("hand.pyz" in one and "deleted" in one for one in opened), "it is that file that is looked for"
         os.kill(transport.pid, signal.SIGKILL)
-        wait_for("end", lambda: hand.lost is not None, seconds=20)
+        wait_for("end", lambda: hand.lost is not None, seconds=60)
         assert list(temporary.iterdir()) == []
     finally:
         hand.close()

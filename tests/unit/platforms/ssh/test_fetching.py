@@ -68,9 +68,9 @@ def test_one_file_that_cannot_be_written_here_keeps_no_other_away(
     obstacle = here / "history" / NAMES[0]
     obstacle.mkdir(parents=True)
     mirror = mirror_of(connection, there, here)
-    wait_for("the other", lambda: text(here / "history" / NAMES[1]) == "one\n", seconds=20)
+    wait_for("the other", lambda: text(here / "history" / NAMES[1]) == "one\n", seconds=60)
     (there / "logs" / "train" / "worker_0.log").write_text("said")
-    wait_for("the log", lambda: text(here / "logs" / "train" / "worker_0.log") == "said", seconds=20)
+    wait_for("the log", lambda: text(here / "logs" / "train" / "worker_0.log") == "said", seconds=60)
     mirror.finish()
     assert list(mirror.unfetched) == [f"history/{NAMES[0]}"]
     assert mirror.lost is None
@@ -85,7 +85,7 @@ def test_a_log_never_takes_the_place_of_another_hosts_log_of_the_same_name(
     (there / "logs" / "train" / "ttp_log.log").write_text("of this host")
     (there / "logs" / "train" / "worker_0.log").write_text("said")
     mirror = mirror_of(connection, there, here, {copy: "another"})
-    wait_for("the log", lambda: text(copy.with_name("worker_0.log")) == "said", seconds=20)
+    wait_for("the log", lambda: text(copy.with_name("worker_0.log")) == "said", seconds=60)
     mirror.finish()
     assert text(copy) == "of another host"
     assert list(mirror.unfetched) == ["logs/ttp_log.log"]
@@ -107,7 +107,7 @@ def test_what_can_be_brought_at_last_is_no_loss(connection: Connection, there: P
     obstacle = here / "history" / NAMES[0]
     obstacle.mkdir(parents=True)
     mirror = mirror_of(connection, there, here)
-    wait_for("trouble", lambda: mirror.unfetched, seconds=20)
+    wait_for("trouble", lambda: mirror.unfetched, seconds=60)
     shutil.rmtree(obstacle)
     mirror.finish()
     assert (mirror.unfetched, text(obstacle)) == ({}, "one\n")
@@ -126,13 +126,13 @@ def test_a_channel_that_ends_is_opened_again_and_nothing_is_copied_twice(
     monkeypatch.setattr(connection, "sftp", sftp)
     mirror = mirror_of(connection, there, here)
     copy = here / "history" / NAMES[0]
-    wait_for("the first line", lambda: text(copy) == "one\n", seconds=20)
+    wait_for("the first line", lambda: text(copy) == "one\n", seconds=60)
     channel = opened[0].get_channel()
     assert channel is not None
     channel.close()
     with (there / "history" / NAMES[0]).open("a") as file:
         file.write("two\n")
-    wait_for("the second line", lambda: text(copy) == "one\ntwo\n", seconds=20)
+    wait_for("the second line", lambda: text(copy) == "one\ntwo\n", seconds=60)
     mirror.finish()
     assert (mirror.lost, mirror.unfetched, len(opened)) == (None, {}, 2)
 
@@ -140,7 +140,7 @@ def test_a_channel_that_ends_is_opened_again_and_nothing_is_copied_twice(
 def test_without_a_connection_the_mirror_ends(connection: Connection, there: Path, here: Path) -> None:
     mirror = mirror_of(connection, there, here)
     connection.close()
-    wait_for("loss", lambda: mirror.lost, seconds=20)
+    wait_for("loss", lambda: mirror.lost, seconds=60)
     mirror.finish()
 
 

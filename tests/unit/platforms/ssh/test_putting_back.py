@@ -58,7 +58,7 @@ def test_a_process_without_identity_that_works_there_is_told_and_left_alone(
     (place / ".chaos-run").write_text(token)
     stranger = start("sh", "-c", f"cd {place}; exec sleep 1000")
     cwd = PROC / str(stranger.pid) / "cwd"
-    wait_for("its place", lambda: cwd.readlink() == place, seconds=20)
+    wait_for("its place", lambda: cwd.readlink() == place, seconds=60)
     with pytest.raises(PlatformError, match=f"process {stranger.pid} .* works in .*; if it is, end it"):
         clean(host, token, 0)
     assert stranger.poll() is None and place.is_dir()
