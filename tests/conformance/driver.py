@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "replace": True,
     "recount": None,
     "collective_limit": 300,
+    "fast": {},
     "steps": 10,
 }
 STEP_SECONDS = {"vendor": 0.35, "fast": 0.02}

@@ -15,12 +15,14 @@ import threading
 import time
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy
 
 from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.ttp.timings import PROFILES
 from tests.conformance import agent
 from tests.conformance.record import Record
 from tests.conformance.training import advance, digest, first_state, share
@@ -30,6 +32,7 @@ TOLD_SECONDS = 1.0
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
 RANK, INCARNATION = int(sys.argv[1]), int(sys.argv[2])
 RANKS = int(JOB["ranks"])
+PROFILES["fast"] = replace(PROFILES["fast"], **JOB["fast"])
 HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 
 # MindIO TFT asks MindSpore for the number of its device when a processor is made, and for nothing else.

@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-CPU_SECONDS = 5.0
+CPU_SECONDS = 60.0
 """Processor time that one input may take; a few milliseconds are usual."""
 
-WALL_SECONDS = 20.0
+WALL_SECONDS = 300.0
 """For what waits without using the processor, such as the opening of a pipe."""
 
 MEMORY = 1 << 30

@@ -7,9 +7,12 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +21,10 @@ import chaos
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.platforms.leases import Leases
+from chaos.rehearsal import communicator
+from chaos.rehearsal.communicator import Communicator
 from chaos.run.wait import wait_for
+from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass
 
 SECONDS = 60.0
 RANK = Path(__file__).with_name("ttp_rank.py")
@@ -43,6 +49,7 @@ class Ranks:
             "after_seconds": {},
             "busy_seconds": 0.0,
             "limit": SECONDS,
+            "timings": {},
         }
         self.directory = directory
         self.port = port
@@ -139,3 +146,30 @@ def running(directory: Path) -> Iterator[Start]:
         finally:
             for one in made:
                 one.end()
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    """The ranks of one communicator, of 40 at most."""
+    with ThreadPoolExecutor(40) as pool:
+        yield Group(tmp_path, pool)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let three ranks be so many that not each is connected to every other one."""
+    monkeypatch.setattr(communicator, "_MESH", 2)
+
+
+@pytest.fixture
+def let_limit_pass(monkeypatch: pytest.MonkeyPatch) -> LetLimitPass:
+    """Put the clock of the communicators forward, and wake those that sleep until their limit."""
+    passed = [0.0]
+    monkeypatch.setattr(communicator, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+
+    def let_limit_pass(ranks: Iterable[Communicator]) -> None:
+        passed[0] = LIMIT
+        for one in ranks:
+            os.write(one._wake_write, b"x")
+
+    return let_limit_pass

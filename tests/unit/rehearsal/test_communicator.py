@@ -10,55 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout
 from chaos.rehearsal.introduction import Caller, Listener
 from chaos.run.wait import wait_for
-
-SECRET = b"s3cret"
-SECONDS = 30.0
-
-
-class Group:
-    """Ranks of one communicator, each in a thread of its own."""
-
-    def __init__(self, directory: Path, pool: ThreadPoolExecutor) -> None:
-        self.directory = directory
-        self.strangers: list[str] = []
-        self.pool = pool
-
-    def rank(self, rank: int, ranks: int = 4, *, secret: bytes = SECRET, limit: float = SECONDS) -> Communicator:
-        return Communicator(
-            rank, range(ranks), str(self.directory), secret, limit_seconds=limit, on_stranger=self.strangers.append
-        )
-
-    def join(self, ranks: int = 4) -> list[Communicator]:
-        made = [self.rank(rank, ranks) for rank in range(ranks)]
-        for joined in [self.pool.submit(one.join) for one in made]:
-            joined.result(SECONDS)
-        return made
-
-    def reduce(self, ranks: list[Communicator], arrays: list[Any]) -> list[Any]:
-        futures = [self.pool.submit(one.all_reduce, array) for one, array in zip(ranks, arrays, strict=True)]
-        return [future.result(SECONDS) for future in futures]
-
-
-@pytest.fixture
-def group(tmp_path: Path) -> Iterator[Group]:
-    with ThreadPoolExecutor(8) as pool:
-        yield Group(tmp_path, pool)
-
-
-def floats(seed: int, size: int = 1000) -> Any:
-    """Values of very different sizes, whose sum depends on the order."""
-    generator = numpy.random.Generator(numpy.random.PCG64(seed))
-    return (generator.normal(size=size) * 10.0 ** generator.integers(-6, 6, size)).astype("float32")
+from tests.unit.rehearsal.communicators import SECONDS, SECRET, Group, LetLimitPass, floats, unprotected
 
 
 def test_the_sum_is_in_the_order_of_ranks_whatever_arrives_first(group: Group) -> None:
@@ -136,12 +98,17 @@ def test_ranks_can_join_again_where_one_was_ended_while_it_joined(group: Group, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_never_joins_is_named_and_nothing_is_left(group: Group, tmp_path: Path) -> None:
-    futures = [group.pool.submit(group.rank(rank, 4, limit=3.0).join) for rank in (0, 2)]
-    for rank, future in zip((0, 2), futures, strict=True):
+def test_who_never_joins_is_named_and_nothing_is_left(
+    group: Group, tmp_path: Path, let_limit_pass: LetLimitPass
+) -> None:
+    ranks = [group.rank(rank) for rank in (0, 2)]
+    futures = [group.pool.submit(one.join) for one in ranks]
+    wait_for("their meeting", lambda: ranks[0]._peers[2].met and ranks[1]._peers[0].met, seconds=SECONDS)
+    let_limit_pass(ranks)
+    for one, future in zip(ranks, futures, strict=True):
         with pytest.raises(CommunicationTimeout) as late:
             future.result(SECONDS)
-        assert str(late.value) == f"rank {rank} waited 3 s for ranks 1,3 (2 of 4) to join the communicator"
+        assert str(late.value) == f"rank {one.rank} waited 300 s for ranks 1,3 (2 of 4) to join the communicator"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -177,11 +144,9 @@ def test_a_stranger_holds_up_nobody_and_is_reported(group: Group, tmp_path: Path
     stranger = call(tmp_path / "rank-0", data)
     if hangs_up:
         stranger.close()
-    began = time.monotonic()
     for joined in [group.pool.submit(one.join) for one in ranks[1:]]:
         joined.result(SECONDS)
     first.result(SECONDS)
-    assert time.monotonic() - began < SECONDS / 3
     group.reduce(ranks, [floats(rank) for rank in range(4)])
     stranger.close()
     (told,) = group.strangers
@@ -193,9 +158,12 @@ def test_a_rank_of_another_run_is_a_stranger_and_the_real_one_still_joins(group:
     first = group.rank(0, 2)
     joining = group.pool.submit(first.join)
     wait_for("listener", lambda: (tmp_path / "rank-0").exists(), seconds=SECONDS)
-    false = group.rank(1, 2, secret=b"another", limit=1.0)
+    false = group.rank(1, 2, secret=b"another")
     pretending = group.pool.submit(false.join)
-    with pytest.raises(CommunicationTimeout, match="to join the communicator"):
+    wait_for("the refusal", lambda: group.strangers, seconds=SECONDS)
+    threading.Event().wait(0.5)
+    false.abort()
+    with pytest.raises(CommunicationAborted, match="joining was told to stop"):
         pretending.result(SECONDS)
     # Neither has proved itself to the other, and it has asked once only.
     assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
@@ -245,11 +213,9 @@ def test_abort_ends_a_collective_at_once_and_refuses_further_ones(group: Group) 
     ranks = group.join()
     waiting = group.pool.submit(ranks[0].all_reduce, floats(0))
     wait_for("the collective", lambda: waiting.running(), seconds=SECONDS)
-    began = time.monotonic()
     ranks[0].abort()
     with pytest.raises(CommunicationAborted):
         waiting.result(SECONDS)
-    assert time.monotonic() - began < SECONDS / 10  # not by its time limit, also on a busy machine
     with pytest.raises(CommunicationAborted):
         ranks[0].all_reduce(floats(0))
 
@@ -258,11 +224,10 @@ def test_a_collective_that_lasts_too_long_names_the_ranks_that_did_not_come(grou
     ranks = group.join()
     for one in ranks:
         one._limit_seconds = 2.0
-    futures = [group.pool.submit(ranks[rank].all_reduce, floats(rank)) for rank in (0, 2)]
-    for rank, future in zip((0, 2), futures, strict=True):
+    for rank, missing in ((2, "0-1,3"), (0, "1,3")):  # what rank 2 gives is there before rank 0 begins to wait
         with pytest.raises(CommunicationTimeout) as late:
-            future.result(SECONDS)
-        assert str(late.value) == f"rank {rank} waited 2 s in all-reduce 1 for ranks 1,3"
+            group.pool.submit(ranks[rank].all_reduce, floats(rank)).result(SECONDS)
+        assert str(late.value) == f"rank {rank} waited 2 s in all-reduce 1 for ranks {missing}"
 
 
 PEER = """
@@ -270,7 +235,7 @@ import sys, threading
 import numpy
 from chaos.rehearsal.communicator import Communicator
 rank, ranks, directory, collectives = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=30, on_stranger=print)
+one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=300, on_stranger=print)
 one.join()
 for number in range(collectives):
     one.all_reduce(numpy.full(1000, rank, "float32"))
@@ -317,13 +282,11 @@ def test_the_end_of_a_peer_does_not_end_a_collective(
     for future in waiting:
         with pytest.raises(TimeoutError):
             future.result(0.2)
-    began = time.monotonic()
     for one in ranks:
         one.abort()
     for future in waiting:
         with pytest.raises(CommunicationAborted):
             future.result(SECONDS)
-    assert time.monotonic() - began < SECONDS / 10  # not by its time limit, also on a busy machine
 
 
 def test_what_a_peer_sent_before_its_death_counts(group: Group) -> None:
@@ -358,25 +321,6 @@ def test_any_thread_may_abort_and_many_may(group: Group) -> None:
         thread.join(SECONDS)
     with pytest.raises(CommunicationAborted):
         waiting.result(SECONDS)
-
-
-def unprotected(group: Group, ranks: int) -> list[Communicator]:
-    """Ranks that nobody stops: they wait for one that has gone for a moment only."""
-    made = [
-        Communicator(
-            rank,
-            range(ranks),
-            str(group.directory),
-            SECRET,
-            limit_seconds=SECONDS,
-            on_stranger=group.strangers.append,
-            deserted_seconds=0.2,
-        )
-        for rank in range(ranks)
-    ]
-    for joined in [group.pool.submit(one.join) for one in made]:
-        joined.result(SECONDS)
-    return made
 
 
 def test_a_rank_that_nobody_will_stop_leaves_the_dead_soon(group: Group) -> None:

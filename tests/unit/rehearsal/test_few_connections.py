@@ -7,31 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
 import pytest
 
-from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.run.wait import wait_for
-from tests.unit.rehearsal.test_communicator import SECONDS, Group, floats, unprotected
+from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, floats, unprotected
 
 MANY = 40
-
-
-@pytest.fixture
-def group(tmp_path: Path) -> Iterator[Group]:
-    with ThreadPoolExecutor(MANY) as pool:
-        yield Group(tmp_path, pool)
-
-
-@pytest.fixture
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communicator, "_MESH", 2)
 
 
 def sockets() -> set[str]:
@@ -84,13 +69,16 @@ def test_a_first_of_part_of_many_meets_its_own(group: Group) -> None:
 
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize(("late", "named"), [(0, "rank 0"), (3, "rank 3")])
-def test_each_names_who_never_joins(group: Group, late: int, named: str) -> None:
-    others = [rank for rank in range(4) if rank != late]
-    futures = [group.pool.submit(group.rank(rank, 4, limit=3.0).join) for rank in others]
-    for rank, future in zip(others, futures, strict=True):
+def test_each_names_who_never_joins(group: Group, let_limit_pass: LetLimitPass, late: int, named: str) -> None:
+    ranks = [group.rank(rank) for rank in range(4) if rank != late]
+    futures = [group.pool.submit(one.join) for one in ranks]
+    wait_for("all others", lambda: len(list(group.directory.glob("here-*"))) == 3, seconds=SECONDS)
+    wait_for("their meeting", lambda: met(ranks) == ([0, 0, 0] if late == 0 else [2, 1, 1]), seconds=SECONDS)
+    let_limit_pass(ranks)
+    for one, future in zip(ranks, futures, strict=True):
         with pytest.raises(CommunicationTimeout) as waited:
             future.result(SECONDS)
-        assert str(waited.value) == f"rank {rank} waited 3 s for {named} to join the communicator"
+        assert str(waited.value) == f"rank {one.rank} waited 300 s for {named} to join the communicator"
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -125,8 +113,12 @@ def test_a_first_that_joins_again_is_met_again(group: Group) -> None:
 def test_who_does_not_know_the_secret_joins_nobody(group: Group) -> None:
     ranks = [group.rank(rank, 3) for rank in (0, 1)]
     joining = [group.pool.submit(one.join) for one in ranks]
-    with pytest.raises(CommunicationTimeout):
-        group.pool.submit(group.rank(2, 3, secret=b"another", limit=1.0).join).result(SECONDS)
+    false = group.rank(2, 3, secret=b"another")
+    pretending = group.pool.submit(false.join)
+    wait_for("the refusal", lambda: group.strangers, seconds=SECONDS)
+    false.abort()
+    with pytest.raises(CommunicationAborted):
+        pretending.result(SECONDS)
     assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
     assert not any(future.done() for future in joining)
     ranks.append(group.rank(2, 3))
@@ -179,9 +171,7 @@ def test_who_waits_to_meet_one_takes_meanwhile_what_the_others_send(group: Group
     ranks, large = group.join(4), numpy.ones(2_000_000, "float32")
     meeting = group.pool.submit(ranks[1].all_reduce, floats(1), (1, 3))
     wait_for("the meeting", lambda: ranks[1]._peers[3].outgoing, seconds=SECONDS)
-    began = time.monotonic()
     group.pool.submit(ranks[0].send, 1, large).result(SECONDS)
-    assert time.monotonic() - began < SECONDS
     assert not meeting.done()
     third = group.pool.submit(ranks[3].all_reduce, floats(3), (1, 3))
     assert meeting.result(SECONDS).tobytes() == third.result(SECONDS).tobytes()

@@ -13,9 +13,13 @@ from chaos.rehearsal.ttp.recover import OrderedToEnd, Recover, RecoverFailed
 from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import INIT_FINISH, PREREPAIR_FINISH
-from chaos.rehearsal.ttp.timings import PROFILES
+from chaos.rehearsal.ttp.timings import PROFILES, Timings
 
-TIMINGS = dataclasses.replace(PROFILES["fast"], action=0.5, replacement=0.3)
+TIMINGS = dataclasses.replace(PROFILES["fast"], action=600.0, lost_after=600.0, replacement=600.0)
+"""Limits that nothing here meets, however busy the machine is."""
+
+HASTY = dataclasses.replace(TIMINGS, replacement=0.3)
+"""With these a new process is not waited for."""
 
 
 class Rank:
@@ -48,9 +52,10 @@ class Rank:
 class Job:
     """Four ranks in the replica groups [0, 2] and [1, 3]."""
 
-    def __init__(self) -> None:
+    def __init__(self, timings: Timings = TIMINGS) -> None:
         self.states: list[str] = []
-        self.roster, self._replicas = Roster(TIMINGS), Replicas(4)
+        self._timings = timings
+        self.roster, self._replicas = Roster(timings), Replicas(4)
         self.ranks = [Rank(self, number) for number in range(4)]
         for number, rank in enumerate(self.ranks):
             rank.member = self.roster.add(number, rank)  # type: ignore[arg-type]
@@ -67,7 +72,7 @@ class Job:
         recover = Recover(
             self.roster,
             self._replicas,
-            TIMINGS,
+            self._timings,
             TtpLog(None),
             enter=self.states.append,
             closing=threading.Event(),
@@ -111,7 +116,7 @@ def test_two_ranks_of_different_groups_are_replaced_together() -> None:
 
 
 def test_without_a_new_process_in_time_nothing_is_rebuilt() -> None:
-    job = Job()
+    job = Job(HASTY)
     with pytest.raises(RecoverFailed, match=r"ranks \[2\]: no new process within 0.3 s") as caught:
         job.recover(2)
     assert caught.value.lost == {2}
@@ -161,5 +166,6 @@ def test_a_rank_that_is_lost_again_needs_another_new_process() -> None:
     job = Job()
     job.replace(2)
     job.recover(2)
+    job._timings = HASTY
     with pytest.raises(RecoverFailed, match="no new process"):
         job.recover(2)

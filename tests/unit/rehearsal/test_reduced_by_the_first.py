@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,21 +11,10 @@ from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.peer import frame
 from chaos.run.wait import wait_for
-from tests.unit.rehearsal.test_communicator import SECONDS, Group, floats, unprotected
+from tests.unit.rehearsal.communicators import SECONDS, Group, floats, unprotected
 
 MANY = 20
 """More than give each its part to every other one."""
-
-
-@pytest.fixture
-def group(tmp_path: Path) -> Iterator[Group]:
-    with ThreadPoolExecutor(MANY) as pool:
-        yield Group(tmp_path, pool)
-
-
-@pytest.fixture
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(communicator, "_MESH", 2)
 
 
 def test_many_get_the_bits_of_the_sum_in_the_order_of_ranks_by_two_messages_each(

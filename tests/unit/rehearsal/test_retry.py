@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,10 @@ from chaos.rehearsal.ttp.retry import Retry, RetryFailed
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import HCCL, RETRY, UCE
 from chaos.rehearsal.ttp.timings import PROFILES
+
+LIMIT = 600.0
+TIMINGS = replace(PROFILES["fast"], action=LIMIT, lost_after=LIMIT)
+"""Limits that nothing here meets, however busy the machine is."""
 
 
 class Rank:
@@ -43,7 +48,7 @@ class Job:
         groups: tuple[list[int], ...] = ([0, 2], [1, 3]),
     ) -> None:
         self.states: list[str] = []
-        roster, replicas = Roster(PROFILES["fast"]), Replicas(4)
+        roster, replicas = Roster(TIMINGS), Replicas(4)
         self.ranks: list[Rank] = []
         for number in range(4):
             rank = Rank(roster, (results or {}).get(number, {}))
@@ -51,7 +56,7 @@ class Job:
             rank.member.status = status.get(number, 0)
             replicas.report(number, next(group for group in groups if number in group))
             self.ranks.append(rank)
-        self._retry = Retry(roster, replicas, PROFILES["fast"], TtpLog(None), self.states.append)
+        self._retry = Retry(roster, replicas, TIMINGS, TtpLog(None), self.states.append)
         self._members = roster.members()
 
     def repair(self) -> None:
@@ -166,4 +171,4 @@ def test_a_repair_that_has_failed_does_not_wait_for_the_rank_at_the_other_end() 
     began = time.monotonic()
     with pytest.raises(RetryFailed, match=r"repair failed, ranks: \[1\]"):
         job.repair()
-    assert time.monotonic() - began < PROFILES["fast"].action / 2
+    assert time.monotonic() - began < LIMIT / 2

@@ -7,7 +7,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import timezone
 from itertools import pairwise
@@ -24,15 +23,8 @@ SAMPLE = Path(__file__).parents[1] / "observe" / "data" / "samples" / "kill-ttp_
 """Excerpt of a log of the vendor's controller: four ranks, groups [0, 2] and [1, 3], rank 2 killed."""
 
 
-def killed_at(job: Ranks, rank: int) -> float:
-    return float((job.directory / f"killed-{rank}").read_text())
-
-
-def seconds_until(job: Ranks, kind: str, rank: int) -> float:
-    """From the act of a rank until the controller's first line of that kind."""
-    first = next(event for event in job.log(0) if event.kind == kind)
-    assert first.wall_ns is not None
-    return first.wall_ns / 1e9 - killed_at(job, rank)
+NOT_BY_SILENCE = {"lost_after": 600.0}
+"""Timings with which no silence tells of a fault before the job's own limit has ended it."""
 
 
 def is_subsequence(short: list[str], long: list[str]) -> bool:
@@ -45,7 +37,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
     """A job whose rank 2 was killed at the end of step 5, after its end."""
     directory = tmp_path_factory.mktemp("killed")
     with running(directory) as start:
-        job = start(acts=[(2, 5, "end", "SIGKILL")])
+        job = start(acts=[(2, 5, "end", "SIGKILL")], timings=NOT_BY_SILENCE)
         job.codes()
         yield job
 
@@ -59,7 +51,6 @@ def test_after_a_kill_one_rank_of_each_group_saves_one_renames_and_all_exit(kill
     assert job.left("left-*") == []
     info = json.loads((job.directory / "saved-5" / "rank_0").read_text())
     assert info == [{"type": 0, "ranks": [0]}]
-    assert seconds_until(job, "ttp.status_error", 2) < 0.5
 
 
 def test_the_log_tells_the_same_story_as_the_vendors(killed: Ranks) -> None:
@@ -97,7 +88,9 @@ def test_a_stopped_rank_is_lost_when_it_has_been_silent_for_five_seconds(ranks: 
     job = ranks(acts=[(2, 5, "end", "SIGSTOP")])
     assert job.codes(0, 1, 3) == [1, 1, 1]
     assert job.left("saved-*/*") == ["saved-5/rank_0", "saved-5/rank_1"]
-    assert 4.8 < seconds_until(job, "ttp.status_error", 2) < 7.0
+    errors = [event for event in job.log(0) if event.kind == "ttp.status_error"]
+    assert {event.rank for event in errors} == {2}
+    assert all(event.fields["diff_ms"] > 5000 for event in errors)
     assert job.processes[2].poll() is None
 
 
@@ -133,11 +126,10 @@ def test_when_one_save_fails_nothing_is_renamed_and_all_exit(ranks: Start, faili
 
 
 def test_a_rank_that_reports_an_unknown_error_is_not_asked_to_save(ranks: Start) -> None:
-    job = ranks(acts=[(0, 5, "end", "error")])
+    job = ranks(acts=[(0, 5, "end", "error")], timings=NOT_BY_SILENCE)
     assert job.codes() == [1, 1, 1, 1]
     assert job.left("saved-*/*") == ["saved-5/rank_1", "saved-5/rank_2"]
     assert job.left("done-*") == ["done-5"]
-    assert seconds_until(job, "ttp.status_error", 0) < 2
 
 
 def test_two_deaths_one_after_the_other_still_leave_a_checkpoint(ranks: Start) -> None:
@@ -236,11 +228,10 @@ def test_under_load_a_death_is_found_and_saved_all_the_same(
     ranks: Start, busy: Callable[[], None], number: int
 ) -> None:
     busy()
-    job = ranks(acts=[(2, 5, "end", "SIGKILL")])
+    job = ranks(acts=[(2, 5, "end", "SIGKILL")], timings=NOT_BY_SILENCE)
     assert job.codes() == [1, 1, -9, 1]
     assert job.left("saved-*/*") == ["saved-5/rank_0", "saved-5/rank_1"]
     assert job.left("done-*") == ["done-5"]
-    assert seconds_until(job, "ttp.status_error", 2) < 2.0
 
 
 # Strangers.
@@ -334,12 +325,10 @@ def test_a_controller_that_cannot_listen_ends_its_process_with_2(
 
 
 def test_a_closed_controller_frees_its_port_at_once(ranks: Start) -> None:
-    job = ranks(steps=3, after_seconds={"0": 20.0})
+    job = ranks(steps=3, after_seconds={"0": 600.0}, limit=600.0)
     wait_for("the end of training", lambda: job.left("left-0"), seconds=SECONDS)
-    began = time.monotonic()
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", job.port))
         listener.listen()
-    assert time.monotonic() - began < 5
     assert job.processes[0].poll() is None

@@ -28,7 +28,7 @@ from chaos.rehearsal.ttp.wire import Link
 from chaos.run.wait import wait_for
 from tests.unit.rehearsal.conftest import SDK
 
-SECONDS = 20.0
+SECONDS = 60.0
 FAST = PROFILES["fast"]
 
 
@@ -241,7 +241,7 @@ Process = Callable[..., Processor]
 @pytest.fixture
 def processor() -> Process:
     def make(
-        rank: int, handlers: dict[str, Handler] | None = None, seconds: float = 1.0, answer: float = FAST.pre_lock
+        rank: int, handlers: dict[str, Handler] | None = None, seconds: float = SECONDS, answer: float = SECONDS
     ) -> Processor:
         timings = replace(FAST, action=seconds, connect=seconds, reconnect=seconds, pre_lock=answer)
         return Processor(
@@ -261,7 +261,7 @@ def controller(port: int) -> Iterator[Controller]:
 
 def test_nobody_at_the_port_is_an_error_that_names_it(processor: Process, port: int) -> None:
     with pytest.raises(ConnectionError, match=rf"rank 1: no controller at 127\.0\.0\.1:{port} within 1 s: "):
-        processor(1).start("127.0.0.1", port)
+        processor(1, seconds=1.0).start("127.0.0.1", port)
 
 
 def test_somebody_who_never_answers_is_not_waited_for_longer_than_the_limit(processor: Process) -> None:
@@ -288,7 +288,7 @@ def test_a_handler_gets_its_arguments_and_its_context(processor: Process, contro
     def handler(name: str) -> Handler:
         return (lambda *arguments: calls.append((name, arguments)), f"context of {name}")
 
-    ranks = [processor(rank, {name: handler(name) for name in ("save_ckpt", "rename", "exit")}, 5.0) for rank in (0, 1)]
+    ranks = [processor(rank, {name: handler(name) for name in ("save_ckpt", "rename", "exit")}) for rank in (0, 1)]
     for rank, one in enumerate(ranks):
         one.start("127.0.0.1", port)
         one.report_replicas([rank])
@@ -328,7 +328,7 @@ def test_a_new_process_that_comes_after_the_end_is_told_to_exit(
     exits: list[str] = []
 
     def rank(number: int) -> Processor:
-        return processor(number, {"exit": (lambda context: exits.append(f"rank {number}"), None)}, 5.0)
+        return processor(number, {"exit": (lambda context: exits.append(f"rank {number}"), None)})
 
     first, late = rank(0), rank(1)
     first.start("127.0.0.1", port)
@@ -348,7 +348,7 @@ def test_an_update_that_the_controller_has_locked_waits(processor: Process, cont
         "rename": (lambda step, context: calls.append(("rename", step)), None),
         "exit": (lambda context: calls.append("exit"), None),
     }
-    good, bad = processor(0, handlers, 5.0), processor(1, {"exit": (lambda context: None, None)}, 5.0)
+    good, bad = processor(0, handlers), processor(1, {"exit": (lambda context: None, None)})
     for one in (good, bad):
         one.start("127.0.0.1", port)
         one.report_replicas([0, 1])

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from mindio_ttp import framework_ttp as tft
 
 from chaos.rehearsal import ends
 from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.ttp.timings import PROFILES
 
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
 RANK = int(sys.argv[1])
 RANKS = int(JOB["ranks"])
 ADDRESS = "127.0.0.1"
+PROFILES["fast"] = replace(PROFILES["fast"], **JOB["timings"])
 
 
 def pause(seconds: float) -> None:

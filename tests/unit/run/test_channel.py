@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import socket
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.setup import write_secret
 from chaos.run.wait import wait_for
 
-SECONDS = 20
+SECONDS = 60.0
 SECRET = "s" * 64
 HELLO = {"message": "hello", "secret": SECRET, "run": "run-1", "attempt": "train", "rank": 2, "pid": 1}
 BARRIER = {"message": "barrier", "fault": "kill", "step": 5, "phase": "step.end"}
@@ -34,7 +33,7 @@ def line(message: Any) -> bytes:
 
 @pytest.fixture
 def channel(tmp_path: Path) -> Iterator[Channel]:
-    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET)
+    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET, hello_seconds=SECONDS)
     yield channel
     channel.close()
 
@@ -167,6 +166,7 @@ def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(hasty: Channe
     silent = call()
     assert take(hasty) == Stranger(os.getpid(), "a connection said nothing that can be read; ignored")
     assert silent.recv(1) == b""
+    hasty._unproven._seconds = SECONDS  # an agent may be late on a busy machine
     an_agent_is_still_heard(hasty, call)
 
 
@@ -179,13 +179,12 @@ def test_who_introduces_itself_byte_by_byte_has_no_more_time_than_others(hasty: 
     assert isinstance(take(hasty), Stranger)
 
 
-def test_an_agent_may_be_silent_for_long_once_it_is_known(hasty: Channel, call: Caller) -> None:
+def test_an_agent_may_be_silent_for_long_once_it_is_known(channel: Channel, call: Caller) -> None:
     agent = call(line(HELLO))
-    assert isinstance(take(hasty), Hello)
-    with pytest.raises(queue.Empty):
-        hasty.messages.get(timeout=0.7)
+    assert isinstance(take(channel), Hello)
+    assert channel._unproven._limits == {}, "no time runs for it any more"
     agent.sendall(line(BARRIER))
-    assert isinstance(take(hasty), AtBarrier)
+    assert isinstance(take(channel), AtBarrier)
 
 
 def test_a_rank_at_its_barrier_waits_for_the_answer(channel: Channel, call: Caller) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
@@ -143,8 +142,6 @@ def test_an_exec_that_is_never_opened_is_given_up(monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as silent:
         configuration = Configuration()
         configuration.host = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
         with pytest.raises(ApiError, match=r"deadline 'exec' of 0\.3 s") as refused:
             Api(ApiClient(configuration)).attach("train", "a", "ascend", ["true"])
         assert refused.value.status is None
-        assert time.monotonic() - began < 30
