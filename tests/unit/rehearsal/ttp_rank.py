@@ -1,7 +1,7 @@
 """A rank without MindSpore: trains on the communicator and the SDK stand-in alone, and does what its test says.
 
 Usage: ``python ttp_rank.py RANK`` in a directory with job.json, with CHAOS_AGENT set. What happens is left there as
-files: killed-R (wall clock), saved-S/rank_R, done-S, left-R, exited-R.
+files: saved-S/rank_R, done-S, left-R, exited-R.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ def register() -> None:
 
 def act(what: str) -> None:
     """What this rank does now: end, stop, fail, or leave."""
-    Path(f"killed-{RANK}").write_text(str(time.time()), "utf-8")
     if what.startswith("SIG"):
         os.kill(os.getpid(), signal.Signals[what])
     elif what == "error":
