@@ -47,8 +47,9 @@ def record(run_dir: Path) -> str:
             raise NotRecorded(f"its archive takes {size:,} bytes, more than {_MOST:,}: use a smaller job")
         text = RecordedRun(name, new).judge_again(unpacked)
         _refuse_names_of_this_machine(unpacked)
-        if _statements(unpacked) != _statements(run_dir):
-            raise NotRecorded("it is judged otherwise when it is taken from its archive")
+        if (today := _statements(unpacked)) != (before := _statements(run_dir)):
+            what = next((f": {text}" for text in today if text not in before), "")
+            raise NotRecorded(f"it is judged otherwise when it is taken from its archive{what}")
         run.archive.parent.mkdir(parents=True, exist_ok=True)
         run.archive.write_bytes(new.read_bytes())
     _write_result(run, text)
@@ -103,8 +104,9 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _statements(run_dir: Path) -> list[tuple[str, str]]:
-    return [(check.name, check.verdict) for check in analyze(run_dir, write=False).checks]
+def _statements(run_dir: Path) -> list[str]:
+    checks = analyze(run_dir, write=False).checks
+    return [f"{check.name} is {check.verdict}, expected: {check.expected}" for check in checks]
 
 
 def _main(arguments: Sequence[str]) -> int:

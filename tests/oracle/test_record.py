@@ -72,6 +72,6 @@ def test_a_run_that_is_judged_otherwise_in_its_archive_is_not_recorded(
         write_archive(copy, archive, renamed)
 
     monkeypatch.setattr(recording, "write_archive", without_empty_directories)
-    with pytest.raises(NotRecorded, match="is judged otherwise when it is taken from its archive"):
+    with pytest.raises(NotRecorded, match="otherwise when it is taken from its archive: checkpoint is unknown"):
         recording.record(run_dir)
     assert not oracle.exists()
