@@ -119,7 +119,7 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Load the file. A broken one is a collection error that shows the places and no traceback."""
-        from chaos.registry import RegistryError
+        from chaos.base.registry import RegistryError
         from chaos.scenario.errors import ScenarioError
         from chaos.scenario.pairs import pairs
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.hand.bundle import bundle
 from chaos.platforms.hand.client import HandClient

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
-from chaos.run.wait import wait_for
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 
 _PACKAGES = ("openssh-server", "libwrap0")
 _DOWNLOAD_SECONDS = 120.0

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from datetime import timezone
 from pathlib import Path
 
+from chaos.base.plain_files import open_plain, read_plain
+from chaos.base.rank_sets import rank_set
+from chaos.base.wait import Patience
 from chaos.history.reader import History, read_history
 from chaos.observe.other_losses import read_losses
 from chaos.observe.registered import other_readers
 from chaos.observe.training_line import MARK
-from chaos.plain_files import open_plain, read_plain
 from chaos.plan import io
-from chaos.rank_sets import rank_set
 from chaos.run.directory import RUN_NAME, write_json
 from chaos.run.ownership import FileLock
-from chaos.run.wait import Patience
 
 DIRECTORY = ".baselines"
 """Directory of the reports that holds the pointers to baselines, by their keys."""

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from chaos.base.plain_files import open_plain
+from chaos.base.walking import Unseen, entries_below, walk
 from chaos.history.reader import History
 from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
@@ -24,8 +26,6 @@ from chaos.observe.reader import LogReader, read_log
 from chaos.observe.registered import other_readers
 from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
-from chaos.plain_files import open_plain
-from chaos.walking import Unseen, entries_below, walk
 
 if TYPE_CHECKING:
     from chaos.checks.logged import Logged

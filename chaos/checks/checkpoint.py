@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import PurePosixPath
 
+from chaos.base.rank_sets import spans
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
@@ -30,7 +31,6 @@ from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.saved_state import SavedState
 from chaos.plan.model import Plan
-from chaos.rank_sets import spans
 
 NAME = "checkpoint"
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from chaos.base.rank_sets import rank_set
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.rank_sets import rank_set
 
 TRAIN = "train"
 RESUME = "resume"

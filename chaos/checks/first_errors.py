@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import timezone
 from pathlib import Path
 
+from chaos.base.plain_files import open_plain
 from chaos.checks.artifacts import SDK_LOGS
 from chaos.checks.text import readable
 from chaos.observe.error_line import ErrorLineReader
 from chaos.observe.launcher_prefix import strip_launcher
 from chaos.observe.lines import LineSplitter
 from chaos.observe.records import is_repeated, split_records
-from chaos.plain_files import open_plain
 
 MOST_BYTES = 16 << 20
 """Bytes at the beginning of a log that are searched."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.measured import Recovery
@@ -17,7 +18,6 @@ from chaos.checks.rules.protected import protection_left_out
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.checks.text import readable
 from chaos.history.reader import History, read_history
-from chaos.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.plan.io import PlanFormatError, loads
 from chaos.plan.model import MOST_STEPS_PER_UPDATE, Plan
 
@@ -48,8 +48,8 @@ def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None, *,
     """Run every check over the run in ``run_dir``; the worst verdict wins.
 
     ``checks`` replaces the registered ones. A check that raises is unknown, and so is one that would read more of the
-    run than :class:`chaos.plain_files.Share` allows in all, unless that is not to be ``bounded``. Raises RunUnreadable
-    when there is no plan to judge by.
+    run than :class:`chaos.base.plain_files.Share` allows in all, unless that is not to be ``bounded``. Raises
+    RunUnreadable when there is no plan to judge by.
     """
     with reading_at_most(Share() if bounded else None):
         return _judge(run_dir, checks)

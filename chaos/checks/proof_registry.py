@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from chaos.base.registry import Registry, RegistryError, UnknownName, package_of, registry
 from chaos.checks import in_cluster, on_device, on_node
 from chaos.checks.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
 from chaos.checks.altered import ALTERED, FACTS, altered_doubts
@@ -35,7 +36,6 @@ from chaos.checks.severed import severed_doubts
 from chaos.checks.silent import silence_doubts
 from chaos.checks.slowed import slowed_doubts
 from chaos.plan.hangs import SLOW
-from chaos.registry import Registry, RegistryError, UnknownName, package_of, registry
 
 GROUP = "chaos.proofs"
 """Entry point group by which another package registers the proof of its fault kind, by the name of that kind."""

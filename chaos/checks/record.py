@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.base.plain_files import read_plain
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.collect import Collector
 from chaos.checks.facts import RESUME, TRAIN, places, processes, text_list
@@ -11,7 +12,6 @@ from chaos.checks.torn_tails import torn_by_its_end
 from chaos.checks.updates import judge_updates
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plain_files import read_plain
 from chaos.plan.io import fingerprint
 from chaos.plan.model import Plan
 

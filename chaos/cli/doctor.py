@@ -89,7 +89,7 @@ def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tupl
 
 def _everything() -> dict[str, tuple[str, ...]]:
     """Needs of every job kind and platform that is registered."""
-    from chaos.registry import registry
+    from chaos.base.registry import registry
 
     found: dict[str, tuple[str, ...]] = {}
     for group in ("jobs", "platforms"):

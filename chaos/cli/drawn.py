@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from chaos.registry import registry
+from chaos.base.registry import registry
 from chaos.run.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers
 from chaos.run.soak import VERDICTS, SoakRun

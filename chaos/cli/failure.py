@@ -10,9 +10,9 @@ import traceback
 from collections.abc import Sequence
 
 from chaos import __version__
-from chaos.history.clock import BootUnknown
+from chaos.base.clock import BootUnknown
+from chaos.base.refusal import Refused
 from chaos.platforms.base import PlatformError
-from chaos.run.refusal import Refused
 from chaos.scenario.errors import ScenarioError
 
 _UNWRITABLE = {

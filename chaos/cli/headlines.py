@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from chaos.growth import FEW
-from chaos.rank_sets import named, rank_set
+from chaos.base.growth import FEW
+from chaos.base.rank_sets import named, rank_set
 
 if TYPE_CHECKING:
     from chaos.history.event import Event

@@ -72,12 +72,12 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
+    from chaos.base.registry import registry
     from chaos.checks.text import readable
     from chaos.faults.kind import StillShown, in_running_job
     from chaos.jobs.adopt import chosen_ranks, named_job
     from chaos.jobs.kind import JobError
     from chaos.platforms.running import survey
-    from chaos.registry import registry
 
     loaded: FaultKind = registry("faults").load(kind)
     fault = in_running_job(loaded) or loaded
@@ -163,9 +163,9 @@ def _seconds(duration: str | None, fault: FaultKind) -> float | None:
 
 
 def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobProcess]) -> None:
+    from chaos.base.registry import registry
     from chaos.faults.example import example, needed_place, written
     from chaos.faults.kind import AGENT, needed_from_start
-    from chaos.registry import registry
 
     why = needed_from_start(fault)
     if why is None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from chaos.base.rank_sets import rank_set
 from chaos.cli.options import echo_json
-from chaos.rank_sets import rank_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

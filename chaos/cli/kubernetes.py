@@ -9,6 +9,7 @@ from typing import Any
 import click
 import yaml
 
+from chaos.base.registry import registry
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
@@ -16,7 +17,6 @@ from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check import Wanted, check_file
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.registry import registry
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.kubernetes import Kubernetes

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from chaos.base.walking import Unseen, entries_below
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
-from chaos.walking import Unseen, entries_below
 
 if TYPE_CHECKING:
     from chaos.observe.log_event import LogEvent
@@ -51,11 +51,11 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
       chaos logs worker_0.log --json
       kubectl logs POD | chaos logs -
     """
+    from chaos.base.named_files import open_named
+    from chaos.base.plain_files import open_plain
     from chaos.checks.text import readable
-    from chaos.named_files import open_named
     from chaos.observe.reader import LogScan, read_log
     from chaos.observe.registered import registered_readers
-    from chaos.plain_files import open_plain
 
     readers = registered_readers()
     code = codes.PASS

@@ -170,9 +170,9 @@ def _show(error: click.ClickException) -> None:
 
 def _failed(error: Exception, arguments: list[str], settings: Settings) -> int:
     """Report an exception that no command has turned into a message of its own."""
+    from chaos.base.refusal import Refused
+    from chaos.base.registry import RegistryError, UnknownName
     from chaos.cli.failure import explain
-    from chaos.registry import RegistryError, UnknownName
-    from chaos.run.refusal import Refused
     from chaos.scenario.errors import ScenarioError
 
     if isinstance(error, (ScenarioError, UnknownName)):

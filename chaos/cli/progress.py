@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from chaos.base.rank_sets import by_word, spans
 from chaos.cli.headlines import Headlines
 from chaos.cli.streams import OutputLost
-from chaos.rank_sets import by_word, spans
 from chaos.run.progress import Progress
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from chaos.base.refusal import Refused
 from chaos.cli.places import scenario_directories
 from chaos.run.on_platform import on_platform
 from chaos.run.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.refusal import Refused
 from chaos.run.versions import with_timings_of
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios

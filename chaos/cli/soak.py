@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from chaos.base.named_files import is_pipe
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.drawn import Drawn, draw_scenarios, print_summary, summarise
@@ -22,7 +23,6 @@ from chaos.cli.options import cell_option, echo_json, json_option, reports_optio
 from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
-from chaos.named_files import is_pipe
 from chaos.run.heal import heal_all
 from chaos.run.known_failure import failing_checks, sdk_of
 from chaos.run.recoveries import MECHANISMS

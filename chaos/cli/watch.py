@@ -46,9 +46,9 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended
     well is not judged.
     """
+    from chaos.base.clock import SYSTEM_CLOCK
     from chaos.checks.text import readable
     from chaos.cli.watch_view import open_view
-    from chaos.history.clock import SYSTEM_CLOCK
     from chaos.jobs.kind import JobError
     from chaos.observe.registered import registered_readers
     from chaos.run.watching import Watch
@@ -77,7 +77,7 @@ def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
     if directory is None:
         yield None
         return
-    from chaos.history.clock import SYSTEM_CLOCK
+    from chaos.base.clock import SYSTEM_CLOCK
     from chaos.history.writer import HistoryWriteError, HistoryWriter
 
     try:

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from chaos.registry import registry
+from chaos.base.registry import registry
 
 WIDTH = 118
 _ROLE = re.compile(r":(?:mod|class|func|meth|attr):`~?([^`]+)`")

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from chaos.base.plain_files import read_plain
+from chaos.base.strict_json import parse
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.plain_files import read_plain
-from chaos.strict_json import parse
 
 SWITCH_OFF = "switch-off"
 """The undo action (chaos.run.undo_beside)."""

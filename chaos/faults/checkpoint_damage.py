@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.base.walking import entries_below, raise_too_deep
 from chaos.faults.checkpoint_parts import Hit, part_of
 from chaos.faults.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
@@ -25,7 +26,6 @@ from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common
 from chaos.observe.saved_state import read_saved_state
 from chaos.plan.damage import MODEL
 from chaos.platforms.base import Job
-from chaos.walking import entries_below, raise_too_deep
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.run.undo_checkpoint)."""
@@ -161,7 +161,7 @@ def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
 def finished(victim: Victim) -> list[tuple[int, Path]]:
     """The rank's finished checkpoints with the steps that are stored in them, the newest last.
 
-    Raises chaos.walking.TooDeep where a newer one may lie deeper than anybody looks.
+    Raises chaos.base.walking.TooDeep where a newer one may lie deeper than anybody looks.
     """
     found: list[tuple[int, Path]] = []
     for file in find_checkpoints(storage_of(victim), raise_too_deep):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.named_port import port_of
 from chaos.faults.on_network import FROM_START, MEANS, between, missed, own_and_others
@@ -22,7 +23,6 @@ from chaos.history.ledger import UndoStep
 from chaos.plan.ports import RESET_PORT
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.connections import Connection
-from chaos.strict_json import parse
 
 _DIRECTORY = "connections"
 

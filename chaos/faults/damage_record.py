@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from chaos.base.walking import raise_too_deep
 from chaos.faults.checkpoint_damage import Damage, finished, kept_step, storage_of
 from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.layout import find_checkpoints
 from chaos.observe.mindformers_records import META, TRACKER
-from chaos.walking import raise_too_deep
 
 _BIT = 0x40
 """The bit that corruption changes: digits become letters, brackets and quotes something else, and text stays text."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from chaos.plain_files import open_plain
+from chaos.base.plain_files import open_plain
 
 ABSENT = "absent"
 """What the evidence has in the place of a digest where there is no file any more."""

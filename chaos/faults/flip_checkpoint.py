@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaos.base.plain_files import open_plain
 from chaos.faults.checkpoint_damage import Damage
 from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
@@ -23,7 +24,6 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
 from chaos.observe.tensor import STORAGE, byte_count
 from chaos.observe.values import value_blocks
-from chaos.plain_files import open_plain
 
 _MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
 """The highest bit of the mantissa, counted from the lowest one of the value."""

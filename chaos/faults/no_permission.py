@@ -9,6 +9,7 @@ from __future__ import annotations
 import stat
 from typing import Any
 
+from chaos.base.walking import raise_too_deep
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage import FROM_START, directory_of, refusal
 from chaos.history.ledger import UndoStep
@@ -21,7 +22,6 @@ from chaos.platforms.permissions import (
     is_immutable,
     set_immutable,
 )
-from chaos.walking import raise_too_deep
 
 ALLOW = "allow-writing"
 """The undo action (chaos.run.undo_storage)."""

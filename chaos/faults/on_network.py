@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
+from chaos.base.rank_sets import named
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
@@ -13,7 +14,6 @@ from chaos.plan.parameters import Parameter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Between
 from chaos.platforms.nodes import NodesJob
-from chaos.rank_sets import named
 
 MEND = "mend-network"
 """The undo action (chaos.run.undo_network)."""

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.cluster_condition import ClusterCondition
 from chaos.faults.condition import LASTS
 from chaos.faults.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT, host_of, pod_node
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameter

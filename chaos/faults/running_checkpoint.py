@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from chaos.base.walking import raise_too_deep, walk
 from chaos.faults.checkpoint_damage import RESTORE, Damage, finished
 from chaos.faults.checkpoint_parts import Hit, part_of
 from chaos.faults.kind import FaultMissed, Victim
@@ -25,7 +26,6 @@ from chaos.platforms.base import Job
 from chaos.platforms.directories import key_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
-from chaos.walking import raise_too_deep, walk
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
 """The undo action (chaos.run.undo_checkpoint) for a file that is not of the run."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from chaos.base.plain_files import open_plain
 from chaos.faults.checkpoint_damage import Damage
 from chaos.faults.checkpoint_parts import Hit
 from chaos.faults.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.ckpt_format import RECORD
-from chaos.plain_files import open_plain
 
 _LONGEST_VARINT = 10
 

@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 
 EVENT = "clock"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.plain_files import UnreadableFile, open_plain
-from chaos.strict_json import parse
+from chaos.base.plain_files import UnreadableFile, open_plain
+from chaos.base.strict_json import parse
 
 __all__ = ["MAX_LINE", "Line", "UnreadableFile", "decode", "encode", "read_lines"]
 
@@ -63,7 +63,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 def decode(text: bytes) -> dict[str, Any]:
     """Parse one line. Raises ValueError unless it is one JSON object that a writer can have made.
 
-    It is strict JSON (chaos.strict_json). It is nested at most MAX_DEPTH levels deep, and holds at
+    It is strict JSON (chaos.base.strict_json). It is nested at most MAX_DEPTH levels deep, and holds at
     most MAX_PARTS objects and lists, so that what it takes in memory is a small multiple of its length.
     """
     parts = text.count(b"[") + text.count(b"{")

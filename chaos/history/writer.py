@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from chaos.history.clock import Clock, boot_id
+from chaos.base.clock import Clock, boot_id
 from chaos.history.event import Event
 from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from chaos.base.rank_sets import spans
 from chaos.jobs.kind import JobError
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.procfs import PROC
 from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
-from chaos.rank_sets import spans
 
 _LISTED = 10
 _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from chaos.walking import walk
+from chaos.base.walking import walk
 
 SEEN = "seen "
 """Begins the entries that stand for files by size and time only. A job may write to such a file itself."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.base.plain_files import UnreadableFile, open_plain
 from chaos.observe.blocks import Span
 from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported
 from chaos.observe.ckpt_format import RECORD, parse_ckpt
 from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.safetensors_format import LENGTH_SIZE, looks_like_safetensors, parse_safetensors
 from chaos.observe.tensor import Tensor
-from chaos.plain_files import UnreadableFile, open_plain
 
 __all__ = ["Checkpoint", "CheckpointError", "CheckpointNotSupported", "Tensor", "read_checkpoint"]
 

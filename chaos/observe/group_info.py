@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from chaos.plain_files import read_plain
-from chaos.walking import Unseen, raise_unseen, walk
+from chaos.base.plain_files import read_plain
+from chaos.base.walking import Unseen, raise_unseen, walk
 
 GROUP_INFO = "group_info.pb"
 MAX_BYTES = 4 << 20

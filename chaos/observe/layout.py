@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from chaos.base.walking import Unseen, raise_unseen, walk
 from chaos.observe.mindformers_layout import ITERATION, PART
-from chaos.walking import Unseen, raise_unseen, walk
 
 Kind = Literal["end-of-life", "periodic", "either"]
 
@@ -85,7 +85,7 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
     and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and whatever
     else of these formats is in a directory ``iteration_N``.
     A ``root`` that does not exist holds nothing. ``unseen`` is told of what is not looked into, since it cannot be read
-    or is too deep (chaos.walking); by default that raises OSError, for a checkpoint may be there.
+    or is too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
     """
     found: list[FoundCheckpoint] = []
     for directory, subdirectories, files in walk(root, unseen):

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.plain_files import open_plain
-from chaos.walking import Unseen, walk
+from chaos.base.plain_files import open_plain
+from chaos.base.walking import Unseen, walk
 
 _CORE = re.compile(r"core(?:[.-].{1,200})?|.{1,200}\.core")
 _CORE_PID = re.compile(r"core[.-](\d{1,9})")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chaos.base.plain_files import open_plain
 from chaos.observe.launcher_prefix import ESCAPE, WRAPPED, Unprefixed, strip_launcher
 from chaos.observe.line_template import (
     OPENING,
@@ -31,7 +32,6 @@ from chaos.observe.lines import LINE_LIMIT
 from chaos.observe.records import TORN, is_repeated, split_records
 from chaos.observe.training_line import BAR, MARK, TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.wall_time import WallTime
-from chaos.plain_files import open_plain
 
 PIECE = 1 << 18
 """Bytes that are read at once. They stay in the processor's cache."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.base.walking import Unseen, raise_unseen, walk
 from chaos.observe.mindformers_records import COMMON, METADATA, TRACKER
-from chaos.walking import Unseen, raise_unseen, walk
 
 ITERATION = re.compile(r"iteration_(?P<step>\d{8,18})")
 """Name of the directory of one save."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from chaos.base.plain_files import UnreadableFile, read_plain
+from chaos.base.strict_json import parse
 from chaos.observe.checkpoint_error import CheckpointError
-from chaos.plain_files import UnreadableFile, read_plain
-from chaos.strict_json import parse
 
 META = "meta.json"
 COMMON = "common.json"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from chaos.plain_files import read_plain
-from chaos.strict_json import parse
-from chaos.walking import Unseen, raise_unseen, walk
+from chaos.base.plain_files import read_plain
+from chaos.base.strict_json import parse
+from chaos.base.walking import Unseen, raise_unseen, walk
 
 NAME = "abnormal_global_norm.json"
 

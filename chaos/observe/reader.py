@@ -10,6 +10,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol
 
+from chaos.base.plain_files import open_plain
 from chaos.observe.device_log import DeviceLogReader
 from chaos.observe.error_line import ErrorLineReader
 from chaos.observe.launcher_prefix import Unprefixed, strip_launcher
@@ -22,7 +23,6 @@ from chaos.observe.quoted_log import QuotedLogReader
 from chaos.observe.records import TORN, is_repeated, split_records
 from chaos.observe.taskd_log import TaskdLogReader
 from chaos.observe.ttp_log import TtpLogReader
-from chaos.plain_files import open_plain
 
 CHUNK = 1 << 20
 _HEAD_LINES = 50

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import tzinfo
 
+from chaos.base.registry import registry
 from chaos.observe.reader import LogReader, built_in_readers
-from chaos.registry import registry
 
 
 def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
@@ -19,7 +19,7 @@ def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
 def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """Those of other packages, which are called with ``tz`` as those of this package are.
 
-    Raises chaos.registry.RegistryError when one cannot be loaded.
+    Raises chaos.base.registry.RegistryError when one cannot be loaded.
     """
     known = {reader.name for reader in built_in_readers(tz)}
     return [registry("readers").load(name)(tz) for name in registry("readers").names() if name not in known]

@@ -18,11 +18,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.observe.blocks import BLOCK, BlockReader, Span
 from chaos.observe.checkpoint_error import CheckpointError, CheckpointNotSupported, UnknownContent
 from chaos.observe.parsed import Crc, Parsed
 from chaos.observe.tensor import MAX_DIMS, Tensor, TensorContent, byte_count
-from chaos.strict_json import parse
 
 LENGTH_SIZE = 8
 MAX_HEADER = 32 << 20  # 200,000 tensors; the library itself takes 100,000,000

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from chaos.base.plain_files import read_plain
 from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
 from chaos.observe.layout import DIGESTED, UNFINISHED_DIGESTS
 from chaos.observe.mindformers_layout import ITERATION, companion
 from chaos.observe.mindformers_records import COMMON
 from chaos.observe.mindformers_state import part_files, read_parts
-from chaos.plain_files import read_plain
 
 _FORMAT = 1
 

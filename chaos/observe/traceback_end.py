@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.base.plain_files import open_plain
 from chaos.observe.launcher_prefix import strip_launcher
-from chaos.plain_files import open_plain
 
 MOST_BYTES = 1 << 16
 """Bytes at the end of a log that are read."""

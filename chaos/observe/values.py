@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaos.base.plain_files import UnreadableFile, open_plain
 from chaos.observe.blocks import BlockReader
 from chaos.observe.checkpoint import Checkpoint
 from chaos.observe.checkpoint_error import CheckpointError
 from chaos.observe.tensor import STORAGE
-from chaos.plain_files import UnreadableFile, open_plain
 
 
 def value_blocks(checkpoint: Checkpoint, name: str) -> Iterator[NDArray[Any]]:

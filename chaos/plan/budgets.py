@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from chaos.growth import FEW
+from chaos.base.growth import FEW
 from chaos.plan.model import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.scenario.errors import suggest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.rank_sets import rank_set, spans
+from chaos.base.rank_sets import rank_set, spans
 from chaos.topology.layout import Layout
 
 SHOWN = 4

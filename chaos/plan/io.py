@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from chaos.base.strict_json import parse
 from chaos.plan.model import (
     Aids,
     Budget,
@@ -22,7 +23,6 @@ from chaos.plan.model import (
     Recovery,
     Watch,
 )
-from chaos.strict_json import parse
 
 _MAX_PROBLEMS = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from chaos.growth import FEW
+from chaos.base.growth import FEW
 from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
 from chaos.plan.mechanism import IMPLIES, NEEDS, need_message, switched_on

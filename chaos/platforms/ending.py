@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity, RefusedProcess, send_signal, wait_ended
 

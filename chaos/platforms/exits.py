@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.children import ExitStatus, from_wait_status
 from chaos.platforms.procfs import PROC
 

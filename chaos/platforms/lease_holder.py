@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.plain_files import read_plain
+from chaos.base.plain_files import read_plain
 from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import command_line
 

@@ -27,7 +27,7 @@ from typing import Protocol, TypeVar
 
 from filelock import Timeout, UnixFileLock
 
-from chaos.plain_files import read_plain
+from chaos.base.plain_files import read_plain
 from chaos.platforms.find import runs_alive
 from chaos.platforms.host_claims import Claims
 from chaos.platforms.lease_holder import Holder, in_words, read_holder, this_holder, write_holder

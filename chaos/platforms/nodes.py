@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
 from chaos.platforms.ascend.machine import RankMachine
 from chaos.platforms.base import LaunchSpec, Place, PlatformError

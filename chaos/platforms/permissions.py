@@ -8,8 +8,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from chaos.base.walking import Unseen, walk
 from chaos.platforms.procfs import PROC, lines_of
-from chaos.walking import Unseen, walk
 
 CAP_DAC_OVERRIDE = 1
 """With it a process passes over modes (capabilities(7))."""
@@ -31,7 +31,7 @@ def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> b
 
 
 def directories_in(top: Path, onerror: Unseen = None) -> Iterator[Path]:
-    """A directory and all below it, from top to bottom; no link is followed. ``onerror`` as of chaos.walking.walk."""
+    """A directory and all below it, from top to bottom; no link is followed. ``onerror`` as of ``walking.walk``."""
     for path, _, _ in walk(top, onerror):
         yield Path(path)
 

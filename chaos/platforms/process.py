@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from chaos.history.clock import Clock, boot_id
+from chaos.base.clock import Clock, boot_id
 from chaos.platforms.pidfd import open_pidfd, poll_ended, send_through
 from chaos.platforms.procfs import PROC, read_stat
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from chaos.history.clock import boot_id
+from chaos.base.clock import boot_id
+from chaos.base.rank_sets import spans
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.directories import Directories, directories_of
 from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, Role, running_claim
@@ -22,7 +23,6 @@ from chaos.platforms.owners import Doubt, background_ranks, doubts, owners_of
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import PROC, Stat, command_line, environment, living
 from chaos.platforms.told_rank import told_rank
-from chaos.rank_sets import spans
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from chaos.growth import in_words
-from chaos.rank_sets import named, rank_set
+from chaos.base.growth import in_words
+from chaos.base.rank_sets import named, rank_set
 from chaos.rehearsal.peer import Peer, frame, gone_at, missing, unsent
 from chaos.rehearsal.presence import Presence
 from chaos.rehearsal.rendezvous import Rendezvous

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from chaos.agent.start import Agent
-from chaos.growth import Growing
+from chaos.base.growth import Growing
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.generations import Generations
 from chaos.rehearsal.membership import Membership

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from chaos.rank_sets import rank_set
+from chaos.base.rank_sets import rank_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from chaos.growth import Growing
+from chaos.base.growth import Growing
 from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.introduction import Caller, Listener, Unproven
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
+from chaos.base.plain_files import read_plain
 from chaos.checks.first_errors import first_errors
 from chaos.checks.judge import Judgement, judge
 from chaos.checks.measures import Measure, rollback, stalled
@@ -15,7 +16,6 @@ from chaos.checks.pods import pod_fates
 from chaos.checks.text import readable
 from chaos.history.jsonl import decode
 from chaos.history.reader import History
-from chaos.plain_files import read_plain
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan, PlannedFault
 from chaos.report.junit import write_junit

@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from chaos.base.plain_files import read_plain
+from chaos.base.strict_json import parse
 from chaos.checks.finding import Verdict
 from chaos.checks.first_errors import FirstError
 from chaos.checks.pods import What
-from chaos.plain_files import read_plain
 from chaos.plan.io import loads
 from chaos.report.files import replace_file
-from chaos.strict_json import parse
 
 SCHEMA_VERSION = 1
 FILE = "result.json"

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.checks.proof_registry import why_unproven
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.faults.running_checkpoint import own_directories
-from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
@@ -27,7 +28,6 @@ from chaos.run.progress import Progress, Recorder, Watched
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.run.undo_adopted import adopted_step
 from chaos.run.versions import versions
-from chaos.run.wait import DeadlineExpired, wait_for
 
 ATTEMPT = "adopted"
 """The attempt in the history: the launch that was found."""

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.wait import Deadline, DeadlineExpired, wait_for
 from chaos.history.event import Event
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job, launchers_of
@@ -21,7 +22,6 @@ from chaos.run.injection import Injection
 from chaos.run.progress import Progress
 from chaos.run.rank_words import RankWords
 from chaos.run.stalled import Stalled
-from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 from chaos.scenario.model import Deadlines
 
 STARTING = "start"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.agent.unproven import Unproven, callers
-from chaos.growth import Growing
+from chaos.base.growth import Growing
 from chaos.platforms.hand.client import HandClient
 
 _CREDENTIALS = struct.Struct("3i")

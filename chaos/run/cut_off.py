@@ -14,12 +14,12 @@ import stat
 from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
+from chaos.base.walking import walk_opened
 from chaos.faults.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage import PROBE, UNMOUNT
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED
-from chaos.walking import walk_opened
 
 _MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
 """Undo actions of the faults whose acts make such empty things. Digests are kept after any run."""

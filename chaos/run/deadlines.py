@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from chaos.growth import Growing
+from chaos.base.growth import Growing
 from chaos.scenario.load import Cell
 from chaos.scenario.model import Deadlines
 

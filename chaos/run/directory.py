@@ -15,15 +15,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.plain_files import read_plain
+from chaos.base.wait import wait_for
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.seal import Seal
-from chaos.plain_files import read_plain
 from chaos.run.host import HOST, this_host
 from chaos.run.key import seal_of
 from chaos.run.ownership import FileLock, RunLock
-from chaos.run.wait import wait_for
 
 MARKER = ".chaos-run"
 CREATION_LOCK = ".lock"

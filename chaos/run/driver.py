@@ -9,11 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.rank_sets import named
+from chaos.base.refusal import Refused
+from chaos.base.registry import registry
+from chaos.base.wait import Deadline, DeadlineExpired, Patience
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
 from chaos.checks.run import CHANGED
 from chaos.checks.saved import SavedKind
-from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobError, JobKind, Simulated
@@ -29,8 +33,6 @@ from chaos.platforms.commands import SystemCommands
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.leases import Lease, Leases
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
-from chaos.rank_sets import named
-from chaos.registry import registry
 from chaos.report.analyze import analyze
 from chaos.report.reason import BROKEN_OFF, became_of
 from chaos.run.accumulation import completed, first_drawn, is_misnumbered
@@ -51,10 +53,8 @@ from chaos.run.ports_taken import PortTaken
 from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.progress import Progress
 from chaos.run.quarantine import watching_quarantine
-from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session
 from chaos.run.versions import sdk_named, versions, with_timings_of
-from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.wait import DeadlineExpired
 from chaos.baseline import cache
-from chaos.history.clock import SYSTEM_CLOCK, Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
@@ -27,7 +28,6 @@ from chaos.run.trust import seal_in, trust_in
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.undo_storage import take_away
-from chaos.run.wait import DeadlineExpired
 
 _DAMAGED = (
     "what is known to be the run's by itself was looked for; if its scenario changed anything else, put that back by "

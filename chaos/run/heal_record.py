@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.plain_files import UnreadableFile
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.plain_files import UnreadableFile
 
 _UNRECORDED = "what was done is not on record, heal again when the reports directory can be written"
 

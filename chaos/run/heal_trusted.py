@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.wait import DeadlineExpired
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.mounts import mounts_in
@@ -24,7 +25,6 @@ from chaos.run.trust import trust_in
 from chaos.run.undo import UNDO_ACTIONS, in_order, undo_step
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import take_away
-from chaos.run.wait import DeadlineExpired
 
 _ENDS_PROCESSES = "end-job"
 

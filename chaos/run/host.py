@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from chaos.history.clock import boot_id
+from chaos.base.clock import boot_id
 
 HOST = "host"
 """Key of run.json."""

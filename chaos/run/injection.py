@@ -8,6 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from chaos.base.rank_sets import named
+from chaos.base.registry import package_of
+from chaos.base.wait import DeadlineExpired, Patience
 from chaos.faults.kind import FaultKind, FaultMissed, Lacking, Lasting, Victim, shows_when_let_go
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.hangs import HANG
@@ -17,15 +20,12 @@ from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
-from chaos.rank_sets import named
-from chaos.registry import package_of
 from chaos.run.channel import AtBarrier, Connection
 from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.undo import CannotUndo, Undone, healable
-from chaos.run.wait import DeadlineExpired, Patience
 
 NO_RANK = -1
 """In place of a rank, of a process beside the ranks."""

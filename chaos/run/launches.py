@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from chaos.base.clock import Clock
+from chaos.base.growth import in_words
+from chaos.base.registry import registry
+from chaos.base.wait import DeadlineExpired, Patience
 from chaos.checks.run import PORT_TAKEN
 from chaos.faults.kind import FaultKind
-from chaos.growth import in_words
-from chaos.history.clock import Clock
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.plan.model import PlannedFault
@@ -19,7 +21,6 @@ from chaos.platforms.base import Job, LaunchSpec, Platform
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
-from chaos.registry import registry
 from chaos.run.attempt import STARTING, Attempt, JobFailed, Watch
 from chaos.run.injection import Injection
 from chaos.run.interrupts import uninterrupted
@@ -38,7 +39,6 @@ from chaos.run.setup import (
 )
 from chaos.run.storage import prepare_faults, storage_of
 from chaos.run.undo import UNDO_ACTIONS, undo_step
-from chaos.run.wait import DeadlineExpired, Patience
 
 _SETTLE_SECONDS = 5.0
 

@@ -10,13 +10,13 @@ import contextlib
 import os
 from collections.abc import Iterable, Sequence
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.here import shown_in
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.process import identify
 from chaos.platforms.procfs import PROC, all_pids, command_line, read_stat
-from chaos.run.wait import DeadlineExpired, wait_for
 
 _END_SECONDS = 10.0
 """For what ends with its harness: a starved machine may not have let it run since."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from chaos.base.walking import walk
 from chaos.baseline.cache import DIRECTORY as BASELINES
 from chaos.checks.judge import judge
 from chaos.faults.storage import PROBE
@@ -28,7 +29,6 @@ from chaos.run.directory import (
 )
 from chaos.run.left_by_harness import described, left_by_harness, networks_of
 from chaos.run.left_on_platform import left_on_platform
-from chaos.walking import walk
 
 _REMOVED = re.compile(re.escape(REMOVED).replace(r"\{\}", ".+"))
 

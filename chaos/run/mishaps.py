@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.run.kept_waiting import Waited, WaitingTimes
 from chaos.run.own_times import OwnTimes, Spent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from chaos.history.clock import boot_id
+from chaos.base.clock import boot_id
 from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.process import alive
 from chaos.platforms.procfs import PROC

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from chaos.history.clock import Clock, boot_id
+from chaos.base.clock import Clock, boot_id
 from chaos.history.host_clock import EVENT
 from chaos.platforms.base import PlatformError
 from chaos.platforms.nodes import Node

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from chaos.base.registry import registry
 from chaos.faults.kind import means_of
 from chaos.faults.on_network import MEANS
 from chaos.platforms.kubernetes.check import Wanted
 from chaos.platforms.kubernetes.own_manifest import own_problems
 from chaos.platforms.nodes import NodePlatform
 from chaos.platforms.ssh.inventory import read_inventory
-from chaos.registry import registry
 from chaos.run.why_not import why_not
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.model import Scenario

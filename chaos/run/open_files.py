@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from chaos.run.refusal import Refused
+from chaos.base.refusal import Refused
 
 _EACH = 2
 """The harness has a connection to a rank, and to the desk in it where it has one. The first rank of a rehearsal has as

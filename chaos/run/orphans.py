@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from chaos.history.clock import Clock, boot_id
+from chaos.base.clock import Clock, boot_id
 from chaos.history.reader import read_history
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.outputs import standard_outputs_of

@@ -11,11 +11,11 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.plain_files import read_plain
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.history.jsonl import decode
-from chaos.plain_files import read_plain
 from chaos.platforms.process import ProcessIdentity, alive, identify
-from chaos.run.wait import DeadlineExpired, wait_for
 
 LOCK_NAME = ".lock"
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from chaos.base.registry import UnknownName, registry
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
@@ -15,7 +16,6 @@ from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.platforms.elsewhere import MODULES
-from chaos.registry import UnknownName, registry
 from chaos.run.known_failure import unknown_checks
 from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.run.on_platform import platform_of, platform_problems

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.base.rank_sets import by_word, named, rank_set
 from chaos.platforms.base import Job
-from chaos.rank_sets import by_word, named, rank_set
 from chaos.run.cause import last_error, newest_log
 
 _MOST_WORDS = 3

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.refusal import Refused
+from chaos.base.wait import Deadline
+from chaos.base.walking import entries_below
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
@@ -24,13 +27,10 @@ from chaos.run.on_platform import settings_of
 from chaos.run.ports_left import left_of_port
 from chaos.run.prepare import needs_of_job
 from chaos.run.progress import Progress
-from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
-from chaos.run.wait import Deadline
 from chaos.scenario.model import Scenario
-from chaos.walking import entries_below
 
 MEETING = "meeting"
 """Directory in the private one in which the ranks of several nodes find each other."""

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.base.registry import registry
 from chaos.jobs.inputs import SEEN
 from chaos.jobs.kind import JobError
-from chaos.registry import registry
 from chaos.run.inputs import inputs_of
 from chaos.run.json_lines import JsonLines
 from chaos.run.known_failure import failing_by, holding, unexpected

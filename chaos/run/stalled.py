@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 
 FIRST_SECONDS = 10.0
 """Stillness after which it is said the first time; the next time after twice as long, and so on."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from chaos.base.refusal import Refused
 from chaos.faults.kind import FaultKind, Preparing
 from chaos.history.ledger import Ledger
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.run.refusal import Refused
 from chaos.run.undo import CannotUndo, healable
 
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.wait import DeadlineExpired
 from chaos.run.directory import RUN_FILE, RUN_NAME, creation_lock, unfinished_files
 from chaos.run.ownership import LOCK_NAME, is_live
-from chaos.run.wait import DeadlineExpired
 
 
 def tidy_reports(reports: Path, clock: Clock) -> list[Path]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos.base.rank_sets import named
 from chaos.plan.model import PlannedFault
-from chaos.rank_sets import named
 
 Point = tuple[int | None, str]
 """A step and a phase.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import boot_id
+from chaos.base.clock import boot_id
 from chaos.history.seal import PROOF, Seal
 from chaos.run.directory import DEVICE, INODE, OWNER, RunDirectoryError, read_run
 from chaos.run.host import HOST, other_host, this_host

@@ -13,6 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chaos.base.growth import FEW
+from chaos.base.rank_sets import rank_set
+from chaos.base.registry import package_of
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.faults.beside import SWITCH_OFF
 from chaos.faults.checkpoint_damage import RESTORE
 from chaos.faults.cpu_quota import LEAVE_GROUP
@@ -24,15 +28,12 @@ from chaos.faults.oom import REMOVE as REMOVE_GROUP
 from chaos.faults.paused import paused_at
 from chaos.faults.running_checkpoint import RESTORE_ADOPTED
 from chaos.faults.storage_stall import THAW
-from chaos.growth import FEW
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
-from chaos.rank_sets import rank_set
-from chaos.registry import package_of
 from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
@@ -53,7 +54,6 @@ from chaos.run.undo_network import mend_network
 from chaos.run.undo_nodes import end_nodes, restore_node, resume_on_node
 from chaos.run.undo_of_packages import GROUP, action_of_package, waits_for_processes
 from chaos.run.undo_storage import allow_writing, thaw_storage, unmount_storage
-from chaos.run.wait import DeadlineExpired, wait_for
 
 _CONTINUE_SECONDS = 10.0
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.history.ledger import UndoStep
 from chaos.platforms.commands import Commands, SystemCommands
 from chaos.platforms.process import ProcessIdentity, State
-from chaos.run.wait import DeadlineExpired, wait_for
 
 if TYPE_CHECKING:
     from chaos.platforms.hand.client import HandClient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
 from chaos.faults.on_mesh import DELETE_MESH
 from chaos.faults.public_fault import described
@@ -14,7 +15,6 @@ from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.platforms.kubernetes.public_fault import fault_id
 from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
 from chaos.run.undo_base import CannotUndo, UndoContext
-from chaos.run.wait import DeadlineExpired, wait_for
 
 __all__ = [
     "DELETE_MESH",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from chaos.base.wait import Deadline, DeadlineExpired, wait_for
 from chaos.history.ledger import UndoStep
 from chaos.platforms.ascend.hccn import SUCCESS
 from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
@@ -13,7 +14,6 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.hand.tool_calls import NodeMachine
 from chaos.run.undo_base import CannotUndo, UndoContext
-from chaos.run.wait import Deadline, DeadlineExpired, wait_for
 
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0

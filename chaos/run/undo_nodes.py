@@ -6,12 +6,12 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from chaos.base.registry import UnknownName, registry
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
-from chaos.registry import UnknownName, registry
 from chaos.run.undo_base import CannotUndo, UndoContext, see_continued
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from chaos.registry import Registry, RegistryError, UnknownName, registry
+from chaos.base.registry import Registry, RegistryError, UnknownName, registry
 from chaos.run.undo_base import CannotUndo, UndoAction
 
 GROUP = "chaos.undo"

@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
+from chaos.base.walking import raise_unseen, walk
 from chaos.faults.disk_full import SOURCE
 from chaos.faults.own_disk import image_of, is_own
 from chaos.history.ledger import UndoStep
@@ -16,7 +17,6 @@ from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable, set_immutable
 from chaos.run.directory import RunDirectoryError, read_run
 from chaos.run.undo_base import CannotUndo, UndoContext
-from chaos.walking import raise_unseen, walk
 
 
 def unmount_storage(step: UndoStep, context: UndoContext) -> str:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from importlib import metadata
 
 from chaos import __version__
+from chaos.base.refusal import Refused
 from chaos.jobs.kind import Simulated
 from chaos.run.machine import has_module
-from chaos.run.refusal import Refused
 from chaos.scenario.load import Cell
 
 

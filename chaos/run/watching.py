@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.jobs.adopt import jobs_in, watchable_job, without_leftovers
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader

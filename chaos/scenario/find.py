@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.named_files import is_pipe, keep_piped
-from chaos.plain_files import UnreadableFile
+from chaos.base.named_files import is_pipe, keep_piped
+from chaos.base.plain_files import UnreadableFile
+from chaos.base.walking import TooDeep, Unseen, walk
 from chaos.scenario.errors import Problem, ScenarioError, printable, quote, suggest
 from chaos.scenario.recorded import is_run
 from chaos.scenario.source import MAX_BYTES
-from chaos.walking import TooDeep, Unseen, walk
 
 SUFFIXES = (".yaml", ".yml")
 

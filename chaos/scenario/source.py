@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from chaos.named_files import is_pipe, read_piped
-from chaos.plain_files import UnreadableFile
+from chaos.base.named_files import is_pipe, read_piped
+from chaos.base.plain_files import UnreadableFile
 from chaos.scenario.errors import Problem, ScenarioError, printable
 
 MAX_BYTES = 1024 * 1024

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.plain_files import read_plain
+from chaos.base.plain_files import read_plain
+from chaos.base.strict_json import parse
 from chaos.selftest.live.acted import FILE
-from chaos.strict_json import parse
 
 
 @dataclass(frozen=True)

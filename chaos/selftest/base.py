@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from chaos.base.wait import wait_for
+from chaos.base.walking import walk
 from chaos.checks.judge import judge
 from chaos.run.directory import write_json
 from chaos.run.made_with import code_key
 from chaos.run.ownership import FileLock
-from chaos.run.wait import wait_for
 from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.recorded import archive_of, unpack
-from chaos.walking import walk
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 

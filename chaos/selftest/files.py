@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from chaos.base.walking import MAX_LEVELS
 from chaos.selftest.defect import Spoil, Unspoilt
-from chaos.walking import MAX_LEVELS
 
 
 def moved(source: str, target: str) -> Spoil:

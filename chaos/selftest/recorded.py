@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import chaos
+from chaos.base.walking import TooDeep, entries_below, raise_unseen
 from chaos.checks.judge import judge
-from chaos.walking import TooDeep, entries_below, raise_unseen
 
 RECORDED = Path(__file__).parent / "bases"
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.kubernetes.api import Api, connect
 from chaos.platforms.leases import Leases
-from chaos.run.wait import wait_for
 
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",

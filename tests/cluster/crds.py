@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.resources import (
     ASCENDJOB,
@@ -22,7 +23,6 @@ from chaos.platforms.kubernetes.resources import (
     VCJOB,
     Resource,
 )
-from chaos.run.wait import wait_for
 
 MINDCLUSTER = (ASCENDJOB, VCJOB, PODGROUP)
 CHAOS_MESH = (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.platforms.base import PlatformError
 from chaos.platforms.docker.engine import connect
-from chaos.run.wait import DeadlineExpired, wait_for
 
 DEBS = "CHAOS_DOCKER_DEBS"
 LACKING = "CHAOS_NO_NETFILTER"

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
@@ -24,7 +25,6 @@ from chaos.run.heal import heal_run
 from chaos.run.setup import write_secret
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
-from chaos.run.wait import wait_for
 from chaos.scenario.docker import Docker
 from tests.rehearsal.kit import Chaos, Harness, Run
 

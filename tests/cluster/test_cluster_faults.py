@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults import in_cluster, node_cordon, node_drain, node_not_ready, pod_delete, pod_evict, public_fault
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.kubernetes.api import Api
@@ -23,7 +24,6 @@ from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
-from chaos.run.wait import wait_for
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster.control_plane import ControlPlane

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed
 from chaos.platforms.docker import names
 from chaos.platforms.docker.processes import first_process
-from chaos.registry import registry
 from chaos.run.machine import Machine, probe
 from tests.cluster.docker_engine import LACKING, netfilter
 from tests.cluster.docker_run import Made, StartOn, landed, left_of

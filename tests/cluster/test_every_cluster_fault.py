@@ -13,9 +13,9 @@ import signal
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger
-from chaos.run.wait import wait_for
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.every_fault import in_clusters, shown_by
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.run.wait import wait_for
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster import crds

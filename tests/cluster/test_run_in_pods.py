@@ -7,8 +7,8 @@ import os
 import signal
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK
-from chaos.run.wait import wait_for
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.shipped import shipped
 

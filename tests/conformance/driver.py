@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import chaos
+from chaos.base.wait import wait_for
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.run.machine import has_module
-from chaos.run.wait import wait_for
 from tests.conformance.record import read_record
 
 HERE = Path(__file__).parent

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from chaos.base.registry import registry
 from chaos.checks.artifacts import Artifacts
 from chaos.checks.damage import DAMAGED, RENAMED
 from chaos.checks.finding import Finding
@@ -15,7 +16,6 @@ from chaos.checks.injection import check
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault, PlannedRestore
-from chaos.registry import registry
 from tests.unit.checks import harmless
 from tests.unit.good_run import a_plan
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.beside import DIRECTORY, is_held
 from chaos.faults.example import example
 from chaos.faults.kind import FaultKind, Preparing, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job, LaunchSpec
 from chaos.platforms.disk_image import thaw

@@ -16,15 +16,15 @@ from typing import Any, cast
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
 from chaos.faults.kind import FaultKind, Victim, means_of
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import Job
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.mounts import mounts_at
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
-from chaos.registry import registry
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.platforms.commands import Done
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.process import ProcessIdentity

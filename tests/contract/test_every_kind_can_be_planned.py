@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.cli.main import entry
 from chaos.faults.example import example, written
 from chaos.faults.kind import Asking
 from chaos.plan.schedule import EFFECTS
-from chaos.registry import registry
 from tests.contract.planning import plans_of, write_files
 from tests.every_fault import kinds
 

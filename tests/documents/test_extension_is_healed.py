@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from chaos.faults.kind import Victim
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.process import identify, state
-from chaos.registry import registry
+from chaos.base.registry import registry
 from chaos.run.directory import create_run
 from chaos.run.undo import healable
 

@@ -17,8 +17,8 @@ import click
 import pytest
 import yaml
 
+from chaos.base.registry import registry
 from chaos.cli.main import COMMANDS, cli
-from chaos.registry import registry
 from chaos.run.directory import create_run, make_private_directory
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError

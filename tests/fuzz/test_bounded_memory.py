@@ -137,7 +137,7 @@ def test_a_huge_file_is_refused_after_its_limit(tmp_path: Path, name: str) -> No
     path = tmp_path / name
     with path.open("wb") as file:
         file.truncate(3 << 30)
-    code = "from chaos.plain_files import UnreadableFile, read_plain\n" + refused("UnreadableFile", "read_plain")
+    code = "from chaos.base.plain_files import UnreadableFile, read_plain\n" + refused("UnreadableFile", "read_plain")
     size, text = grown(path, code)
     assert "larger than 67,108,864 bytes" in text
     assert size < 150

@@ -16,8 +16,8 @@ COMMANDS = ("validate", "plan", "list", "analyze", "heal", "compare", "logs")
 @pytest.fixture
 def garbage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of what is neither a scenario nor a run. Nobody will ever write into its pipes."""
-    monkeypatch.setattr("chaos.named_files.DOCUMENT_SECONDS", 0.1)
-    monkeypatch.setattr("chaos.named_files.LOG_SECONDS", 0.1)
+    monkeypatch.setattr("chaos.base.named_files.DOCUMENT_SECONDS", 0.1)
+    monkeypatch.setattr("chaos.base.named_files.LOG_SECONDS", 0.1)
     folder = tmp_path / "garbage"
     folder.mkdir()
     os.mkfifo(folder / "pipe.yaml")

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.checks.run import STOPPED
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.event import Event
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, unmount
 from chaos.run.leftovers import leftovers
 from chaos.run.mishaps import STOPPED_SECONDS
-from chaos.run.wait import wait_for
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 
 pytestmark = pytest.mark.nightly

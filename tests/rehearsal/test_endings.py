@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import Patience
 from chaos.history.event import Event
 from chaos.platforms.leases import Leases
-from chaos.run.wait import Patience
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 
 DEADLINES = SCENARIOS / "deadlines.yaml"

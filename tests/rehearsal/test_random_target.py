@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaos.rank_sets import spans
+from chaos.base.rank_sets import spans
 from tests.rehearsal.kit import SCENARIOS, Chaos
 
 RANDOM = SCENARIOS / "random-rank.yaml"

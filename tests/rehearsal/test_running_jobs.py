@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.history.reader import read_history
 from chaos.platforms.children import ExitStatus, collect, subreaper
 from chaos.platforms.leases import Leases
 from chaos.platforms.process import ProcessIdentity, send_signal, state
 from chaos.platforms.running import RunningJob, survey
-from chaos.run.wait import wait_for
 from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run
 from tests.unit.running_jobs import own_job
 

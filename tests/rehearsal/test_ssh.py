@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.hand.bundle import BUNDLE
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 from tests.recorded_bases import SCENARIOS as RECORDED
 from tests.recorded_bases import hold_against
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run

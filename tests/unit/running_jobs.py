@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chaos.base.wait import wait_for
 from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import environment
-from chaos.run.wait import wait_for
 
 
 @dataclass

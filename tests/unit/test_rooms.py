@@ -14,8 +14,8 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "chaos"
 PAGE = REPOSITORY / "docs" / "architecture.md"
 
-FOR_ALL = {"growth", "named_files", "plain_files", "rank_sets", "registry", "strict_json", "walking"}
-"""Files that every room may import."""
+FOR_ALL = {"base"}
+"""Rooms that every room may import."""
 
 ENTRANCES = {"__init__", "__main__"}
 

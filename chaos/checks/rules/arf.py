@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from chaos.base.rank_sets import spans
 from chaos.checks.facts import TRAIN, error_text, places, ranks_text
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
@@ -11,7 +12,6 @@ from chaos.checks.rules.tried import judge_tried
 from chaos.history.event import Event
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE
-from chaos.rank_sets import spans
 
 HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
 """Handlers in the order in which the SDK calls them. MindSpore registers no rollback; another job may."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.base.rank_sets import named
 from chaos.checks.background import is_finished
 from chaos.checks.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.checks.given import given_theirs
@@ -10,7 +11,6 @@ from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.severed import KIND as LINK
 from chaos.history.event import Event
 from chaos.plan.hangs import HANG
-from chaos.rank_sets import named
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from chaos.base.plain_files import UnreadableFile, read_plain
 from chaos.jobs.mindformers.template import LARGEST, checked_keys
-from chaos.plain_files import UnreadableFile, read_plain
 
 _ASSIGNED = re.compile(r"^__version__[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*(.*)$", re.MULTILINE)
 _QUOTED = re.compile(r"""["'][rv]?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])""")

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.platforms.ascend.unreadable import UnreadableOutput
 from chaos.platforms.commands import CommandError, Commands
-from chaos.strict_json import parse
 
 KEY = "ManuallySeparateNPU"
 PLUGIN, MANUAL = "mindx-dl-deviceinfo-{node}", "clusterd-manual-info-cm"

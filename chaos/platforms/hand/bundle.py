@@ -10,7 +10,8 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[2]
 MODULES = (
     "agent/unproven.py",
-    "history/clock.py",
+    "base/clock.py",
+    "base/walking.py",
     "platforms/base.py",
     "platforms/children.py",
     "platforms/commands.py",
@@ -39,7 +40,6 @@ MODULES = (
     "platforms/process.py",
     "platforms/procfs.py",
     "platforms/surroundings.py",
-    "walking.py",
 )
 """Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus

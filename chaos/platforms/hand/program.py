@@ -22,7 +22,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import SYSTEM_CLOCK, boot_id
+from chaos.base.clock import SYSTEM_CLOCK, boot_id
+from chaos.base.walking import entries_below, raise_too_deep
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import subreaper
 from chaos.platforms.ending import Ended, end_processes
@@ -36,7 +37,6 @@ from chaos.platforms.hand.wire import PROTOCOL, Writer, messages
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, send_signal, state
 from chaos.platforms.procfs import environment, lines_of, read_signals
-from chaos.walking import entries_below, raise_too_deep
 
 MARKER = ".chaos-run"
 _READ = 1 << 16

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes.credentials import load_in_memory
 

@@ -13,13 +13,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.public_fault import PublicFault, configmap, public_fault
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import CONFIGMAP
-from chaos.strict_json import parse
 
 STATISTICS, STATISTICS_KEY = "statistic-fault-info", "PublicFaults"
 STATISTICS_NAMESPACE = "cluster-system"

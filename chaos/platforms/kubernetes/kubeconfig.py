@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chaos.plain_files import read_plain
+from chaos.base.plain_files import read_plain
 from chaos.platforms.base import PlatformError
 
 _PROGRAMS = ("exec", "auth-provider")

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.workload import Manifest
-from chaos.strict_json import parse
 
 STATUS = "status"
 """The part of a node that its kubelet puts back; the other parts are keys of its ``spec``."""

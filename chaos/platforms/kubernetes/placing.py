@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.own import Own

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.base.strict_json import parse
 from chaos.platforms.kubernetes import names
-from chaos.strict_json import parse
 
 COMPLETED = "completed"
 

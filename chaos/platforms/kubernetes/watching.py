@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.platforms.kubernetes.api import Api, ApiError
 
 _GONE = 410

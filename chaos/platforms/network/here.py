@@ -9,13 +9,13 @@ import ipaddress
 import re
 import socket
 
+from chaos.base.strict_json import parse
 from chaos.platforms.hand.holding import devices
 from chaos.platforms.hand.netfilter import DEVICE, IPV4, tables
 from chaos.platforms.hand.network import devices_of, tables_of
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import NETWORK
 from chaos.platforms.network.rules import Rule, Rules
-from chaos.strict_json import parse
 
 LINK = re.compile(r"(node|relay)\d+")
 """Names of a router's links to its nodes, and of the devices of its relays."""

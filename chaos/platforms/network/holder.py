@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.transport import OWN_GROUP
 from chaos.platforms.network.namespace import Namespace

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from chaos.plain_files import read_plain
+from chaos.base.plain_files import read_plain
+from chaos.base.strict_json import parse
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.attempts import answered
 from chaos.platforms.network.between import (
@@ -45,7 +46,6 @@ from chaos.platforms.network.relays import Relays, netem
 from chaos.platforms.network.rules import Rule, Rules
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.procfs import environment
-from chaos.strict_json import parse
 
 RECORD = "network.json"
 """File of the run's directory that says which process holds the router's namespace."""

@@ -17,9 +17,9 @@ from pathlib import Path, PurePosixPath
 
 import paramiko
 
+from chaos.base.walking import MAX_LEVELS
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
-from chaos.walking import MAX_LEVELS
 
 PACKAGE = Path(__file__).parents[2]
 """The package ``chaos``."""

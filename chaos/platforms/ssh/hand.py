@@ -13,6 +13,7 @@ from pathlib import Path
 
 from paramiko import SFTPClient, SSHException
 
+from chaos.base.walking import entries_below, raise_too_deep
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.ending import Ended
 from chaos.platforms.hand.bundle import BUNDLE, bundle
@@ -33,7 +34,6 @@ from chaos.platforms.ssh.files import (
 from chaos.platforms.ssh.mirror import Mirror
 from chaos.platforms.ssh.translation import Translation
 from chaos.platforms.ssh.transport import ChannelTransport
-from chaos.walking import entries_below, raise_too_deep
 
 MARKER = ".chaos-run"
 MAX_SCENARIO_BYTES = 64 << 20

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import paramiko
 
+from chaos.base.walking import entries_below
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.files import Listing, Seen, closed, fetch, list_there, put
-from chaos.walking import entries_below
 
 _LOOK_SECONDS = 0.03
 _LOGS_EVERY = 8

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.between import DISCARD
 from chaos.platforms.nodes import Site

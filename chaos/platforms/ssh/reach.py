@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.connection import Connection, HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any, Callable
 
-from chaos.growth import FEW
-from chaos.rank_sets import rank_set
+from chaos.base.growth import FEW
+from chaos.base.rank_sets import rank_set
 from chaos.rehearsal import ends
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import Settings

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from chaos.growth import Growing, in_words
-from chaos.rank_sets import rank_set
+from chaos.base.growth import Growing, in_words
+from chaos.base.rank_sets import rank_set
 
 FUNCTIONS = ("KILL_WORKER", "START_ALL_WORKER", "START_WORKER_LIST", "MONITOR")
 

@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Callable
 
-from chaos.growth import in_words
+from chaos.base.growth import in_words
 from chaos.rehearsal.ttp.trust import Stranger, Trust
 from chaos.rehearsal.ttp.wire import Link
 

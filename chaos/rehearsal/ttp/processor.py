@@ -6,7 +6,7 @@ import threading
 from typing import Any, Callable
 
 from chaos.agent.leaving import leave, say
-from chaos.growth import in_words
+from chaos.base.growth import in_words
 from chaos.rehearsal.ttp.connect import register
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.pause import PAUSED, PausePoint

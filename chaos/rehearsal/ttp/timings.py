@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from chaos.growth import Growing
+from chaos.base.growth import Growing
 
 
 @dataclass(frozen=True)

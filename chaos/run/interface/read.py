@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.walking import entries_below
+from chaos.base.walking import entries_below
 
 
 @dataclass(frozen=True)

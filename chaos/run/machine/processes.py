@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from chaos.history.clock import BootUnknown, boot_id
+from chaos.base.clock import BootUnknown, boot_id
 from chaos.run.machine.base import Machine, Probe
 
 _PR_GET_CHILD_SUBREAPER = 37

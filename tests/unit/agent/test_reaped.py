@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from chaos.agent.configuration import Configuration
-from chaos.history.clock import boot_id
+from chaos.base.clock import boot_id
 from chaos.history.reader import read_history
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.checks.deaths import acting_doubts, death_doubts, wanted_end
 from chaos.checks.hung import hung_doubts
 from chaos.checks.raised import raised_doubts
@@ -16,7 +17,6 @@ from chaos.checks.triggers import demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
-from chaos.registry import registry
 
 TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}
 SECOND = 1_000_000_000

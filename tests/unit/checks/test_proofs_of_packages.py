@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import NOUNS, Registry
 from chaos.checks.proof import Case, Proof
 from chaos.checks.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
-from chaos.registry import NOUNS, Registry
 from tests.contract.proven_kinds import Sample, findings, not_passed
 
 MINE = Sample({"signal": None, "priority": 19})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.registry import NOUNS, Registry
 from chaos.cli.main import entry
-from chaos.registry import NOUNS, Registry
 from tests.unit.cli import kit
 from tests.unit.cli.kit import SCENARIO, Ended
 
@@ -28,7 +28,7 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
         return Registry(full, NOUNS[full], source=lambda name: [known[name]])
 
     monkeypatch.setattr("chaos.run.prepare.registry", registry)
-    monkeypatch.setattr("chaos.registry.registry", registry)
+    monkeypatch.setattr("chaos.base.registry.registry", registry)
 
 
 @pytest.fixture

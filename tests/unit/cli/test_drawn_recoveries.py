@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
+from chaos.base.registry import registry
 from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
-from chaos.registry import registry
 from chaos.run.prepare import plan_cell
 from chaos.run.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
 from chaos.run.soak import SoakRun

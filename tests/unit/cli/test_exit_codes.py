@@ -9,9 +9,9 @@ from collections.abc import Callable
 import click
 import pytest
 
+from chaos.base.registry import RegistryError, UnknownName
 from chaos.cli import codes
 from chaos.cli.main import COMMANDS, cli
-from chaos.registry import RegistryError, UnknownName
 from chaos.scenario.errors import Problem, ScenarioError
 from tests.unit.cli.kit import Ended
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import BootUnknown, boot_id
 from chaos.cli.failure import explain
 from chaos.cli.run import _save
-from chaos.history.clock import BootUnknown, boot_id
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
 from chaos.platforms.base import PlatformError

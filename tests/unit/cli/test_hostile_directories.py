@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
+from chaos.base.plain_files import Share
+from chaos.base.wait import wait_for
 from chaos.cli import codes
 from chaos.cli.main import entry
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.plain_files import Share
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
 from chaos.run.undo import UNDO_ACTIONS
-from chaos.run.wait import wait_for
 from tests.unit.good_run import good_run
 
 NOW = identify(os.getpid())

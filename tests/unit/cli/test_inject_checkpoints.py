@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
+from chaos.base.wait import wait_for
 from chaos.faults.file_content import unfinished_place
 from chaos.faults.kind import FaultMissed, Victim, in_running_job
 from chaos.faults.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.running import JobProcess, survey
-from chaos.registry import registry
 from chaos.run.directory import read_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.run.wait import wait_for
 from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content
 from tests.unit.observe.mindformers_files import write_safetensors

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
+from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.platforms.cgroup import cpu_hierarchy, group_of
 from chaos.platforms.limits import open_files_limit
 from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import all_pids, command_line
-from chaos.registry import registry
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 from tests.unit.cli.forged_run import change_its_step, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job

@@ -58,7 +58,7 @@ def test_this_machine_can_do_what_every_run_needs(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_does_not_tell_its_boot_can_run_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaos.history.clock.Path", lambda path: Path("/none", path.removeprefix("/")))
+    monkeypatch.setattr("chaos.base.clock.Path", lambda path: Path("/none", path.removeprefix("/")))
     found = {one.need: one for one in probe(BASE, Machine())}
     assert not found["pidfd"].ok and "boot_id cannot be read" in found["pidfd"].seen
     assert found["subreaper"].ok and found["pidfd"].advice

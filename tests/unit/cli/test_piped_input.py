@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos import named_files
+from chaos.base import named_files
 from tests.unit.cli.kit import SCENARIO, Ended
 
 Call = Callable[..., Ended]

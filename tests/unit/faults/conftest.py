@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
@@ -17,7 +18,6 @@ from chaos.platforms.nodes import NodesJob
 from chaos.platforms.procfs import environment
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps, undo_step
-from chaos.run.wait import wait_for
 from tests.namespace_hosts import two_hosts
 from tests.unit.faults.two_nodes import begin, start
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.process import identify
-from chaos.registry import registry
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from tests.unit.observe.mindformers_files import write_safetensors

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
 from chaos.faults.checkpoint_damage import KEPT
 from chaos.faults.file_content import digest_file, unfinished_place
 from chaos.faults.flip_checkpoint import data_bit
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.observe.blocks import BLOCK
 from chaos.observe.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.layout import find_checkpoints
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify
-from chaos.registry import registry
 from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
 from tests.unit.conftest import MakeDeep

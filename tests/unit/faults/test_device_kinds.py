@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import Clock
+from chaos.base.registry import registry
+from chaos.base.wait import Patience
 from chaos.faults import device_reset, node_reboot, npu_link_down
 from chaos.faults.device_reset import DeviceReset
 from chaos.faults.kind import FaultKind, FaultMissed, Hazardous, Placed, Victim, needed_from_start
 from chaos.faults.node_reboot import NodeReboot, RebootsNodes
 from chaos.faults.npu_link_down import NpuLinkDown
-from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
@@ -22,10 +24,8 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import Done, NoSuchTool, SystemCommands
 from chaos.platforms.process import ProcessIdentity
-from chaos.registry import registry
 from chaos.run.injection import Injection
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
-from chaos.run.wait import Patience
 from chaos.scenario.model import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned

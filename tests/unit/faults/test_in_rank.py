@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from chaos.agent.record import Record
+from chaos.base.registry import registry
 from chaos.faults import clock_skew, data_stall, exit, flip_bit, hcce, link, oom, slow_rank, spike
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
-from chaos.registry import registry
 
 TOLD: list[tuple[FaultKind, dict[str, Any], dict[str, Any]]] = [
     (clock_skew.KIND, {"offset": -3.0}, {"message": "act", "act": "clock-skew", "offset": -3.0}),

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults import kill, suspend, terminate
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import identify, send_signal, state
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.run.wait import wait_for
 
 KINDS: list[FaultKind] = [kill.KIND, suspend.KIND, terminate.KIND]
 SECONDS = 60.0

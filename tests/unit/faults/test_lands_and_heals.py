@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
+from chaos.base.wait import wait_for
 from chaos.faults import own_disk
 from chaos.faults.beside import DIRECTORY, is_held, said, switch_of
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
 from chaos.faults.storage import refusal, refusal_of_name
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.commands import SystemCommands
 from chaos.platforms.disk_image import make_image, mount_image, thaw
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, mounts_in, unmount
-from chaos.registry import registry
 from chaos.run.directory import RunDirectory
 from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import in_order
-from chaos.run.wait import wait_for
 from tests.unit.faults.conftest import Undo, started
 
 GIVEN: dict[str, dict[str, Any]] = {
@@ -216,7 +216,7 @@ from pathlib import Path
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalPlatform
-from chaos.registry import registry
+from chaos.base.registry import registry
 from chaos.run.key import seal_of
 from tests.unit.faults.test_lands_and_heals import BUSY, lay, victim_of
 from types import SimpleNamespace

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.lose_checkpoint import KIND
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify
-from chaos.registry import registry
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 
 NO_JOB: Any = None

@@ -6,13 +6,13 @@ import signal
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults import network_delay, network_loss, network_rate, partition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 from tests.unit.faults.two_nodes import (
     MISSING,
     REASON,

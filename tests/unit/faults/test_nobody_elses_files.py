@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.beside.slow_opens import watch_opens
 from chaos.faults import storage_stall
 from chaos.faults.kind import Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms import disk_image
 from chaos.platforms.base import Job

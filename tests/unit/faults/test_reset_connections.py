@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults import connection_reset
 from chaos.faults.kind import FaultMissed
 from chaos.faults.on_network import between
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.network import connections
 from chaos.platforms.network.connections import Connection, established, reset
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
 
 LACKING = [*MISSING, *(one for one in probe(("connection-reset",), Machine()) if not one.ok)]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from chaos.agent.record import Record
+from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.spike import KIND
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
-from chaos.registry import registry
 
 
 @pytest.fixture

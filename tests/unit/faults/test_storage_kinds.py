@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults import disk_full, read_only, storage_gone
 from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.faults.mounted_over import MountedOver
 from chaos.faults.storage import unmount_step
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
 from chaos.run.directory import RunDirectory

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.faults import terminate
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import send_signal, state
 from chaos.platforms.procfs import read_signals
-from chaos.run.wait import wait_for
 
 KIND = terminate.KIND
 SECONDS = 60.0

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
-from chaos.history.clock import SYSTEM_CLOCK
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
@@ -23,7 +24,6 @@ from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
-from chaos.run.wait import wait_for
 from tests.namespace_hosts import HostInNamespace
 
 MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
@@ -128,11 +128,11 @@ HARNESS = """
 import json, os, signal, sys
 from pathlib import Path
 from types import SimpleNamespace
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
-from chaos.registry import registry
+from chaos.base.registry import registry
 from chaos.run.key import seal_of
-from chaos.run.wait import wait_for
+from chaos.base.wait import wait_for
 from tests.unit.faults.two_nodes import begin, goes_on, victim_of
 
 path, kind = Path(sys.argv[1]), registry("faults").load(sys.argv[3])

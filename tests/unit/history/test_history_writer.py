@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.history.jsonl import MAX_LINE
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
@@ -50,7 +50,7 @@ def test_a_recorded_event_reads_back_the_same(path: Path, clock: Clock) -> None:
 def test_an_event_is_on_disk_when_record_returns_even_if_the_process_is_then_killed(path: Path) -> None:
     script = (
         "import os, sys; from pathlib import Path\n"
-        "from chaos.history.writer import HistoryWriter; from chaos.history.clock import SystemClock\n"
+        "from chaos.history.writer import HistoryWriter; from chaos.base.clock import SystemClock\n"
         "w = HistoryWriter(Path(sys.argv[1]), writer='harness', run='r', clock=SystemClock())\n"
         "w.record('last'); os.kill(os.getpid(), 9)\n"
     )

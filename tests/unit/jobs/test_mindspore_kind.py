@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
-from chaos.registry import registry
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
 

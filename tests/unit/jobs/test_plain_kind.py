@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
+from chaos.base.wait import wait_for
 from chaos.jobs.kind import Launch
 from chaos.platforms.find import find_run_processes
-from chaos.registry import registry
 from chaos.rehearsal.plain.job import KIND
-from chaos.run.wait import wait_for
 from chaos.scenario.model import Scenario
 
 LAUNCHER = Path(KIND.__class__.__module__.replace(".", "/")).with_name("plainrun.py")

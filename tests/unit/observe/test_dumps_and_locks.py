@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.walking import raise_unseen
 from chaos.observe.leftovers import find_leftovers
-from chaos.walking import raise_unseen
 
 CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + bytes(8)
 BIG = b"\x7fELF\x02\x02\x01" + bytes(9) + (4).to_bytes(2, "big") + bytes(8)

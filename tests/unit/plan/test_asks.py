@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.faults.kind import Asking, Parametrised
 from chaos.plan.mechanism import UNKNOWN_ERROR
 from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.traits import JobTraits
-from chaos.registry import registry
 from tests.unit.plan.conftest import EFFECTS
 
 if TYPE_CHECKING:

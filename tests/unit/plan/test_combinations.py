@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.traits import JobTraits
-from chaos.registry import registry
 from chaos.run.triggers import Known, Point, fires
 from tests.unit.plan.conftest import EFFECTS
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.plan.parameters import Parameter, check_parameters
 from chaos.plan.problems import Problems
-from chaos.registry import registry
 from tests.unit.plan.conftest import KnownLines
 
 KNOWN = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.plan.ports import PORT, RESET_PORT
-from chaos.registry import registry
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import subreaper
 from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.hand.bundle import bundle
 from chaos.platforms.hand.client import HandClient, Visitors
 from chaos.platforms.hand.transport import SubprocessTransport
-from chaos.run.wait import wait_for
 from tests.unit.platforms.fake_proc import FakeProc
 
 Found = Callable[[int], list[FoundProcess]]

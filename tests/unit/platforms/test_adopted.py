@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.exits import ExitListener, listen
 from chaos.platforms.pidfd import open_pidfd, wait_status
 from chaos.platforms.process import ProcessIdentity, RefusedProcess, WrongProcess, identify, state
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

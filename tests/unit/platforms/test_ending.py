@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.platforms import ending
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import FoundProcess, find_run_processes

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.find import FoundProcess, find_run_processes, runs_alive
 from chaos.platforms.process import identify, send_signal, wait_ended
-from chaos.run.wait import wait_for
 from tests.unit.platforms.fake_proc import FakeProc
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 import chaos
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.find import find_run_processes
@@ -36,7 +37,6 @@ from chaos.platforms.process import (
 )
 from chaos.platforms.procfs import PROC, read_text
 from chaos.run.channel import Channel, Hello, Message, Stranger
-from chaos.run.wait import wait_for
 from tests.unit.conftest import MakeDeep, Start
 from tests.unit.platforms.conftest import Found, Spec, StartHand
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, NoSuchTool

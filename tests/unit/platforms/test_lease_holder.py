@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.wait import DeadlineExpired, Patience
 from chaos.platforms.lease_holder import in_words, read_holder, this_holder
 from chaos.platforms.leases import Leases
-from chaos.run.wait import DeadlineExpired, Patience
 
 OTHER = """
 import sys
 from pathlib import Path
 from chaos.platforms.leases import Leases
-from chaos.run.wait import Patience
+from chaos.base.wait import Patience
 lease = Leases(Path(sys.argv[1]), cores=range(2)).take_cores(2, wait=Patience(60))
 lease.name_run("/reports/rsc-1")
 print("taken", flush=True)

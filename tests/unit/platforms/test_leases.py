@@ -19,11 +19,11 @@ from typing import IO, TypeVar
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
+from chaos.base.wait import DeadlineExpired, Patience, wait_for
 from chaos.platforms import leases as leases_module
 from chaos.platforms.host_claims import Claims
 from chaos.platforms.leases import LeaseError, Leases, default_directory
-from chaos.run.wait import DeadlineExpired, Patience, wait_for
 from tests.unit.conftest import Start
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from chaos.platforms.leases import Leases
-from chaos.run.wait import Patience
+from chaos.base.wait import Patience
 leases = Leases(Path(sys.argv[1]), cores=range(int(sys.argv[2])))
 cores = leases.take_cores(int(sys.argv[3]), wait=Patience(60))
 ports = leases.take_ports(3)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.children import ExitStatus, collect, subreaper
 from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import ProcessIdentity, identify, state
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Found = Callable[[int], list[FoundProcess]]

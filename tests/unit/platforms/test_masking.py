@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chaos.base.wait import wait_for
 from chaos.platforms.masking import MASK, masked
 from chaos.platforms.procfs import command_line
-from chaos.run.wait import wait_for
 from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms import nodes as nodes_module
 from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
@@ -17,7 +18,6 @@ from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
 from chaos.platforms.process import identify
-from chaos.run.wait import wait_for
 from tests.unit.platforms.conftest import Spec, StartHand
 
 

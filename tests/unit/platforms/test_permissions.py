@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.walking import MAX_LEVELS, TooDeep, raise_too_deep
 from chaos.platforms.permissions import directories_in
-from chaos.walking import MAX_LEVELS, TooDeep, raise_too_deep
 from tests.unit.conftest import MakeDeep
 
 

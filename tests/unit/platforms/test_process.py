@@ -14,7 +14,8 @@ from unittest import mock
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms import pidfd, process
 from chaos.platforms.pidfd import PidfdUnsupported
 from chaos.platforms.process import (
@@ -29,7 +30,6 @@ from chaos.platforms.process import (
     wait_ended,
 )
 from chaos.platforms.procfs import command_line, environment, parse_stat, read_stat
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.attempts import answered
@@ -26,7 +27,6 @@ from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.run.undo_network import mend_network
-from chaos.run.wait import wait_for
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

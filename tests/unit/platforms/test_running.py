@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.jobs.adopt import named_job
 from chaos.jobs.kind import JobError
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import RunningJob, Survey, survey
-from chaos.run.wait import wait_for
 from tests.unit.platforms.fake_jobs import add_msrun, found, look, variables
 from tests.unit.platforms.fake_proc import FakeProc
 

@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.refusal import Refused
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import PlatformError
 from chaos.platforms.elsewhere import Asked, refuse_lacking
@@ -17,7 +18,6 @@ from chaos.platforms.nodes import Site
 from chaos.run.machine import has_module
 from chaos.run.on_platform import on_platform
 from chaos.run.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
-from chaos.run.refusal import Refused
 from chaos.scenario.job import Job
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

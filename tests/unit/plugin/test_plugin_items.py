@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.pytest_plugin import ScenarioItem, describe
-from chaos.run.wait import wait_for
 from chaos.scenario.names import KnownNames
 from tests.unit.plugin.project import Project
 

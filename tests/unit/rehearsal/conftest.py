@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import chaos
+from chaos.base.wait import wait_for
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.platforms.leases import Leases
 from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import Communicator
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass
 
 SECONDS = 60.0

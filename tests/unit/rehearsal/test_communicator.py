@@ -17,9 +17,9 @@ from typing import Any
 import numpy
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout
 from chaos.rehearsal.introduction import Caller, Listener
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.communicators import SECONDS, SECRET, Group, LetLimitPass, floats, unprotected
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from chaos.agent.configuration import Configuration, Place
+from chaos.base.wait import wait_for
 from chaos.rehearsal import desk
 from chaos.run.channel import Channel, DeskHello
-from chaos.run.wait import wait_for
 
 SECONDS = 60.0
 SECRET = "s" * 64

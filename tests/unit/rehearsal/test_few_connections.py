@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, floats, unprotected
 
 MANY = 40

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from chaos.base.registry import registry
 from chaos.jobs.kind import Launch
 from chaos.jobs.mindformers.job import KIND as GENUINE
-from chaos.registry import registry
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.job import KIND
 from chaos.rehearsal.mindformers.strategy import strategy_of, write_strategies

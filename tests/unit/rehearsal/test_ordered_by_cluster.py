@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal.ttp.agent_dialogue import ACTIONS, CHANGE, DUMP, STOP, WHO, AgentDialogue
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.timings import PROFILES
-from chaos.run.wait import wait_for
 
 SECONDS = 60.0
 FAST = dataclasses.replace(PROFILES["fast"], action=SECONDS)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.pause import FAILED, PAUSED, Pause, PausePoint, Pausing
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import PROFILES
-from chaos.run.wait import wait_for
 
 SECONDS = 60.0
 

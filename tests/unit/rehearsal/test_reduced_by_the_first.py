@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from chaos.rehearsal.peer import frame
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.communicators import SECONDS, Group, floats, unprotected
 
 MANY = 20

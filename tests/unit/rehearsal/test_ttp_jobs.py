@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.observe.ttp_log import TtpLogReader
 from chaos.rehearsal.ttp.wire import Link
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.conftest import SECONDS, Ranks, Start, running
 
 SAMPLE = Path(__file__).parents[1] / "observe" / "data" / "samples" / "kill-ttp_log.log.30677"

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaos.base.wait import wait_for
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
@@ -25,7 +26,6 @@ from chaos.rehearsal.ttp.replicas import Replicas
 from chaos.rehearsal.ttp.roster import Roster
 from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.rehearsal.ttp.wire import Link
-from chaos.run.wait import wait_for
 from tests.unit.rehearsal.conftest import SDK
 
 SECONDS = 60.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import find_run_processes
 from chaos.run.directory import RunDirectory, create_run

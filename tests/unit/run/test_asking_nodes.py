@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from chaos.agent.record import Record
+from chaos.base.wait import Deadline, DeadlineExpired, Patience
 from chaos.faults import kill, suspend
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
@@ -24,7 +25,6 @@ from chaos.platforms.process import ProcessIdentity
 from chaos.run.attempt import Attempt, JobFailed, Watch
 from chaos.run.channel import Hello, Stranger
 from chaos.run.injection import Injection
-from chaos.run.wait import Deadline, DeadlineExpired, Patience
 from chaos.scenario.model import Deadlines
 from tests.unit.conftest import FakeClock
 from tests.unit.run.fakes import (

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.setup import write_secret
-from chaos.run.wait import wait_for
 
 SECONDS = 60.0
 SECRET = "s" * 64

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.growth import in_words
+from chaos.base.growth import in_words
+from chaos.base.wait import DeadlineExpired
 from chaos.run.deadlines import grown
-from chaos.run.wait import DeadlineExpired
 from chaos.scenario.model import Deadlines
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.refusal import Refused
+from chaos.base.registry import NOUNS, Registry
 from chaos.history.reader import History, read_history
-from chaos.registry import NOUNS, Registry
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
 from chaos.run.heal import heal_run
 from chaos.run.machine import PROBES, Machine, Probe
 from chaos.run.prepare import known_names
-from chaos.run.refusal import Refused
 from chaos.scenario.load import load_scenario
 from tests.played_tools import write_tool, write_tools
 from tests.unit.fake_job import kind

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.run.directory import (
     MARKER,

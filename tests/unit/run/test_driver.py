@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import SYSTEM_CLOCK, Clock, SystemClock
+from chaos.base.refusal import Refused
+from chaos.base.registry import NOUNS, Registry
 from chaos.checks.judge import judge
 from chaos.checks.updates import Observed
 from chaos.cli.failure import explain
-from chaos.history.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
@@ -26,13 +28,11 @@ from chaos.jobs.kind import JobError
 from chaos.plan.io import fingerprint, loads
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalPlatform
-from chaos.registry import NOUNS, Registry
 from chaos.report.result import read_result
 from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.made_with import own_code
 from chaos.run.prepare import known_names
-from chaos.run.refusal import Refused
 from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
 from tests.unit.fake_job import kind, listening

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.jobs.kind import JobError
-from chaos.registry import registry
 from chaos.run.driver import _Runner
 from chaos.run.environment import deciding
 from chaos.run.inputs import InputChanged, Inputs

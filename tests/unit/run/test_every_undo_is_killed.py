@@ -9,11 +9,11 @@ from subprocess import Popen
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.faults.checkpoint_damage import RESTORE
 from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.platforms.nodes import END_NODES, NodePlatform
 from chaos.platforms.process import identify
-from chaos.registry import registry
 from chaos.run.on_platform import platform_of
 from chaos.run.undo import UNDO_ACTIONS
 from chaos.scenario.model import Scenario

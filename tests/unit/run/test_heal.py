@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes, runs_alive
@@ -27,7 +28,6 @@ from chaos.run.heal import heal_all, heal_run
 from chaos.run.host import this_host
 from chaos.run.ownership import LOCK_NAME, FileLock
 from chaos.run.undo import UNDO_ACTIONS, UndoAction, UndoContext
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -35,14 +35,14 @@ HARNESS = """
 import os, signal, sys
 from dataclasses import asdict
 from pathlib import Path
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import subreaper
 from chaos.platforms.local import LocalPlatform
 from chaos.run.directory import create_run, make_private_directory, point_latest, update_run
-from chaos.run.wait import wait_for
+from chaos.base.wait import wait_for
 
 def trace(text): os.write(1, (text + "\\n").encode())
 

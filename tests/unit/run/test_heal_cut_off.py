@@ -45,7 +45,7 @@ place = Path(sys.argv[1])
 ACTS = {
     "a baseline is kept": f"""
 from chaos.baseline import cache
-from chaos.run.wait import Patience
+from chaos.base.wait import Patience
 cache.why_incomplete = lambda _: None
 Path.replace = die
 cache.find_or_make(place, "{KEY}", lambda: place / "baseline", wait=Patience(20))

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify
 from chaos.run.directory import RunDirectory, create_run, read_run
 from chaos.run.heal import heal_all, heal_run
 from chaos.run.ownership import LOCK_NAME
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.hand.bundle import bundle
@@ -16,7 +17,6 @@ from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.platforms.nodes import END_NODES
 from chaos.run.directory import create_run
 from chaos.run.heal import heal_run
-from chaos.run.wait import wait_for
 
 
 def test_a_stopped_rank_of_a_node_is_continued_and_ended(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.cli import codes
 from chaos.cli.main import entry
 from chaos.history.ledger import Ledger, UndoStep
@@ -19,7 +20,6 @@ from chaos.platforms.kubernetes.kubeconfig import refuse_programs
 from chaos.run.directory import RunDirectory, make_private_directory, read_run, write_json
 from chaos.run.own_ways import by_own_ways
 from chaos.run.undo import CannotUndo
-from chaos.run.wait import wait_for
 
 HOST = {"name": "a", "address": "10.0.0.1", "port": 22}
 INVENTORY = """inventory: 1

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import Clock
+from chaos.base.wait import Deadline, Patience
 from chaos.faults import kill, suspend
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
@@ -20,7 +21,6 @@ from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
 from chaos.run.injection import Injection
-from chaos.run.wait import Deadline, Patience
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 RANKS = {rank: identity(rank) for rank in range(4)}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.run.kept_waiting import Waited, WaitingTimes
-from chaos.run.wait import wait_for
 
 TOKEN = "a-run"
 HALF = 500_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.run.directory import create_run, point_latest

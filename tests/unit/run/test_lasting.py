@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.clock import Clock
+from chaos.base.wait import Patience
 from chaos.faults import suspend
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
@@ -19,7 +20,6 @@ from chaos.platforms.hand.client import HandLost
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.injection import Injection
 from chaos.run.undo import Undone
-from chaos.run.wait import Patience
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 RANKS = {rank: identity(rank) for rank in range(4)}

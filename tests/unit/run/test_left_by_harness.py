@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.network.here import LINK
 from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import link_of
@@ -23,7 +24,6 @@ from chaos.run import left_by_harness as module
 from chaos.run.left_by_harness import left_by_harness, networks_of
 from chaos.run.leftovers import leftovers
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 
 LACKING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
 needs_namespaces = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.procfs import environment
 from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.leftovers import leftovers
 from chaos.run.ownership import FileLock
-from chaos.run.wait import wait_for
 from tests.unit.conftest import MakeDeep
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

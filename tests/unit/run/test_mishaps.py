@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.run.kept_waiting import Waited

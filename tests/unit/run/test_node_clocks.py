@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from chaos.history.clock import Clock, boot_id
+from chaos.base.clock import Clock, boot_id
 from chaos.history.host_clock import Offset
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

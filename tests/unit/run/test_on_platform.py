@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.faults.kind import means_of
 from chaos.platforms.docker.platform import DockerPlatform
-from chaos.registry import registry
 from chaos.run.on_platform import on_platform, platform_problems
 from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError

@@ -6,8 +6,8 @@ import resource
 
 import pytest
 
+from chaos.base.refusal import Refused
 from chaos.run.open_files import refuse_too_few
-from chaos.run.refusal import Refused
 
 
 def limits(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> None:

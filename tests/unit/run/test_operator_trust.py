@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.cli import codes
 from chaos.cli.main import entry
 from chaos.history.ledger import Ledger, UndoStep
@@ -16,7 +17,6 @@ from chaos.history.seal import PROOF
 from chaos.platforms.find import find_run_processes
 from chaos.run.directory import RunDirectory, make_private_directory, read_run, write_json
 from chaos.run.heal import heal_all, heal_run
-from chaos.run.wait import wait_for
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.history.reader import read_history
 from chaos.platforms.procfs import run_times, stolen_times
 from chaos.run.own_times import OwnTimes, Spent
-from chaos.run.wait import wait_for
 
 HARNESS = """
 import os, sys
 from pathlib import Path
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
 from chaos.run.mishaps import noticing_mishaps
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history.clock import Clock, SystemClock
+from chaos.base.clock import Clock, SystemClock
 from chaos.platforms.process import identify
 from chaos.run.ownership import LOCK_NAME, FileLock, RunIsLive, RunLock, is_live, read_owner
 

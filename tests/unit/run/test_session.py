@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.refusal import Refused
+from chaos.base.wait import Deadline, wait_for
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
@@ -26,9 +28,7 @@ from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
 from chaos.run.directory import RunDirectory
 from chaos.run.ports_left import left_of_port, listens
-from chaos.run.refusal import Refused
 from chaos.run.session import Session, open_session, put_back_faults
-from chaos.run.wait import Deadline, wait_for
 from chaos.scenario.model import Scenario
 from tests.unit.conftest import MakeDeep
 from tests.unit.run.fakes import Watcher

@@ -6,8 +6,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from chaos.base.wait import wait_for
 from chaos.run.stoppable import Finished, StoppableRuns
-from chaos.run.wait import wait_for
 
 SECONDS = 30
 

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, send_signal, state
@@ -30,7 +31,6 @@ from chaos.run.undo import (
     resume_process,
     undo_open_steps,
 )
-from chaos.run.wait import wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.registry import NOUNS, Registry
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.registry import NOUNS, Registry
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, in_order, undo_step
 from chaos.run.undo_base import CannotUndo
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.observe.reader import built_in_readers
 from chaos.platforms.outputs import outputs_of, teed_outputs_of
 from chaos.platforms.running import JobProcess, survey
-from chaos.run.wait import wait_for
 from chaos.run.watched_logs import WatchedLogs
 from tests.unit.running_jobs import OwnJob, own_job
 

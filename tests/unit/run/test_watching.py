@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.clock import Clock
+from chaos.base.wait import wait_for
 from chaos.cli.watch_view import headline
-from chaos.history.clock import Clock
 from chaos.jobs.kind import JobError
 from chaos.observe.reader import built_in_readers
 from chaos.platforms.containers import Container
@@ -22,7 +23,6 @@ from chaos.platforms.process import state
 from chaos.platforms.running import JobProcess, survey
 from chaos.run import watched_checkpoints
 from chaos.run.happened import Happened
-from chaos.run.wait import wait_for
 from chaos.run.watched_checkpoints import WatchedCheckpoints
 from chaos.run.watching import GRACE_SECONDS, Watch
 from tests.unit.conftest import MakeDeep

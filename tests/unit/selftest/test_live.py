@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from chaos.agent.start import Agent
+from chaos.base.registry import registry
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
-from chaos.registry import registry
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
 from chaos.selftest.catalogue import catalogue

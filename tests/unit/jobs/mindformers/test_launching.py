@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from chaos.base.registry import registry
 from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindformers.job import KIND
 from chaos.platforms.base import Place
-from chaos.registry import registry
 from chaos.run.machine import PROBES
 from chaos.scenario.model import Scenario
 

@@ -7,11 +7,11 @@ import signal
 import sys
 from pathlib import Path
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.hand.bundle import bundle, hand_argv
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
-from chaos.run.wait import wait_for
 
 
 def test_a_hand_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.api import Api, ApiError

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import EVENT, POD
-from chaos.run.wait import wait_for
 from tests.unit.platforms.kubernetes.playback import Line, playing
 from tests.unit.platforms.kubernetes.test_recorded_api import LIFE, LISTED, api_of
 

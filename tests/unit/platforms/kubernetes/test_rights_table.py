@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from chaos.base.registry import registry
 from chaos.platforms.kubernetes import rbac
-from chaos.registry import registry
 from chaos.scenario.kubernetes import Kubernetes
 
 ALWAYS = {

@@ -16,7 +16,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from chaos.history.clock import SYSTEM_CLOCK
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.wait import wait_for
 from chaos.platforms.base import PlatformError
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.hand.holding import too_old
@@ -27,7 +28,6 @@ from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.ports import Ports
 from chaos.platforms.ssh.between import BetweenHosts
 from chaos.run.machine import Machine, probe
-from chaos.run.wait import wait_for
 from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]

@@ -11,12 +11,12 @@ from typing import Any
 import paramiko
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.hand import HostHand, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.mirror import Mirror
-from chaos.run.wait import wait_for
 from tests.unit.conftest import MakeDeep
 from tests.unit.platforms.conftest import Spec
 

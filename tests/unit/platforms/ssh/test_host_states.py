@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.history.clock import Clock
+from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import Visitors

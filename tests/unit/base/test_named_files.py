@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos import named_files
-from chaos.named_files import STANDARD_INPUT, is_pipe, keep_piped, open_named, read_piped
-from chaos.plain_files import UnreadableFile
+from chaos.base import named_files
+from chaos.base.named_files import STANDARD_INPUT, is_pipe, keep_piped, open_named, read_piped
+from chaos.base.plain_files import UnreadableFile
 
 
 @pytest.fixture(autouse=True)

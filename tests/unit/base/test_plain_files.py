@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.plain_files import UnreadableFile, open_plain, read_plain
+from chaos.base.plain_files import UnreadableFile, open_plain, read_plain
 
 
 def test_a_plain_file_is_read_whole(tmp_path: Path) -> None:

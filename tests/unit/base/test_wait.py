@@ -6,8 +6,8 @@ from time import thread_time
 
 import pytest
 
-from chaos.history.clock import Clock
-from chaos.run.wait import Deadline, DeadlineExpired, Patience, wait_for
+from chaos.base.clock import Clock
+from chaos.base.wait import Deadline, DeadlineExpired, Patience, wait_for
 
 
 def seconds_of(clock: Clock, since: int) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.registry import NOUNS, Registry, RegistryError, UnknownName, installed_points, registry
+from chaos.base.registry import NOUNS, Registry, RegistryError, UnknownName, installed_points, registry
 
 
 def make(*values: str, installed: bool = True) -> Registry:

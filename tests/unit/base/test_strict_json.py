@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from chaos.strict_json import parse
+from chaos.base.strict_json import parse
 
 
 def test_what_json_holds_is_read() -> None:

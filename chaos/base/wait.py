@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_result, wait_incrementing
 
-from chaos.growth import in_words
-from chaos.history.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.growth import in_words
 
 T = TypeVar("T")
 

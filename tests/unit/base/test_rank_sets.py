@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.rank_sets import by_word, named, rank_set, spans
+from chaos.base.rank_sets import by_word, named, rank_set, spans
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.walking import MAX_LEVELS, TooDeep, entries_below, raise_too_deep, raise_unseen, walk, walk_opened
+from chaos.base.walking import MAX_LEVELS, TooDeep, entries_below, raise_too_deep, raise_unseen, walk, walk_opened
 from tests.unit.conftest import MakeDeep
 
 Walked = Iterator[tuple[str, list[str], list[str]]]

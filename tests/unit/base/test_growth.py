@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 
-from chaos.growth import FEW, Growing, in_words
+from chaos.base.growth import FEW, Growing, in_words
 
 
 def test_a_limit_grows_beyond_the_first_ranks_only() -> None:

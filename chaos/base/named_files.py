@@ -1,8 +1,8 @@
 """Reading what the user names on the command line: a file, also through a link, a pipe or standard input.
 
 Who runs a command may read whatever the command names. What is found below a directory was put there by somebody else,
-and stays with :mod:`chaos.plain_files`. A pipe gives its bytes once and has no size, so a document from one is kept,
-and a pipe that says nothing is given up.
+and stays with :mod:`chaos.base.plain_files`. A pipe gives its bytes once and has no size, so a document from one is
+kept, and a pipe that says nothing is given up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import select
 import stat
 from pathlib import Path
 
-from chaos.plain_files import UnreadableFile
+from chaos.base.plain_files import UnreadableFile
 
 STANDARD_INPUT = Path("-")
 
