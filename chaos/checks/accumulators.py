@@ -6,9 +6,9 @@ nothing else.
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN, digests
-from chaos.checks.parameters import is_accumulated
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.parameters import is_accumulated
+from chaos.evidence.facts import TRAIN, digests
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

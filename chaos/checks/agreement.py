@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from chaos.checks.deaths import ACTING, wanted_end
-from chaos.checks.proof import Case
-from chaos.checks.raised import Doubt
+from chaos.evidence.deaths import ACTING, wanted_end
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.proof import Case
 
 
 def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:

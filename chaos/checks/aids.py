@@ -5,11 +5,11 @@ Part of the check ``recovery``: a phase that is short for another reason would m
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_background, written
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, places, ranks_text
 from chaos.checks.found_link import judge_found_link
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_background, written
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

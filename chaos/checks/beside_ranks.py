@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.deaths import wanted_end
-from chaos.checks.facts import exit_status, places, signal_name, signal_number
-from chaos.checks.identity import identity_doubt
-from chaos.checks.in_order import out_of_order
-from chaos.checks.raised import Doubt
+from chaos.evidence.deaths import wanted_end
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status, places, signal_name, signal_number
+from chaos.evidence.identity import identity_doubt
+from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_background, written
-from chaos.checks.facts import TRAIN
-from chaos.checks.spans import reaches_the_end
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_background, written
+from chaos.evidence.facts import TRAIN
+from chaos.evidence.recoveries import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -6,9 +6,9 @@ line that is there is evidence, as exact as it is printed.
 
 from __future__ import annotations
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, text_list
-from chaos.checks.logged import Difference, Launch, Logged, RankLog
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, text_list
+from chaos.evidence.logged import Difference, Launch, Logged, RankLog
 from chaos.plan.model import Plan
 
 AGREE = "ranks of one replica group that print the same losses without a fault do so with it"

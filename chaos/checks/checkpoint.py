@@ -10,22 +10,22 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from chaos.base.rank_sets import spans
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
-from chaos.checks.finding import Finding
 from chaos.checks.newest_saved import judge_newest
 from chaos.checks.overwritten import judge_overwritten
-from chaos.checks.periodic import outside_text
 from chaos.checks.periodic_values import judge_periodic_values
 from chaos.checks.save_records import judge_records
-from chaos.checks.saved import end_of_life, outside, step_in, unowned
 from chaos.checks.saving_goes_on import judge_saving_goes_on
-from chaos.checks.stored import COUNTER, STEP, counted
-from chaos.checks.twin import Twin
 from chaos.checks.unfinished import judge_left, judge_unfinished
 from chaos.checks.values import judge_values
-from chaos.checks.whose import OwnedCheckpoint
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.baseline import Twin
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.periodic import outside_text
+from chaos.evidence.checkpoints.saved import end_of_life, outside, step_in, unowned
+from chaos.evidence.checkpoints.stored import COUNTER, STEP, counted
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
+from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.mindformers_layout import ITERATION

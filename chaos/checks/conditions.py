@@ -16,8 +16,8 @@ from chaos.checks.on_network import (
     port_lost,
     resolvers_cut,
 )
-from chaos.checks.raised import Doubt
-from chaos.checks.told import Told, number, some
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.told import Told, number, some
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

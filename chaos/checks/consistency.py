@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from chaos.checks import by_log
 from chaos.checks.accumulators import own_accumulators
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, digests, ranks_text, text_list
-from chaos.checks.finding import Finding
 from chaos.checks.groups import judge_groups
-from chaos.checks.logged import logged
-from chaos.checks.parameters import is_replicated
 from chaos.checks.replicas import judge_replicas
 from chaos.checks.scope import trains_nothing
-from chaos.checks.spans import NotTold, Span, reaches_the_end, replayed_spans, spans
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.parameters import is_replicated
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
+from chaos.evidence.finding import Finding
+from chaos.evidence.logged import logged
+from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, replayed_spans, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.corruption import stays

@@ -4,8 +4,8 @@ from, so that nobody asks it for the optimizer's state.
 
 from __future__ import annotations
 
-from chaos.checks.parameters import is_optimizer_state
-from chaos.checks.whose import OwnedCheckpoint, before
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
+from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.history.reader import History
 from chaos.observe.saved_state import SavedState
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import by_rank
-from chaos.checks.in_order import TELLS_NS, out_of_order
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import barrier, barrier_of, demands, place_text
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import by_rank
+from chaos.evidence.order import TELLS_NS, out_of_order
+from chaos.evidence.triggers import barrier, barrier_of, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chaos.checks.acted import TTP
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.broken_off import broken_off
-from chaos.checks.collect import Collector
-from chaos.checks.deaths import wanted_end
-from chaos.checks.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
-from chaos.checks.finding import Finding
-from chaos.checks.identity import other_process
 from chaos.checks.leftovers import judge_leftovers
 from chaos.checks.lost_files import LOST_FILES
 from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.on_device import REBOOT, TAKE_RANKS
-from chaos.checks.on_node import SILENCED
 from chaos.checks.quarantine import judge_quarantine
-from chaos.checks.spans import reaches_the_end
+from chaos.evidence.acted import TTP
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.deaths import wanted_end
+from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
+from chaos.evidence.finding import Finding
+from chaos.evidence.identity import other_process
+from chaos.evidence.on_node import SILENCED
+from chaos.evidence.recoveries import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History

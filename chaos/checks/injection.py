@@ -9,26 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.checks import on_node
 from chaos.checks.altered import altered_again
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import WRITTEN, background_doubts
 from chaos.checks.beside_ranks import beside_doubts
-from chaos.checks.collect import Collector
-from chaos.checks.deaths import ACTING, wanted_end
-from chaos.checks.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
-from chaos.checks.finding import Finding
 from chaos.checks.fired import trigger_doubts
-from chaos.checks.identity import identity_doubt
-from chaos.checks.in_order import out_of_order
 from chaos.checks.one_act import acted_again, injected_again, other_act_doubts
-from chaos.checks.proof import Case as ProofCase
-from chaos.checks.proof import Proof, lacking_evidence
 from chaos.checks.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
 from chaos.checks.proofs import SIGTERM
 from chaos.checks.raised import raised_again
 from chaos.checks.scaled import scaled_too_often
-from chaos.checks.triggers import HANDLER, Barrier, barrier, demands, place_text
+from chaos.evidence import on_node
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import WRITTEN, background_doubts
+from chaos.evidence.collect import Collector
+from chaos.evidence.deaths import ACTING, wanted_end
+from chaos.evidence.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
+from chaos.evidence.finding import Finding
+from chaos.evidence.identity import identity_doubt
+from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case as ProofCase
+from chaos.evidence.proof import Proof, lacking_evidence
+from chaos.evidence.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -8,15 +8,15 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.measured import Recovery
 from chaos.checks.pace import pace_left_out
 from chaos.checks.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.rules.protected import protection_left_out
 from chaos.checks.scope import NotChecked, not_checked
-from chaos.checks.text import readable
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.finding import Finding, Verdict, worst
+from chaos.evidence.text import readable
 from chaos.history.reader import History, read_history
 from chaos.plan.io import PlanFormatError, loads
 from chaos.plan.model import MOST_STEPS_PER_UPDATE, Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.checks.told import number
+from chaos.evidence.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -6,9 +6,9 @@ a process that did not end in order.
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.deaths import wanted_end
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.deaths import wanted_end
 from chaos.history.reader import History
 from chaos.observe.leftovers import Leftover, find_leftovers
 from chaos.plan.model import Plan

@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.traceback_end import LoggedError, error_at_end

@@ -6,17 +6,17 @@ import math
 
 from chaos.checks import by_log
 from chaos.checks.altered import may_be_infinite
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import kept
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
-from chaos.checks.finding import Finding
-from chaos.checks.logged import Logged, logged
-from chaos.checks.parameters import is_weight
-from chaos.checks.periodic import resumed_from
 from chaos.checks.scope import trains_nothing
-from chaos.checks.spans import reaches_the_end, trains_to_the_end
-from chaos.checks.twin import Twin, at_baseline, close, differing, loss_of
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.baseline import Twin, at_baseline, close, differing, loss_of
+from chaos.evidence.checkpoints.parameters import is_weight
+from chaos.evidence.checkpoints.periodic import resumed_from
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
+from chaos.evidence.finding import Finding
+from chaos.evidence.logged import Logged, logged
+from chaos.evidence.recoveries import reaches_the_end, trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

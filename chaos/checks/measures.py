@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.checks.facts import TRAIN, step_of
+from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 

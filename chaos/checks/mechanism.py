@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from chaos.checks.acted import Acted, mechanisms
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, step_of, text_list
-from chaos.checks.finding import Finding
-from chaos.checks.logged import logged
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.cut_off import judge_cut_off
 from chaos.checks.rules.ended import judge_ended
@@ -21,7 +15,13 @@ from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
 from chaos.checks.rules.watched import judge_watched
 from chaos.checks.sdk import judge_sdk
-from chaos.checks.spans import NotTold, Span, reaches_the_end, spans
+from chaos.evidence.acted import Acted, mechanisms
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, step_of, text_list
+from chaos.evidence.finding import Finding
+from chaos.evidence.logged import logged
+from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_background
-from chaos.checks.collect import Collector
-from chaos.checks.whose import kept_of
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_background
+from chaos.evidence.checkpoints.owner import kept_of
+from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.mindformers_layout import ITERATION

@@ -5,16 +5,16 @@ Older checkpoints may be gone, since jobs keep a few only. A file that the job h
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_background, written
-from chaos.checks.collect import Collector
-from chaos.checks.damage import DAMAGED, RENAMED
-from chaos.checks.facts import TRAIN
 from chaos.checks.lost_files import LOST_FILES
-from chaos.checks.periodic import periodic
-from chaos.checks.saved import stored_step
 from chaos.checks.torn_tails import GONE
-from chaos.checks.whose import kept_of
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_background, written
+from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
+from chaos.evidence.checkpoints.owner import kept_of
+from chaos.evidence.checkpoints.periodic import periodic
+from chaos.evidence.checkpoints.saved import stored_step
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import places, text_list
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import places, text_list
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.checks.facts import exit_status
-from chaos.checks.in_order import out_of_order
-from chaos.checks.raised import Doubt
-from chaos.checks.struck import first_act, nodes_of
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status
+from chaos.evidence.order import out_of_order
+from chaos.evidence.struck import first_act, nodes_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from chaos.checks.told import Told, number, some
+from chaos.evidence.told import Told, number, some
 
 _DEVIATIONS = 5.0
 """How far, in standard deviations of chance, a share may be off."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.damage import ends_with
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.damage import ends_with
+from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.mindformers_layout import ITERATION

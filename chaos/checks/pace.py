@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, step_of
 from chaos.checks.kept_waiting import kept_waiting
 from chaos.checks.scope import NotChecked
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chaos.checks.facts import TRAIN
-from chaos.checks.in_order import out_of_order
+from chaos.evidence.facts import TRAIN
+from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.broken_off import broken_off
-from chaos.checks.collect import Collector
-from chaos.checks.damage import is_damaged
 from chaos.checks.exported import is_exported
-from chaos.checks.facts import step_of, text_list
-from chaos.checks.parameters import is_optimizer_state
-from chaos.checks.periodic import outside_text, periodic
-from chaos.checks.saved import outside, unowned
 from chaos.checks.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
-from chaos.checks.stored import COUNTER, STEP, steps_by_name
 from chaos.checks.torn_tails import GONE
-from chaos.checks.twin import Twin, origin
-from chaos.checks.whole import is_converted, lacking, unequal
-from chaos.checks.whose import OwnedCheckpoint, Unowned
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.baseline import Twin, origin
+from chaos.evidence.checkpoints.damage import is_damaged
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, Unowned
+from chaos.evidence.checkpoints.parameters import is_optimizer_state
+from chaos.evidence.checkpoints.periodic import outside_text, periodic
+from chaos.evidence.checkpoints.saved import outside, unowned
+from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
+from chaos.evidence.checkpoints.whole import is_converted, lacking, unequal
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import step_of, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported

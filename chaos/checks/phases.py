@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from chaos.checks.acted import TRE, TTP, mechanisms
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.clock import ClockError, LogClock, log_clock
-from chaos.checks.facts import RESUME, TRAIN, by_rank, step_of, steps
-from chaos.checks.given import given_theirs
 from chaos.checks.measured import Phase, Recovery
-from chaos.checks.moment import Moment, earliest, latest
-from chaos.checks.on_node import ENDS_LATER, ended_at, is_silenced
 from chaos.checks.paused import Halt, halts
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
 from chaos.checks.rollback import phase_ends
-from chaos.checks.spans import NotTold, Span, spans
+from chaos.evidence.acted import TRE, TTP, mechanisms
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.clock import ClockError, LogClock, log_clock
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.evidence.given import given_theirs
+from chaos.evidence.moment import Moment, earliest, latest
+from chaos.evidence.on_node import ENDS_LATER, ended_at, is_silenced
+from chaos.evidence.recoveries import NotTold, Span, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent

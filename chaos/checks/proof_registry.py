@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from chaos.base.registry import Registry, RegistryError, UnknownName, package_of, registry
-from chaos.checks import in_cluster, on_device, on_node
+from chaos.checks import on_device
 from chaos.checks.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
 from chaos.checks.altered import ALTERED, FACTS, altered_doubts
 from chaos.checks.altered import KINDS as ALTERING
 from chaos.checks.conditions import MESH, SHOWN, SKEW, condition_doubts
-from chaos.checks.damage import damage_doubts
-from chaos.checks.deaths import ACTING, OOM, OWN_ENDS, acting_doubts, death_doubts
 from chaos.checks.hung import KINDS as HANGS
 from chaos.checks.hung import hung_doubts
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts
-from chaos.checks.proof import Case, Proof, lacking_evidence
 from chaos.checks.proofs import (
     DAMAGES,
     REFUSALS,
@@ -28,13 +25,18 @@ from chaos.checks.proofs import (
     termination_doubts,
 )
 from chaos.checks.raised import KINDS as RAISED
-from chaos.checks.raised import Doubt, raised_doubts
+from chaos.checks.raised import raised_doubts
 from chaos.checks.scaled import KIND as SPIKE
 from chaos.checks.scaled import SCALED, scaled_doubts
 from chaos.checks.severed import KIND as LINK
 from chaos.checks.severed import severed_doubts
-from chaos.checks.silent import silence_doubts
 from chaos.checks.slowed import slowed_doubts
+from chaos.evidence import in_cluster, on_node
+from chaos.evidence.checkpoints.damage import damage_doubts
+from chaos.evidence.deaths import ACTING, OOM, OWN_ENDS, acting_doubts, death_doubts
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.proof import Case, Proof, lacking_evidence
+from chaos.evidence.silent import silence_doubts
 from chaos.plan.hangs import SLOW
 
 GROUP = "chaos.proofs"
@@ -263,7 +265,7 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
     except Exception as error:  # whatever another package's module does when it is imported
         raise NoProof(f"the proof of {kind} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, Proof):
-        raise NoProof(f"what is registered as the proof of {kind} is no chaos.checks.proof.Proof")
+        raise NoProof(f"what is registered as the proof of {kind} is no chaos.evidence.proof.Proof")
     return found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.checks.facts import exit_status, signal_name, signal_number
-from chaos.checks.raised import Doubt
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status, signal_name, signal_number
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.facts import exit_status, places, signal_name, signal_number
-from chaos.checks.in_order import out_of_order
-from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status, places, signal_name, signal_number
+from chaos.evidence.order import out_of_order
+from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.mechanism import LOW_LEVEL, MEMORY
@@ -18,9 +19,6 @@ from chaos.plan.model import PlannedFault
 
 KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 """Fault kinds that are raised inside the rank."""
-
-Doubt = tuple[str, tuple[str, ...]]
-"""What was seen against the proof, and where."""
 
 
 def raised_again(history: History, fault: PlannedFault) -> list[Event]:

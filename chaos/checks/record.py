@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chaos.base.plain_files import read_plain
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, places, processes, text_list
-from chaos.checks.finding import Finding
 from chaos.checks.strangers import judge_strangers
 from chaos.checks.torn_tails import torn_by_its_end
 from chaos.checks.updates import judge_updates
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, places, processes, text_list
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.io import fingerprint

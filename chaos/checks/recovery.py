@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chaos.checks.aids import judge_aids
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
 from chaos.checks.kept_waiting import kept_waiting
 from chaos.checks.measured import Phase
 from chaos.checks.pace import judge_pace
 from chaos.checks.phases import measure
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

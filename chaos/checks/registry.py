@@ -17,8 +17,8 @@ from chaos.checks import (
     resume,
     run,
 )
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.finding import Finding
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -12,12 +12,12 @@ from chaos.checks import by_log
 from chaos.checks.altered import other_batches
 from chaos.checks.batches import EXPECTED as BATCHES
 from chaos.checks.batches import doubt_baseline, kept, shift
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, by_rank, digests, places, step_of
-from chaos.checks.logged import Logged
 from chaos.checks.replayed import judge_states
-from chaos.checks.spans import NotTold, Span, replayed_spans, spans, trains_to_the_end
-from chaos.checks.twin import Twin, at_baseline
+from chaos.evidence.baseline import Twin, at_baseline
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
+from chaos.evidence.logged import Logged
+from chaos.evidence.recoveries import NotTold, Span, replayed_spans, spans, trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

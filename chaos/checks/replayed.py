@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, text_list
-from chaos.checks.parameters import is_replicated
-from chaos.checks.spans import Span
-from chaos.checks.twin import Twin, at_baseline, differing, origin
+from chaos.evidence.baseline import Twin, at_baseline, differing, origin
+from chaos.evidence.checkpoints.parameters import is_replicated
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, text_list
+from chaos.evidence.recoveries import Span
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

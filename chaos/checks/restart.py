@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from chaos.checks.facts import TRAIN, processes, step_of
-from chaos.checks.moment import Moment, earliest, latest
+from chaos.evidence.facts import TRAIN, processes, step_of
+from chaos.evidence.moment import Moment, earliest, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.at_resume import state_at_resume, step_at_resume
-from chaos.checks.collect import Collector
-from chaos.checks.damage import as_saved, is_damaged, loads_made
-from chaos.checks.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
-from chaos.checks.given import given_theirs
-from chaos.checks.parameters import is_appended, is_flag, is_replicated
-from chaos.checks.periodic import by_path, periodic
-from chaos.checks.saved import end_of_life, unowned
-from chaos.checks.whole import lacking
-from chaos.checks.whose import OwnedCheckpoint
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
+from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated
+from chaos.evidence.checkpoints.periodic import by_path, periodic
+from chaos.evidence.checkpoints.saved import end_of_life, unowned
+from chaos.evidence.checkpoints.whole import lacking
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
+from chaos.evidence.given import given_theirs
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from chaos.checks import by_log
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.batches import judge_batches
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
-from chaos.checks.finding import Finding
-from chaos.checks.logged import Logged, logged
-from chaos.checks.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown
 from chaos.checks.replay import judge_replay
 from chaos.checks.restored import judge_loads
 from chaos.checks.sequences import judge_sequences
-from chaos.checks.spans import goes_on, reaches_the_end, trains_to_the_end
-from chaos.checks.twin import Twin
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.baseline import Twin
+from chaos.evidence.checkpoints.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
+from chaos.evidence.finding import Finding
+from chaos.evidence.logged import Logged, logged
+from chaos.evidence.recoveries import goes_on, reaches_the_end, trains_to_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from chaos.checks.facts import TRAIN, by_rank, step_of
-from chaos.checks.moment import Moment, latest
+from chaos.evidence.facts import TRAIN, by_rank, step_of
+from chaos.evidence.moment import Moment, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME
-from chaos.checks.finding import Finding
 from chaos.checks.kept_waiting import MOST, STARVED, KeptWaiting, kept_waiting
-from chaos.checks.told import number
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME
+from chaos.evidence.finding import Finding
+from chaos.evidence.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

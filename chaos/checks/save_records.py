@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
 from chaos.checks.named_newest import NewestSave, newest_saves
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.layout import DIGESTED

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Literal
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import text_list
-from chaos.checks.saved import end_of_life
-from chaos.checks.stored import COUNTER, STEP, steps_by_name
 from chaos.checks.torn_tails import GONE
-from chaos.checks.whole import is_of_weights
-from chaos.checks.whose import OwnedCheckpoint, before
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
+from chaos.evidence.checkpoints.saved import end_of_life
+from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
+from chaos.evidence.checkpoints.whole import is_of_weights
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import text_list
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.mindformers_layout import ITERATION

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from chaos.checks.background import is_background, written
-from chaos.checks.collect import Collector
-from chaos.checks.facts import ranks_text
+from chaos.evidence.background import is_background, written
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import STORAGE, Plan

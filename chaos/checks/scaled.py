@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.facts import TRAIN, exit_status, places, signal_name, signal_number
-from chaos.checks.in_order import out_of_order
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import Demands, barrier
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import TRAIN, exit_status, places, signal_name, signal_number
+from chaos.evidence.order import out_of_order
+from chaos.evidence.triggers import Demands, barrier
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.checks.facts import ranks_text
-from chaos.checks.twin import NONE
+from chaos.evidence.baseline import NONE
+from chaos.evidence.facts import ranks_text
 from chaos.plan.corruption import stays
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PHASES, Plan

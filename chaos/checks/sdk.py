@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, places, ranks_text
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, places, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.mechanism import NEEDS

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from chaos.checks import by_log
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, by_rank, places, step_of
-from chaos.checks.logged import Logged
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, step_of
+from chaos.evidence.logged import Logged
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.in_order import out_of_order
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.order import out_of_order
+from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

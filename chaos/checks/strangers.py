@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, places, text_list
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, places, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 

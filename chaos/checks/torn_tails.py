@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaos.checks.facts import signal_number
+from chaos.evidence.facts import signal_number
 from chaos.history.event import Event
 from chaos.history.reader import History, Problem
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, step_of
-from chaos.checks.stored import COUNTER
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.stored import COUNTER
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.numbers import number_digests

@@ -6,14 +6,14 @@ difference, unequal digests decide nothing.
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, digests, text_list
-from chaos.checks.parameters import MAY_BE_ADDED, is_accumulated, is_appended, is_flag, is_optimizer_state
-from chaos.checks.periodic import resumed_from
-from chaos.checks.saved import step_in
-from chaos.checks.twin import Twin, at_baseline, origin
-from chaos.checks.whose import OwnedCheckpoint
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.baseline import Twin, at_baseline, origin
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.parameters import MAY_BE_ADDED, is_accumulated, is_appended, is_flag, is_optimizer_state
+from chaos.evidence.checkpoints.periodic import resumed_from
+from chaos.evidence.checkpoints.saved import step_in
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, digests, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.saved_state import SavedState

@@ -73,7 +73,7 @@ def command(
     130 interrupted.
     """
     from chaos.base.registry import registry
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
     from chaos.faults.kind import StillShown, in_running_job
     from chaos.jobs.adopt import chosen_ranks, named_job
     from chaos.jobs.kind import JobError
@@ -137,7 +137,7 @@ def _inject(
 
 def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
     """The kind with what it is to hit besides the ranks, found before anything is touched."""
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
     from chaos.faults.kind import Aimed, FaultMissed
 
     if not isinstance(fault, Aimed):

@@ -29,8 +29,8 @@ def _targets(fault: FaultKind) -> list[dict[str, Any]]:
 def show(
     job: RunningJob, chosen: list[JobProcess], fault: FaultKind, *, as_json: bool, to_errors: bool = False
 ) -> None:
-    from chaos.checks.text import readable
     from chaos.cli.processes import show_processes
+    from chaos.evidence.text import readable
     from chaos.run.adopted import plain
 
     others = [process for process in job.processes if process not in chosen]

@@ -53,7 +53,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     """
     from chaos.base.named_files import open_named
     from chaos.base.plain_files import open_plain
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
     from chaos.observe.reader import LogScan, read_log
     from chaos.observe.registered import registered_readers
 
@@ -94,7 +94,7 @@ def _is_wanted(kind: str, kinds: tuple[str, ...]) -> bool:
 
 
 def _as_text(event: LogEvent) -> str:
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
 
     about = [f"rank {event.rank}"] if event.rank is not None else []
     about += [f"step {event.step}"] if event.step is not None else []
@@ -126,7 +126,7 @@ def _finite(value: Any) -> Any:
 
 def _ending(path: Path, scan: LogScan, counts: Counter[str], *, as_json: bool) -> Iterator[str]:
     """The unknown lines, if they were kept, and what the file came to."""
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
 
     if as_json:
         yield from (json.dumps({"file": str(path), "line": number, "unknown": text}) for number, text in scan.samples)

@@ -16,7 +16,7 @@ _COMMAND = 60
 
 def show_processes(processes: Sequence[JobProcess], *, to_errors: bool = False) -> None:
     """One line for each: rank, PID, start time, role, command, container."""
-    from chaos.checks.text import readable
+    from chaos.evidence.text import readable
     from chaos.platforms.procfs import started_at
 
     rows = [("rank", "PID", "started", "role", "command", "container")]

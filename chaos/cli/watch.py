@@ -47,8 +47,8 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     well is not judged.
     """
     from chaos.base.clock import SYSTEM_CLOCK
-    from chaos.checks.text import readable
     from chaos.cli.watch_view import open_view
+    from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
     from chaos.observe.registered import registered_readers
     from chaos.run.watching import Watch

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from chaos.base.rank_sets import by_word, named, spans
-from chaos.checks.text import readable
 from chaos.cli.watch_errors import FirstErrors
+from chaos.evidence.text import readable
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -41,14 +41,13 @@ class FoundCheckpoint:
     """One file whose name is that of a checkpoint.
 
     ``rank`` comes from the directory ``rank_R``. A file that lies elsewhere has the one in its own name, or None: whose
-    it is then is found out by what is known of it (chaos.checks.whose). ``name_rank`` comes from the file's own name
-    when it has one. ``epoch`` and ``step_in_epoch`` are those of the name, None where it has another form.
-    ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory is
-    still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish.
-    ``kind`` is ``end-of-life`` in such a directory, ``periodic`` for MindSpore's own names, and ``either`` for the
-    names of MindFormers, which uses the same for both, and for what lies elsewhere. Of MindFormers' new layout,
-    ``path`` is the model file, ``rank`` the number in its name, and the directory's iteration counts as the step of one
-    long epoch.
+    it is then is found out by what is known of it (chaos.evidence.checkpoints.owner). ``name_rank`` comes from the
+    file's own name when it has one. ``epoch`` and ``step_in_epoch`` are those of the name, None where it has another
+    form. ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory
+    is still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish. ``kind`` is ``end-of-life`` in such a
+    directory, ``periodic`` for MindSpore's own names, and ``either`` for the names of MindFormers, which uses the same
+    for both, and for what lies elsewhere. Of MindFormers' new layout, ``path`` is the model file, ``rank`` the number
+    in its name, and the directory's iteration counts as the step of one long epoch.
     """
 
     path: Path

@@ -9,11 +9,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from chaos.base.plain_files import read_plain
-from chaos.checks.first_errors import first_errors
 from chaos.checks.judge import Judgement, judge
 from chaos.checks.measures import Measure, rollback, stalled
-from chaos.checks.pods import pod_fates
-from chaos.checks.text import readable
+from chaos.evidence.first_errors import first_errors
+from chaos.evidence.pods import pod_fates
+from chaos.evidence.text import readable
 from chaos.history.jsonl import decode
 from chaos.history.reader import History
 from chaos.plan.io import as_data

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.checks.finding import Verdict, worst
+from chaos.evidence.finding import Verdict, worst
 from chaos.report.result import RecoveryResult, Result
 
 MUST_EQUAL = ("scenario", "seed")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from chaos.checks.finding import worst
-from chaos.checks.text import readable
+from chaos.evidence.finding import worst
+from chaos.evidence.text import readable
 from chaos.report.files import replace_file
 from chaos.report.result import CheckResult, Result
 

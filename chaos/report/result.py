@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from chaos.base.plain_files import read_plain
 from chaos.base.strict_json import parse
-from chaos.checks.finding import Verdict
-from chaos.checks.first_errors import FirstError
-from chaos.checks.pods import What
+from chaos.evidence.finding import Verdict
+from chaos.evidence.first_errors import FirstError
+from chaos.evidence.pods import What
 from chaos.plan.io import loads
 from chaos.report.files import replace_file
 

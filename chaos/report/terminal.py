@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from chaos.checks.finding import Verdict, worst
-from chaos.checks.pods import What
+from chaos.evidence.finding import Verdict, worst
+from chaos.evidence.pods import What
 from chaos.report.result import CheckResult, Result
 
 STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}

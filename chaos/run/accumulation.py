@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.checks.facts import TRAIN
 from chaos.checks.updates import observe
+from chaos.evidence.facts import TRAIN
 from chaos.history.reader import read_history
 from chaos.plan.model import Plan
 from chaos.scenario.load import Cell

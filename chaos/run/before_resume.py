@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.at_resume import REMEMBERED
-from chaos.checks.facts import RESUME
-from chaos.checks.periodic import is_saved
-from chaos.checks.saved import SavedKind
-from chaos.checks.whose import whose
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import REMEMBERED
+from chaos.evidence.checkpoints.owner import whose
+from chaos.evidence.checkpoints.periodic import is_saved
+from chaos.evidence.checkpoints.saved import SavedKind
+from chaos.evidence.facts import RESUME
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.observe.checkpoint import CheckpointError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from chaos.base.refusal import Refused
-from chaos.checks.finding import Verdict
+from chaos.evidence.finding import Verdict
 from chaos.run.summary import CellOutcome, Summary
 from chaos.scenario.errors import ScenarioError
 

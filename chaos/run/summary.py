@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.checks.finding import Verdict, worst
+from chaos.evidence.finding import Verdict, worst
 from chaos.report.compare import Comparison
 from chaos.run.directory import write_json
 

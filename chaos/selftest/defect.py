@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from chaos.checks.finding import Finding, Verdict
+from chaos.evidence.finding import Finding, Verdict
 from chaos.selftest.acts import Act
 
 Layer = Literal["files", "SDK", "device layer", "job"]

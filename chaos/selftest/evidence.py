@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.finding import Finding, Verdict, worst
 from chaos.checks.judge import judge
 from chaos.checks.registry import BUILT_IN
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.finding import Finding, Verdict, worst
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History, read_history

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from chaos.base.registry import registry
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.damage import DAMAGED, RENAMED
-from chaos.checks.finding import Finding
 from chaos.checks.injection import check
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault, PlannedRestore

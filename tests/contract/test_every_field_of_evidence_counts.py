@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from chaos.checks.finding import Finding
+from chaos.evidence.finding import Finding
 from tests.contract.evidence import Spoil, changed, fields, missing, retyped
 from tests.contract.proven_kinds import SAMPLES, Sample, findings, not_passed
 from tests.every_fault import kinds

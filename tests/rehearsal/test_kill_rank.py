@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.facts import TRAIN
+from chaos.evidence.facts import TRAIN
 from tests.rehearsal.kit import Chaos, Done, Run, said
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "result-format.md"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.facts import digests
-from chaos.checks.twin import loss_of
+from chaos.evidence.baseline import loss_of
+from chaos.evidence.facts import digests
 from tests.rehearsal.kit import Chaos, said
 
 STEPS = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.base.rank_sets import spans
-from chaos.checks.facts import TRAIN, error_text, places, ranks_text
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
+from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE

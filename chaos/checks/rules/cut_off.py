@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, ranks_text, step_of
-from chaos.checks.silent import may_end
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, ranks_text, step_of
+from chaos.evidence.silent import may_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

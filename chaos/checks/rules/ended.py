@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, places, ranks_text, signal_number
-from chaos.checks.protection import CONNECTED, CONTROLLER
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, places, ranks_text, signal_number
+from chaos.evidence.protection import CONNECTED, CONTROLLER
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent

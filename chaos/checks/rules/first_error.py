@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, error_text, places
 from chaos.checks.logged_errors import logged_errors
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, error_text, places
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -5,10 +5,10 @@ A cluster that gives up such a recovery reschedules the pod instead; the job tra
 
 from __future__ import annotations
 
-from chaos.checks.collect import Collector
-from chaos.checks.in_cluster import TAKE_PODS
-from chaos.checks.pods import PodFate, pod_fates
-from chaos.checks.spans import chains
+from chaos.evidence.collect import Collector
+from chaos.evidence.in_cluster import TAKE_PODS
+from chaos.evidence.pods import PodFate, pod_fates
+from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
 from chaos.plan.mechanism import ONLINE
 from chaos.plan.model import Plan, PlannedFault, Recovery

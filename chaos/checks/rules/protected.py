@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, places, step_of, text_list
-from chaos.checks.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
 from chaos.checks.scope import NotChecked
-from chaos.checks.spans import NotTold, goes_on, reaches_the_end, spans
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, places, step_of, text_list
+from chaos.evidence.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
+from chaos.evidence.recoveries import NotTold, goes_on, reaches_the_end, spans
 from chaos.history.reader import History
 from chaos.plan.mechanism import NEEDS
 from chaos.plan.model import Plan

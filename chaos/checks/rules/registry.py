@@ -14,7 +14,7 @@ from chaos.checks.rules.case import Case
 class Rule:
     """How a mechanism is known: the handlers it may call, and what judges them.
 
-    ``signs`` are the names by which chaos.checks.acted calls what it leaves behind.
+    ``signs`` are the names by which chaos.evidence.acted calls what it leaves behind.
     """
 
     handlers: tuple[str, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN
 from chaos.observe.log_event import LogEvent
 from chaos.plan.model import Plan
 

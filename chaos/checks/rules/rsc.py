@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from chaos.base.rank_sets import named
-from chaos.checks.background import is_finished
-from chaos.checks.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
-from chaos.checks.given import given_theirs
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.severed import KIND as LINK
+from chaos.evidence.background import is_finished
+from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
+from chaos.evidence.given import given_theirs
 from chaos.history.event import Event
 from chaos.plan.hangs import HANG
 

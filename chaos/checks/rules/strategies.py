@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, last_trained, text_list
 from chaos.checks.rules.ended import ends_by_sdk
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent
 from chaos.plan.model import ENDING, Plan

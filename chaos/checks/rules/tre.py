@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_finished
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN, places, step_of
-from chaos.checks.parameters import is_appended, is_flag
 from chaos.checks.rules.case import Case
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_finished
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN, places, step_of
 from chaos.history.event import Event
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.log_event import LogEvent

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.facts import RESUME, TRAIN, ranks_text
-from chaos.checks.protection import CONNECTED
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, TRAIN, ranks_text
+from chaos.evidence.protection import CONNECTED
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.checks.protection import CONNECTED, DISCONNECTED, REGISTERED, REPORTED
+from chaos.evidence.protection import CONNECTED, DISCONNECTED, REGISTERED, REPORTED
 from chaos.selftest.defect import Defect, Spoil
 from chaos.selftest.records import Records, recorded
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.finding import Finding
 from chaos.checks.judge import Judgement
+from chaos.evidence.finding import Finding
 from tests.unit.good_run import GoodRun, Spoil, record
 
 Judge = Callable[[GoodRun], Judgement]

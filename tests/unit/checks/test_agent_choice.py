@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
 from chaos.checks.rules.strategies import judge_strategies
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, Recovery

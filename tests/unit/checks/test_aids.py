@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from chaos.checks.aids import judge_aids
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
 from chaos.plan.model import Aids
 from tests.unit.checks.judging import Judge, said

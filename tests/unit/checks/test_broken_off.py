@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.broken_off import broken_off
+from chaos.evidence.artifacts import Artifacts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault, Recovery

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.damage import loads_made
+from chaos.evidence.checkpoints.damage import loads_made
 from chaos.history.reader import read_history
 from chaos.plan.model import PlannedRestore
 from tests.unit.checks.judging import Judge, said

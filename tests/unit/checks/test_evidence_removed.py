@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.finding import Finding
 from chaos.checks.judge import RunUnreadable, judge
+from chaos.evidence.finding import Finding
 from chaos.plan.model import Recovery
 from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
 from tests.unit.good_run import (

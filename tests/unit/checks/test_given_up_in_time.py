@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.checks.collect import Collector
-from chaos.checks.facts import TRAIN
-from chaos.checks.finding import Finding
 from chaos.checks.rules import arf
 from chaos.checks.rules.case import Case
-from chaos.checks.spans import spans
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import TRAIN
+from chaos.evidence.finding import Finding
+from chaos.evidence.recoveries import spans
 from chaos.observe.log_event import LogEvent
 from chaos.plan.model import Plan, Recovery
 from tests.unit.checks.test_rsc_rule import Story

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
 from chaos.checks.leftovers import judge_leftovers
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 from chaos.history.reader import History, read_history
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import VICTIM, GoodRun, good_run, pid_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from chaos.checks import checkpoint
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.finding import worst
 from chaos.checks.phases import measure
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.finding import worst
 from chaos.history.reader import read_history
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.harmless import nothing_happens

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.on_node import PROOFS, early_doubts, ended_at, node_doubts
+from chaos.evidence.on_node import PROOFS, early_doubts, ended_at, node_doubts
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.judging import Judge, said

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.at_resume import REMEMBERED
-from chaos.checks.finding import Finding
-from chaos.checks.periodic import is_saved
 from chaos.checks.periodic_values import EXPECTED
-from chaos.checks.whose import whose
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import REMEMBERED
+from chaos.evidence.checkpoints.owner import whose
+from chaos.evidence.checkpoints.periodic import is_saved
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History, read_history
 from tests.unit.checks.judging import Judge, not_passed, said

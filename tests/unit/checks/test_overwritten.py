@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
 from chaos.checks.overwritten import EXPECTED, judge_overwritten
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.checks.finding import Finding
 from chaos.checks.periodic_values import EXPECTED
 from chaos.checks.saved_numbers import ONE_STEP
-from chaos.checks.whole import lacking
+from chaos.evidence.checkpoints.whole import lacking
+from chaos.evidence.finding import Finding
 from chaos.observe.layout import FoundCheckpoint
 from chaos.observe.saved_state import SavedState
 from tests.unit.checks.judging import Judge, said

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import NOUNS, Registry
-from chaos.checks.proof import Case, Proof
 from chaos.checks.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
+from chaos.evidence.proof import Case, Proof
 from tests.contract.proven_kinds import Sample, findings, not_passed
 
 MINE = Sample({"signal": None, "priority": 19})
@@ -61,7 +61,7 @@ def test_a_kind_of_another_package_is_proven_by_the_proof_that_it_registers(inst
     ("name", "doubt"),
     [
         (None, "no proof of the fault kind mine is registered here"),
-        ("NO_PROOF", "is no chaos.checks.proof.Proof"),
+        ("NO_PROOF", "is no chaos.evidence.proof.Proof"),
         ("NOT_THERE", "cannot be loaded"),
         ("BROKEN", "the proof of mine crashed: KeyError: 'mine'"),
     ],

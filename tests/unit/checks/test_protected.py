@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
 from chaos.checks.rules.protected import EXPECTED
+from chaos.evidence.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import RANKS, GoodRun, good_run, record
 from tests.unit.repaired_run import uce_run

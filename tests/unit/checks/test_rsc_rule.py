@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import background_doubts
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
-from chaos.checks.moment import Moment
 from chaos.checks.restart import phase_ends
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.rsc import judge
-from chaos.checks.spans import spans
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import background_doubts
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
+from chaos.evidence.moment import Moment
+from chaos.evidence.recoveries import spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault, Recovery

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
 from chaos.checks.save_records import judge_records
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.layout import find_checkpoints

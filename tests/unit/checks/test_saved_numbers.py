@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.checks.finding import Finding
 from chaos.checks.periodic_values import EXPECTED
 from chaos.checks.saved_numbers import ONE_STEP
+from chaos.evidence.finding import Finding
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.test_other_layouts import new_layout
 from tests.unit.good_run import SAVED, GoodRun, Saved, digests_of, good_run, pid_of, record, state_after

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
 from chaos.checks.saving_goes_on import judge_saving_goes_on
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import STORAGE_FULL, PlannedFault

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.moment import Moment, earliest, latest
+from chaos.evidence.moment import Moment, earliest, latest
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun, pid_of, record, written
 from tests.unit.repaired_run import uce_run

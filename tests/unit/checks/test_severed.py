@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.severed import severed_doubts
-from chaos.checks.triggers import demands
+from chaos.evidence.triggers import demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

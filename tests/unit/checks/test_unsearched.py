@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.walking import TooDeep
-from chaos.checks.artifacts import Artifacts
 from chaos.checks.judge import judge
+from chaos.evidence.artifacts import Artifacts
 from chaos.observe.group_info import find_group_infos
 from chaos.observe.layout import find_checkpoints, find_temporary_directories
 from chaos.observe.mindformers_layout import find_iterations, find_trackers

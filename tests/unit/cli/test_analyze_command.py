@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
-from chaos.checks.first_errors import FirstError
+from chaos.evidence.first_errors import FirstError
 from chaos.report.result import PodResult
 from tests.unit.cli.kit import Ended
 from tests.unit.good_run import good_run

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from chaos.checks.finding import Verdict
+from chaos.evidence.finding import Verdict
 from chaos.plan.model import Comparison as Planned
 from chaos.report.analyze import analyze
 from chaos.report.compare import compare

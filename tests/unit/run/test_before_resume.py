@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.at_resume import REMEMBERED, state_at_resume
-from chaos.checks.whose import whose
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import REMEMBERED, state_at_resume
+from chaos.evidence.checkpoints.owner import whose
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.finding import Finding
+from chaos.evidence.finding import Finding
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import Defect, Row, outcome_of
 

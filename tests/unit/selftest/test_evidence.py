@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.finding import Finding
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.selftest import evidence

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.facts import TRAIN
-from chaos.checks.raised import Doubt
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

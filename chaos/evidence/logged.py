@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import RESUME, TRAIN
-from chaos.checks.periodic import resumed_from
-from chaos.checks.printed import Course, Numbers, Printed, Track, course, unequal, without
-from chaos.checks.spans import reaches_the_end
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.periodic import resumed_from
+from chaos.evidence.facts import RESUME, TRAIN
+from chaos.evidence.printed import Course, Numbers, Printed, Track, course, unequal, without
+from chaos.evidence.recoveries import reaches_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

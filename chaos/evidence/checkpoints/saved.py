@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN, step_of
-from chaos.checks.stored import COUNTER, one_step, steps_by_name
-from chaos.checks.whole import holds
-from chaos.checks.whose import OwnedCheckpoint, Unowned, whose
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, Unowned, whose
+from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name
+from chaos.evidence.checkpoints.whole import holds
+from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError

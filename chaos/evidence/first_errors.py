@@ -14,8 +14,8 @@ from datetime import timezone
 from pathlib import Path
 
 from chaos.base.plain_files import open_plain
-from chaos.checks.artifacts import SDK_LOGS
-from chaos.checks.text import readable
+from chaos.evidence.artifacts import SDK_LOGS
+from chaos.evidence.text import readable
 from chaos.observe.error_line import ErrorLineReader
 from chaos.observe.launcher_prefix import strip_launcher
 from chaos.observe.lines import LineSplitter

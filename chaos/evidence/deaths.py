@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chaos.checks.facts import exit_status, signal_name, signal_number
-from chaos.checks.identity import other_process
-from chaos.checks.in_cluster import TAKE_PODS
-from chaos.checks.in_order import out_of_order
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import Demands, barrier, place_text
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status, signal_name, signal_number
+from chaos.evidence.identity import other_process
+from chaos.evidence.in_cluster import TAKE_PODS
+from chaos.evidence.order import out_of_order
+from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

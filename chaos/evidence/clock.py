@@ -13,8 +13,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from statistics import median_low
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History, clock_name
 from chaos.observe.log_event import LogEvent

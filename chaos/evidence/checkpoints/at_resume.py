@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import RESUME
-from chaos.checks.saved import step_in
-from chaos.checks.whose import OwnedCheckpoint
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.saved import step_in
+from chaos.evidence.facts import RESUME
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import FoundCheckpoint
@@ -42,5 +42,5 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
 
 
 def step_at_resume(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
-    """The step that was stored in it, as chaos.checks.saved.stored_step."""
+    """The step that was stored in it, as chaos.evidence.checkpoints.saved.stored_step."""
     return step_in(history, artifacts, file, state_at_resume(history, artifacts, file))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
-from chaos.checks.raised import Doubt
+from chaos.evidence.doubt import Doubt
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 from chaos.plan.sides import is_cut_off

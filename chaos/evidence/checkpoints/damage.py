@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from chaos.checks.facts import RESUME, TRAIN
-from chaos.checks.raised import Doubt
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import RESUME, TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.mindformers_layout import ITERATION, PART

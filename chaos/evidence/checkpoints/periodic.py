@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.at_resume import step_at_resume
-from chaos.checks.collect import Collector
-from chaos.checks.damage import as_saved, loads_made
-from chaos.checks.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
-from chaos.checks.saved import SavedKind, end_of_life, outside, saved_step, unowned
-from chaos.checks.whose import OwnedCheckpoint, whose
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import step_at_resume
+from chaos.evidence.checkpoints.damage import as_saved, loads_made
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, whose
+from chaos.evidence.checkpoints.saved import SavedKind, end_of_life, outside, saved_step, unowned
+from chaos.evidence.collect import Collector
+from chaos.evidence.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError
@@ -22,7 +22,7 @@ from chaos.plan.model import Plan
 NOT_THERE = "which is not in the run's directory, so that nobody can look at it"
 
 NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
-"""Why a file that was loaded is no checkpoint of the run (chaos.checks.whose)."""
+"""Why a file that was loaded is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
 
 REFUSAL = "has a file for every rank"
 """What the rehearsal's job says when it finds no step to go on from."""

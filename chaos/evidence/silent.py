@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from chaos.checks.facts import signal_number, step_of
-from chaos.checks.on_node import DISCONNECT, SUSPEND, is_shown, is_silenced
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import HANDLER
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import signal_number, step_of
+from chaos.evidence.on_node import DISCONNECT, SUSPEND, is_shown, is_silenced
+from chaos.evidence.triggers import HANDLER
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from chaos.checks.parameters import is_appended, is_flag
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.observe.layout import FoundCheckpoint
 from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.saved_state import SavedState

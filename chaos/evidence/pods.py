@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chaos.checks.spans import NotTold, Span, chains, spans
+from chaos.evidence.recoveries import NotTold, Span, chains, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

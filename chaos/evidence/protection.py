@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from chaos.checks.facts import step_of
+from chaos.evidence.facts import step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.facts import TRAIN, by_rank, digests, exit_status, ranks_text, step_of, steps
-from chaos.checks.logged import Logged, logged
-from chaos.checks.parameters import is_flag
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.parameters import is_flag
+from chaos.evidence.facts import TRAIN, by_rank, digests, exit_status, ranks_text, step_of, steps
+from chaos.evidence.logged import Logged, logged
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

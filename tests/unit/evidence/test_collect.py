@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.checks.collect import Collector
-from chaos.checks.finding import Finding
+from chaos.evidence.collect import Collector
+from chaos.evidence.finding import Finding
 
 
 def found(*texts: tuple[str, str, str], verdict: str = "fail") -> list[Finding]:

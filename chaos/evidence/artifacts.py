@@ -28,8 +28,8 @@ from chaos.observe.saved_state import SavedState, read_saved_state
 from chaos.observe.ttp_log import TtpLogReader
 
 if TYPE_CHECKING:
-    from chaos.checks.logged import Logged
-    from chaos.checks.whose import Whose
+    from chaos.evidence.checkpoints.owner import Whose
+    from chaos.evidence.logged import Logged
 
 _T = TypeVar("_T")
 _BLOCK = 1 << 20
@@ -87,7 +87,7 @@ class Artifacts:
 
     @property
     def checkpoints(self) -> list[FoundCheckpoint]:
-        """Every checkpoint file that the job left, by its name. Whose they are says chaos.checks.whose."""
+        """Every checkpoint file that the job left, by its name. Whose they are says evidence.checkpoints.owner."""
         return self.search(find_checkpoints)
 
     @property
@@ -141,7 +141,7 @@ class Artifacts:
         """What the SDK's log files of an attempt say, file by file in the order of their lines.
 
         Their times are local without a zone. They are read as UTC here, so that the result is the same on every
-        machine; chaos.checks.clock puts them right.
+        machine; chaos.evidence.clock puts them right.
         """
         if attempt not in self._logs:
             paths = sorted(path for pattern in SDK_LOGS for path in (self.run_dir / "logs" / attempt).glob(pattern))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.raised import Doubt
-from chaos.checks.triggers import Demands, demands
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.triggers import Demands, demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from chaos.checks.artifacts import Artifacts
-from chaos.checks.background import is_background
-from chaos.checks.facts import is_of_this_run, ranks_text
-from chaos.checks.stored import COUNTER, STEP, steps_by_name
-from chaos.checks.whole import holds
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.background import is_background
+from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
+from chaos.evidence.checkpoints.whole import holds
+from chaos.evidence.facts import is_of_this_run, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError

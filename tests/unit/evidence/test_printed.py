@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chaos.checks.printed import Course, Track, course, unequal, without
+from chaos.evidence.printed import Course, Track, course, unequal, without
 from chaos.observe.loss_columns import NO_TIME, LossColumns
 from chaos.observe.training_line import decimals
 

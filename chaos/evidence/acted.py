@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaos.checks.artifacts import Artifacts
+from chaos.evidence.artifacts import Artifacts
 from chaos.history.reader import History
 
 TTP = "TTP"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from chaos.checks import first_errors as module
-from chaos.checks.first_errors import MOST, FirstError, first_errors
+from chaos.evidence import first_errors as module
+from chaos.evidence.first_errors import MOST, FirstError, first_errors
 from chaos.report.analyze import analyze
 from chaos.report.result import read_result
 from chaos.report.terminal import print_result

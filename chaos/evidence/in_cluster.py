@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.checks.pods import ends_of, placed_at
-from chaos.checks.raised import Doubt
-from chaos.checks.struck import first_act, nodes_of
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.pods import ends_of, placed_at
+from chaos.evidence.struck import first_act, nodes_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.base.rank_sets import named, rank_set
-from chaos.checks.finding import Finding, Verdict
+from chaos.evidence.finding import Finding, Verdict
 
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""

@@ -1,0 +1,1 @@
+"""What may be looked at in a run, and how it is said: artifacts, events, times, recoveries, doubts, findings."""
