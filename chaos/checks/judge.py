@@ -8,11 +8,11 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
-from chaos.checks.measured import Recovery
-from chaos.checks.pace import pace_left_out
-from chaos.checks.phases import measure
+from chaos.checks.mechanism.protected import protection_left_out
+from chaos.checks.recovery.measured import Recovery
+from chaos.checks.recovery.pace import pace_left_out
+from chaos.checks.recovery.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
-from chaos.checks.rules.protected import protection_left_out
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import Finding, Verdict, worst

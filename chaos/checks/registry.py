@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 
-from chaos.checks import (
-    checkpoint,
-    consistency,
-    hygiene,
-    injection,
-    loss,
-    mechanism,
-    record,
-    recovery,
-    resume,
-    run,
-)
+from chaos.checks.checkpoint import check as checkpoint
+from chaos.checks.consistency import check as consistency
+from chaos.checks.history import check as record
+from chaos.checks.hygiene import check as hygiene
+from chaos.checks.injection import check as injection
+from chaos.checks.loss import check as loss
+from chaos.checks.mechanism import check as mechanism
+from chaos.checks.recovery import check as recovery
+from chaos.checks.resume import check as resume
+from chaos.checks.run import check as run
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import Finding
 from chaos.history.reader import History

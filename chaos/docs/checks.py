@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 
-from chaos.checks import registry, rules
+from chaos.checks import mechanism, registry, rules
 from chaos.docs.prose import cell, markdown
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import Defect
@@ -50,9 +50,14 @@ def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
 
 def _rules() -> list[str]:
     found = []
-    for module in sorted(pkgutil.iter_modules(rules.__path__), key=lambda one: one.name):
-        doc = cell(import_module(f"{rules.__name__}.{module.name}").__doc__)
+    modules = {
+        module.name: f"{package.__name__}.{module.name}"
+        for package in (mechanism, rules)
+        for module in pkgutil.iter_modules(package.__path__)
+    }
+    for name, module in sorted(modules.items()):
+        doc = cell(import_module(module).__doc__)
         if doc.startswith("Part of check `mechanism`: "):
             text = doc.removeprefix("Part of check `mechanism`: ")
-            found.append(f"- `{module.name}`: {text}")
+            found.append(f"- `{name}`: {text}")
     return found

@@ -28,7 +28,7 @@ def silence_doubts(
 ) -> Iterator[Doubt]:
     """What speaks against it for the rank of ``injection``. Nothing for faults of another kind.
 
-    That a partition held until then is judged with the other conditions (:mod:`chaos.checks.conditions`).
+    That a partition held until then is judged with the other conditions (:mod:`chaos.checks.injection.conditions`).
     The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there
     a rank that is held at a barrier may have been let go from it a moment before that was recorded.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.base.plain_files import read_plain
 from chaos.checks.judge import Judgement, judge
-from chaos.checks.measures import Measure, rollback, stalled
+from chaos.checks.recovery.measures import Measure, rollback, stalled
 from chaos.evidence.first_errors import first_errors
 from chaos.evidence.pods import pod_fates
 from chaos.evidence.text import readable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.checks.hygiene import NAME as HYGIENE
-from chaos.checks.nodes_left import judge_nodes
-from chaos.checks.run import NAME as RUN
+from chaos.checks.hygiene.check import NAME as HYGIENE
+from chaos.checks.hygiene.nodes_left import judge_nodes
+from chaos.checks.run.check import NAME as RUN
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding, Verdict
 from chaos.history.reader import History

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.checks.updates import observe
+from chaos.checks.history.updates import observe
 from chaos.evidence.facts import TRAIN
 from chaos.history.reader import read_history
 from chaos.plan.model import Plan

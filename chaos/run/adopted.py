@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.checks.proof_registry import why_unproven
+from chaos.checks.injection.proof_registry import why_unproven
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.faults.running_checkpoint import own_directories
 from chaos.history.writer import HistoryWriteError, HistoryWriter

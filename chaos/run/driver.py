@@ -16,7 +16,7 @@ from chaos.base.registry import registry
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
 from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.baseline.key import baseline_key
-from chaos.checks.run import CHANGED
+from chaos.checks.run.check import CHANGED
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

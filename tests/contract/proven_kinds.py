@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from chaos.base.registry import registry
-from chaos.checks.injection import check
+from chaos.checks.injection.check import check
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
 from chaos.evidence.finding import Finding

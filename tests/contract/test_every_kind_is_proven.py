@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks import proof_registry
-from chaos.checks.proof_registry import BUILT_IN, proof_of
+from chaos.checks.injection import proof_registry
+from chaos.checks.injection.proof_registry import BUILT_IN, proof_of
 from chaos.evidence.proof import OF_THE_HARNESS
 from tests.contract.evidence import missing
 from tests.contract.proven_kinds import SAMPLES, findings, not_passed

@@ -15,7 +15,7 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.checks.run import STOPPED
+from chaos.checks.run.check import STOPPED
 from chaos.history.event import Event
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, unmount
 from chaos.run.leftovers import leftovers

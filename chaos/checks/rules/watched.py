@@ -15,7 +15,7 @@ EXPECTED = "every rank of the job started again has registered with the SDK's co
 def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the registrations in the SDK's own logs. Says nothing where those of the faulted launch tell of none.
 
-    What the ranks themselves have recorded of it is judged by :mod:`chaos.checks.rules.protected`.
+    What the ranks themselves have recorded of it is judged by :mod:`chaos.checks.mechanism.protected`.
     """
     before = _registered(artifacts, TRAIN)
     if not before:

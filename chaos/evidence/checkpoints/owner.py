@@ -146,7 +146,7 @@ def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
     for directory in {path.parent for path in paths if ITERATION.fullmatch(path.parent.name)}:
         try:
             storages[directory] = storage_of(directory)
-        except CheckpointError:  # chaos.checks.save_records says so
+        except CheckpointError:  # chaos.checks.checkpoint.save_records says so
             storages[directory] = None
     return storages
 

@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from chaos.checks.conditions import MESH
+from chaos.checks.injection.conditions import MESH
 from chaos.plan.model import PlannedFault
 from tests.unit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 

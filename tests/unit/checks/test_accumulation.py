@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from chaos.checks.history.updates import observe
 from chaos.checks.judge import RunUnreadable
-from chaos.checks.resume import NAME as RESUME
-from chaos.checks.updates import observe
+from chaos.checks.resume.check import NAME as RESUME
 from chaos.history.reader import read_history
 from tests.unit.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
 from tests.unit.checks.judging import Judge, not_passed, said

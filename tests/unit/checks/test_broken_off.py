@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.broken_off import broken_off
+from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.evidence.artifacts import Artifacts
 from chaos.history.event import Event
 from chaos.history.reader import History

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.rules.first_error import EXPECTED
+from chaos.checks.mechanism.first_error import EXPECTED
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import GoodRun, good_run
 from tests.unit.repaired_run import uce_run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.beside_ranks import beside_doubts
+from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

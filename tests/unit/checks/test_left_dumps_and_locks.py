@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.leftovers import judge_leftovers
+from chaos.checks.hygiene.leftovers import judge_leftovers
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding

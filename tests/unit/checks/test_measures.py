@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.measures import rollback, stalled
+from chaos.checks.recovery.measures import rollback, stalled
 from chaos.history.reader import History, read_history
 from tests.unit.good_run import GoodRun, good_run
 

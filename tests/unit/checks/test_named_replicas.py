@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.checks.replicas import EXPECTED
+from chaos.checks.consistency.replicas import EXPECTED
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import GoodRun, good_run
 

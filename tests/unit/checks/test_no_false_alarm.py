@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.checks import checkpoint
-from chaos.checks.phases import measure
+from chaos.checks.checkpoint import check as checkpoint
+from chaos.checks.recovery.phases import measure
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import worst
 from chaos.history.reader import read_history

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from chaos.checks.hygiene.quarantine import judge_quarantine
 from chaos.checks.on_device import device_doubts
-from chaos.checks.quarantine import judge_quarantine
 from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaos.checks.periodic_values import EXPECTED
+from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import REMEMBERED
 from chaos.evidence.checkpoints.owner import whose

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.overwritten import EXPECTED, judge_overwritten
+from chaos.checks.checkpoint.overwritten import EXPECTED, judge_overwritten
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.checks.pace import EXPECTED, SAMPLES
+from chaos.checks.recovery.pace import EXPECTED, SAMPLES
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.checks.periodic_values import EXPECTED
-from chaos.checks.saved_numbers import ONE_STEP
+from chaos.checks.checkpoint.periodic_values import EXPECTED
+from chaos.checks.checkpoint.saved_numbers import ONE_STEP
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.finding import Finding
 from chaos.observe.layout import FoundCheckpoint

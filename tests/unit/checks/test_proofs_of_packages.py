@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import NOUNS, Registry
-from chaos.checks.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
+from chaos.checks.injection.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
 from chaos.evidence.proof import Case, Proof
 from tests.contract.proven_kinds import Sample, findings, not_passed
 
@@ -38,7 +38,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     def install(name: str | None) -> None:
         points = [] if name is None else [EntryPoint("mine", f"{__name__}:{name}", "chaos.proofs")]
         proofs = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=lambda group: points)
-        monkeypatch.setattr("chaos.checks.proof_registry.registry", lambda group: proofs)
+        monkeypatch.setattr("chaos.checks.injection.proof_registry.registry", lambda group: proofs)
 
     return install
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.rules.protected import EXPECTED
+from chaos.checks.mechanism.protected import EXPECTED
 from chaos.evidence.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import RANKS, GoodRun, good_run, record

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.save_records import judge_records
+from chaos.checks.checkpoint.save_records import judge_records
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding

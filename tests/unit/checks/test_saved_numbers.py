@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaos.checks.periodic_values import EXPECTED
-from chaos.checks.saved_numbers import ONE_STEP
+from chaos.checks.checkpoint.periodic_values import EXPECTED
+from chaos.checks.checkpoint.saved_numbers import ONE_STEP
 from chaos.evidence.finding import Finding
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.test_other_layouts import new_layout

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.saving_goes_on import judge_saving_goes_on
+from chaos.checks.checkpoint.saving_goes_on import judge_saving_goes_on
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event

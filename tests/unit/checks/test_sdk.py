@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.sdk import IMPORTED
+from chaos.checks.mechanism.sdk import IMPORTED
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import GoodRun
 

@@ -18,8 +18,8 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK, Clock, SystemClock
 from chaos.base.refusal import Refused
 from chaos.base.registry import NOUNS, Registry
+from chaos.checks.history.updates import Observed
 from chaos.checks.judge import judge
-from chaos.checks.updates import Observed
 from chaos.cli.failure import explain
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger

@@ -5,8 +5,8 @@ Older checkpoints may be gone, since jobs keep a few only. A file that the job h
 
 from __future__ import annotations
 
+from chaos.checks.history.torn_tails import GONE
 from chaos.checks.lost_files import LOST_FILES
-from chaos.checks.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
 from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
@@ -73,5 +73,5 @@ def _is_held(history: History, artifacts: Artifacts, save: Event) -> bool:
             if file.rank == save.rank and stored_step(history, artifacts, file) == save.data.get("step"):
                 return True
         except CheckpointError:
-            continue  # chaos.checks.periodic_values says so
+            continue  # chaos.checks.checkpoint.periodic_values says so
     return False

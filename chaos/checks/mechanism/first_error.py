@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.logged_errors import logged_errors
+from chaos.checks.mechanism.logged_errors import logged_errors
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, error_text, places

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from chaos.checks.kept_waiting import kept_waiting
+from chaos.checks.run.busy_machine import kept_waiting
 from chaos.checks.scope import NotChecked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector

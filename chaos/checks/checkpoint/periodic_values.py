@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.checks.broken_off import broken_off
-from chaos.checks.exported import is_exported
-from chaos.checks.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
-from chaos.checks.torn_tails import GONE
+from chaos.checks.checkpoint.broken_off import broken_off
+from chaos.checks.checkpoint.exported import is_exported
+from chaos.checks.checkpoint.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
+from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Twin, origin
 from chaos.evidence.checkpoints.damage import is_damaged
@@ -150,7 +150,7 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
             try:
                 return int(save["step"]) > read_tracker(tracker)
             except CheckpointError:
-                return True  # chaos.checks.save_records says so
+                return True  # chaos.checks.checkpoint.save_records says so
     return True
 
 

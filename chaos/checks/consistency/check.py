@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from chaos.checks import by_log
-from chaos.checks.accumulators import own_accumulators
-from chaos.checks.groups import judge_groups
-from chaos.checks.replicas import judge_replicas
+from chaos.checks.consistency.accumulators import own_accumulators
+from chaos.checks.consistency.groups import judge_groups
+from chaos.checks.consistency.replicas import judge_replicas
+from chaos.checks.loss import by_log
 from chaos.checks.scope import trains_nothing
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.parameters import is_replicated

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from chaos.checks.mechanism.first_error import judge_first_errors
+from chaos.checks.mechanism.protected import judge_protected
+from chaos.checks.mechanism.reported_failures import judge_reported_failures
+from chaos.checks.mechanism.sdk import judge_sdk
 from chaos.checks.rules.case import Case
 from chaos.checks.rules.cut_off import judge_cut_off
 from chaos.checks.rules.ended import judge_ended
-from chaos.checks.rules.first_error import judge_first_errors
 from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
-from chaos.checks.rules.protected import judge_protected
 from chaos.checks.rules.registry import RULES
-from chaos.checks.rules.reported_failures import judge_reported_failures
 from chaos.checks.rules.strategies import judge_strategies
 from chaos.checks.rules.tre import judge_record
 from chaos.checks.rules.watched import judge_watched
-from chaos.checks.sdk import judge_sdk
 from chaos.evidence.acted import Acted, mechanisms
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector

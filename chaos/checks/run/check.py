@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.checks.kept_waiting import MOST, STARVED, KeptWaiting, kept_waiting
+from chaos.checks.run.busy_machine import MOST, STARVED, KeptWaiting, kept_waiting
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from chaos.checks.measured import Phase, Recovery
 from chaos.checks.paused import Halt, halts
+from chaos.checks.recovery.measured import Phase, Recovery
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
 from chaos.checks.rollback import phase_ends

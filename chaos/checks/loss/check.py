@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from chaos.checks import by_log
 from chaos.checks.altered import may_be_infinite
-from chaos.checks.batches import kept
+from chaos.checks.loss import by_log
+from chaos.checks.resume.batches import kept
 from chaos.checks.scope import trains_nothing
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Twin, at_baseline, close, differing, loss_of

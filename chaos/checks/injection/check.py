@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.checks.altered import altered_again
-from chaos.checks.beside_ranks import beside_doubts
-from chaos.checks.fired import trigger_doubts
-from chaos.checks.one_act import acted_again, injected_again, other_act_doubts
-from chaos.checks.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
+from chaos.checks.injection.beside_ranks import beside_doubts
+from chaos.checks.injection.fired import trigger_doubts
+from chaos.checks.injection.one_act import acted_again, injected_again, other_act_doubts
+from chaos.checks.injection.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
 from chaos.checks.proofs import SIGTERM
 from chaos.checks.raised import raised_again
 from chaos.checks.scaled import scaled_too_often

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chaos.base.plain_files import read_plain
-from chaos.checks.strangers import judge_strangers
-from chaos.checks.torn_tails import torn_by_its_end
-from chaos.checks.updates import judge_updates
+from chaos.checks.history.strangers import judge_strangers
+from chaos.checks.history.torn_tails import torn_by_its_end
+from chaos.checks.history.updates import judge_updates
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, processes, text_list

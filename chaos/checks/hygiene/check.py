@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chaos.checks.broken_off import broken_off
-from chaos.checks.leftovers import judge_leftovers
+from chaos.checks.checkpoint.broken_off import broken_off
+from chaos.checks.hygiene.leftovers import judge_leftovers
+from chaos.checks.hygiene.nodes_left import judge_nodes
+from chaos.checks.hygiene.quarantine import judge_quarantine
 from chaos.checks.lost_files import LOST_FILES
-from chaos.checks.nodes_left import judge_nodes
 from chaos.checks.on_device import REBOOT, TAKE_RANKS
-from chaos.checks.quarantine import judge_quarantine
 from chaos.evidence.acted import TTP
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector

@@ -5,7 +5,7 @@ Part of the check ``recovery``: a phase that is short for another reason would m
 
 from __future__ import annotations
 
-from chaos.checks.found_link import judge_found_link
+from chaos.checks.recovery.found_link import judge_found_link
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
 from chaos.evidence.collect import Collector

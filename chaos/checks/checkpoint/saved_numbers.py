@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Literal
 
-from chaos.checks.torn_tails import GONE
+from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
 from chaos.evidence.checkpoints.saved import end_of_life
@@ -78,7 +78,7 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
 def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[OwnedCheckpoint, SavedState]:
     states = {}
     for file in files:
-        with suppress(CheckpointError):  # chaos.checks.checkpoint says so
+        with suppress(CheckpointError):  # chaos.checks.checkpoint.check says so
             states[file] = artifacts.read_checkpoint(file.path)
     return states
 

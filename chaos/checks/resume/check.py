@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from chaos.checks import by_log
-from chaos.checks.batches import judge_batches
-from chaos.checks.replay import judge_replay
-from chaos.checks.restored import judge_loads
-from chaos.checks.sequences import judge_sequences
+from chaos.checks.loss import by_log
+from chaos.checks.resume.batches import judge_batches
+from chaos.checks.resume.replay import judge_replay
+from chaos.checks.resume.restored import judge_loads
+from chaos.checks.resume.sequences import judge_sequences
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Twin
 from chaos.evidence.checkpoints.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from chaos.checks import by_log
 from chaos.checks.altered import other_batches
-from chaos.checks.batches import EXPECTED as BATCHES
-from chaos.checks.batches import doubt_baseline, kept, shift
-from chaos.checks.replayed import judge_states
+from chaos.checks.loss import by_log
+from chaos.checks.resume.batches import EXPECTED as BATCHES
+from chaos.checks.resume.batches import doubt_baseline, kept, shift
+from chaos.checks.resume.replayed import judge_states
 from chaos.evidence.baseline import Twin, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of

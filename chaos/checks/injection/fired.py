@@ -86,7 +86,7 @@ def trigger_doubts(
 ) -> Iterator[Doubt]:
     """What speaks against it that the fault was made when its trigger held, and not before.
 
-    Barriers of a trigger without alternatives are judged rank by rank (chaos.checks.injection).
+    Barriers of a trigger without alternatives are judged rank by rank (chaos.checks.injection.check).
     """
     if not injections:
         return

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from chaos.base.registry import Registry, RegistryError, UnknownName, package_of, registry
 from chaos.checks import on_device
-from chaos.checks.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
 from chaos.checks.altered import ALTERED, FACTS, altered_doubts
 from chaos.checks.altered import KINDS as ALTERING
-from chaos.checks.conditions import MESH, SHOWN, SKEW, condition_doubts
 from chaos.checks.hung import KINDS as HANGS
 from chaos.checks.hung import hung_doubts
+from chaos.checks.injection.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
+from chaos.checks.injection.conditions import MESH, SHOWN, SKEW, condition_doubts
 from chaos.checks.lost_files import lost_files_doubts
 from chaos.checks.paused import KIND as PAUSE
 from chaos.checks.paused import paused_doubts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from chaos.checks import by_log
+from chaos.checks.loss import by_log
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, step_of
 from chaos.evidence.logged import Logged

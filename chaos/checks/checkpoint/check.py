@@ -1,7 +1,7 @@
 """Check ``checkpoint``: the end-of-life checkpoint is there, from the right ranks, and holds the right step.
 
 Names are hints and are compared with the numbers inside. What the parameters are worth is judged by
-:mod:`chaos.checks.values`, for the same check.
+:mod:`chaos.checks.checkpoint.values`, for the same check.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from chaos.base.rank_sets import spans
-from chaos.checks.newest_saved import judge_newest
-from chaos.checks.overwritten import judge_overwritten
-from chaos.checks.periodic_values import judge_periodic_values
-from chaos.checks.save_records import judge_records
-from chaos.checks.saving_goes_on import judge_saving_goes_on
-from chaos.checks.unfinished import judge_left, judge_unfinished
-from chaos.checks.values import judge_values
+from chaos.checks.checkpoint.newest_saved import judge_newest
+from chaos.checks.checkpoint.overwritten import judge_overwritten
+from chaos.checks.checkpoint.periodic_values import judge_periodic_values
+from chaos.checks.checkpoint.save_records import judge_records
+from chaos.checks.checkpoint.saving_goes_on import judge_saving_goes_on
+from chaos.checks.checkpoint.unfinished import judge_left, judge_unfinished
+from chaos.checks.checkpoint.values import judge_values
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Twin
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from chaos.checks.named_newest import NewestSave, newest_saves
+from chaos.checks.checkpoint.named_newest import NewestSave, newest_saves
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import History

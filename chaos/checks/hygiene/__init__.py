@@ -1,0 +1,1 @@
+"""What the check ``hygiene`` looks at: how processes ended, and what is left behind."""

@@ -1,0 +1,1 @@
+"""What the check ``injection`` looks at: the planned faults, how each is proven, and no others."""

@@ -1,0 +1,1 @@
+"""What the check ``mechanism`` looks at: which mechanisms acted, and what the SDK says of itself."""

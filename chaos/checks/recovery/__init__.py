@@ -1,0 +1,1 @@
+"""What the check ``recovery`` looks at: the phases of a recovery, their times, and its aids."""
