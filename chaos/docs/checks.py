@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 
+from chaos import faults
 from chaos.checks import mechanism, registry, rules
 from chaos.docs.prose import cell, markdown
 from chaos.selftest.catalogue import catalogue
@@ -55,8 +56,12 @@ def _rules() -> list[str]:
         for package in (mechanism, rules)
         for module in pkgutil.iter_modules(package.__path__)
     }
-    for name, module in sorted(modules.items()):
-        doc = cell(import_module(module).__doc__)
+    for module in pkgutil.walk_packages(faults.__path__, f"{faults.__name__}."):
+        *_, family, leaf = module.name.split(".")
+        if leaf == "rule":
+            modules[family] = module.name
+    for name, path in sorted(modules.items()):
+        doc = cell(import_module(path).__doc__)
         if doc.startswith("Part of check `mechanism`: "):
             text = doc.removeprefix("Part of check `mechanism`: ")
             found.append(f"- `{name}`: {text}")

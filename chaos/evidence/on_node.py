@@ -67,7 +67,7 @@ ENDS_LATER = frozenset({"node-stop"})
 
 
 _GRACE = 2.0
-"""Seconds that a node has where the scenario says nothing (chaos/faults/node_stop.py)."""
+"""Seconds that a node has where the scenario says nothing (chaos/faults/nodes/node_stop.py)."""
 
 _APART = 0.05
 """Seconds by which the platform's time of day, which tells the end, and the history's own clock may be apart."""

@@ -16,8 +16,8 @@ from typing import Any, Literal
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.checks.injection.proof_registry import why_unproven
+from chaos.faults.checkpoints.running_checkpoint import own_directories
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
-from chaos.faults.running_checkpoint import own_directories
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob

@@ -15,8 +15,8 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from chaos.base.walking import walk_opened
-from chaos.faults.on_node import RESTORE as RESTORE_NODE
-from chaos.faults.storage import PROBE, UNMOUNT
+from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.storage.storage import PROBE, UNMOUNT
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED

@@ -10,7 +10,7 @@ from pathlib import Path
 from chaos.base.walking import walk
 from chaos.baseline.cache import DIRECTORY as BASELINES
 from chaos.checks.judge import judge
-from chaos.faults.storage import PROBE
+from chaos.faults.storage.storage import PROBE
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.observe.layout import UNFINISHED_DIGESTS

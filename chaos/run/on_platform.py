@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chaos.base.registry import registry
 from chaos.faults.kind import means_of
-from chaos.faults.on_network import MEANS
+from chaos.faults.network.on_network import MEANS
 from chaos.platforms.kubernetes.check import Wanted
 from chaos.platforms.kubernetes.own_manifest import own_problems
 from chaos.platforms.nodes import NodePlatform

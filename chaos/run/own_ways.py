@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
-from chaos.faults.on_mesh import DELETE_MESH
-from chaos.faults.on_node import RESTORE as RESTORE_NODE
-from chaos.faults.running_checkpoint import RESTORE_ADOPTED
+from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED
+from chaos.faults.cluster.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
+from chaos.faults.cluster.on_mesh import DELETE_MESH
+from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.history.ledger import UndoStep
 from chaos.platforms.docker.engine import address_of
 from chaos.platforms.nodes import END_NODES

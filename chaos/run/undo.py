@@ -17,17 +17,17 @@ from chaos.base.growth import FEW
 from chaos.base.rank_sets import rank_set
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.faults.beside import SWITCH_OFF
-from chaos.faults.checkpoint_damage import RESTORE
-from chaos.faults.cpu_quota import LEAVE_GROUP
-from chaos.faults.fd_limit import RESTORE_LIMIT
-from chaos.faults.no_permission import ALLOW
-from chaos.faults.on_network import MEND
-from chaos.faults.on_node import RESTORE as RESTORE_NODE
-from chaos.faults.oom import REMOVE as REMOVE_GROUP
-from chaos.faults.paused import paused_at
-from chaos.faults.running_checkpoint import RESTORE_ADOPTED
-from chaos.faults.storage_stall import THAW
+from chaos.faults.beside.client import SWITCH_OFF
+from chaos.faults.checkpoints.checkpoint_damage import RESTORE
+from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED
+from chaos.faults.network.on_network import MEND
+from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.pause.paused import paused_at
+from chaos.faults.rank_acts.oom import REMOVE as REMOVE_GROUP
+from chaos.faults.resources.cpu_quota import LEAVE_GROUP
+from chaos.faults.resources.fd_limit import RESTORE_LIMIT
+from chaos.faults.storage.no_permission import ALLOW
+from chaos.faults.storage.storage_stall import THAW
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.ending import end_processes
 from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes

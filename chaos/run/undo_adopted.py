@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from chaos.faults.fd_limit import RESTORE_LIMIT
+from chaos.faults.resources.fd_limit import RESTORE_LIMIT
 from chaos.history.ledger import UndoStep
 from chaos.platforms.find import running_claim
 from chaos.platforms.limits import open_files_limit, set_open_files_limit

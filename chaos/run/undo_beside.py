@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.faults.beside import DIRECTORY, is_off, switch_off
+from chaos.faults.beside.client import DIRECTORY, is_off, switch_off
 from chaos.history.ledger import UndoStep
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import is_in_run

@@ -6,8 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from chaos.faults.checkpoint_damage import KEPT
-from chaos.faults.file_content import ABSENT, digest_file, duplicate, unfinished_place
+from chaos.faults.checkpoints.checkpoint_damage import KEPT
+from chaos.faults.checkpoints.file_content import ABSENT, digest_file, duplicate, unfinished_place
 from chaos.history.ledger import UndoStep
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import is_in_run

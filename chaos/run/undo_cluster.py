@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.faults.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
-from chaos.faults.on_mesh import DELETE_MESH
-from chaos.faults.public_fault import described
+from chaos.faults.cluster.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
+from chaos.faults.cluster.on_mesh import DELETE_MESH
+from chaos.faults.cluster.public_fault import described
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 
 from chaos.base.walking import raise_unseen, walk
-from chaos.faults.disk_full import SOURCE
-from chaos.faults.own_disk import image_of, is_own
+from chaos.faults.storage.disk_full import SOURCE
+from chaos.faults.storage.own_disk import image_of, is_own
 from chaos.history.ledger import UndoStep
 from chaos.platforms.disk_image import flush, mount_image, thaw
 from chaos.platforms.mounts import mounts_at, unmount

@@ -11,7 +11,15 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.faults import in_cluster, node_cordon, node_drain, node_not_ready, pod_delete, pod_evict, public_fault
+from chaos.faults.cluster import (
+    in_cluster,
+    node_cordon,
+    node_drain,
+    node_not_ready,
+    pod_delete,
+    pod_evict,
+    public_fault,
+)
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.children import ExitStatus

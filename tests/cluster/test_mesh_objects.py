@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults import pod_dns_gone, pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
+from chaos.faults.cluster import pod_dns_gone, pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
+from chaos.faults.cluster.on_mesh import OnMesh
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.on_mesh import OnMesh
 from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import Own

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults import node_cordon, node_not_ready, pod_evict, public_fault
+from chaos.faults.cluster import node_cordon, node_not_ready, pod_evict, public_fault
 from chaos.platforms.kubernetes import names, rbac
 from chaos.platforms.kubernetes.api import Api, ApiError, connect
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, is_sent, recover, send

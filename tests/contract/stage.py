@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.beside import DIRECTORY, is_held
+from chaos.faults.beside.client import DIRECTORY, is_held
 from chaos.faults.example import example
 from chaos.faults.kind import FaultKind, Preparing, Victim
 from chaos.history.ledger import UndoStep

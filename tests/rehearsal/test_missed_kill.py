@@ -11,7 +11,7 @@ RANKS = range(4)
 
 PATCH = """
 import signal
-from chaos.faults.kill import Kill
+from chaos.faults.signals.kill import Kill
 
 def rank(job, number):
     return next(one.identity for one in job.processes() if one.role == "rank" and one.rank == number)

@@ -186,7 +186,7 @@ def test_a_host_is_not_changed_without_the_inventorys_word(on_hosts: Chaos, host
 
 
 UNTIL_KILLED = """
-from chaos.faults import network_delay, partition, port_blocked
+from chaos.faults.network import network_delay, partition, port_blocked
 for kind in (network_delay.NetworkDelay, partition.Partition, port_blocked.PortBlocked):
     kind.lasts = lambda self, victim: 600.0
 """

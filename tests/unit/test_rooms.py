@@ -17,6 +17,9 @@ PAGE = REPOSITORY / "docs" / "architecture.md"
 FOR_ALL = {"base"}
 """Rooms that every room may import."""
 
+JUDGING = re.compile(r"proof(_\w+)?|rule")
+"""Files of a family of faults that judge. They never import the code that makes a fault."""
+
 ENTRANCES = {"__init__", "__main__"}
 
 _ROW = re.compile(r"^\| `chaos/(?P<room>\w+)(?:/|\.py)` \|[^|]*\| (?P<imports>[^|]*) \|$", re.MULTILINE)
@@ -54,6 +57,21 @@ def rooms() -> dict[str, set[str]]:
     return {room: {name for name in names if name in found} for room, names in found.items()}
 
 
+def names_imported(path: Path) -> Iterator[str]:
+    """What a file imports, each with its module: ``chaos.faults.values.proof.altered_doubts``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def judges(path: Path) -> bool:
+    """Whether a file belongs to the judgement: evidence, checks, and the proofs and rules of a family of faults."""
+    room = path.relative_to(PACKAGE).parts[0]
+    return room in {"evidence", "checks"} or (room == "faults" and bool(JUDGING.fullmatch(path.stem)))
+
+
 def test_every_room_stands_on_the_page_and_no_other() -> None:
     assert set(told()) == set(rooms())
 
@@ -65,3 +83,15 @@ def test_a_room_imports_what_the_page_says(room: str) -> None:
 
 def test_the_agent_and_what_all_may_import_import_no_room() -> None:
     assert [room for room in ("agent", *sorted(FOR_ALL)) if rooms()[room]] == []
+
+
+def test_what_proves_a_fault_never_imports_what_makes_it() -> None:
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if judges(path)]
+    assert [path for path in files if path.parts[-3] == "faults"]
+    made = [
+        f"{path.relative_to(REPOSITORY)}: {name}"
+        for path in files
+        for name in names_imported(path)
+        if (parts := name.split("."))[:2] == ["chaos", "faults"] and not JUDGING.fullmatch("".join(parts[3:4]))
+    ]
+    assert made == []

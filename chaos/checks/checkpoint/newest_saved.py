@@ -6,7 +6,6 @@ Older checkpoints may be gone, since jobs keep a few only. A file that the job h
 from __future__ import annotations
 
 from chaos.checks.history.torn_tails import GONE
-from chaos.checks.lost_files import LOST_FILES
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
 from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
@@ -15,6 +14,7 @@ from chaos.evidence.checkpoints.periodic import periodic
 from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
+from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoint import CheckpointError

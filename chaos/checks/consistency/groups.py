@@ -5,9 +5,9 @@ The job writes ``group_info.pb`` from its communication groups, and it knows not
 
 from __future__ import annotations
 
-from chaos.checks.lost_files import LOST_FILES
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
+from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.observe.group_info import GROUP_INFO, GroupInfoError, find_group_infos, read_group_info
 from chaos.plan.model import Plan
 

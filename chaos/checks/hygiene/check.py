@@ -8,8 +8,6 @@ from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.checks.hygiene.leftovers import judge_leftovers
 from chaos.checks.hygiene.nodes_left import judge_nodes
 from chaos.checks.hygiene.quarantine import judge_quarantine
-from chaos.checks.lost_files import LOST_FILES
-from chaos.checks.on_device import REBOOT, TAKE_RANKS
 from chaos.evidence.acted import TTP
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
@@ -19,6 +17,8 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.identity import other_process
 from chaos.evidence.on_node import SILENCED
 from chaos.evidence.recoveries import reaches_the_end
+from chaos.faults.ascend.proof import REBOOT, TAKE_RANKS
+from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.checks.on_device import ON_CARDS
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import places, text_list
+from chaos.faults.ascend.proof import ON_CARDS
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -9,14 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.checks.altered import altered_again
 from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.checks.injection.fired import trigger_doubts
 from chaos.checks.injection.one_act import acted_again, injected_again, other_act_doubts
 from chaos.checks.injection.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
-from chaos.checks.proofs import SIGTERM
-from chaos.checks.raised import raised_again
-from chaos.checks.scaled import scaled_too_often
 from chaos.evidence import on_node
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import WRITTEN, background_doubts
@@ -29,6 +25,10 @@ from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case as ProofCase
 from chaos.evidence.proof import Proof, lacking_evidence
 from chaos.evidence.triggers import HANDLER, Barrier, barrier, demands, place_text
+from chaos.faults.device_errors.proof import raised_again
+from chaos.faults.storage.proof import SIGTERM
+from chaos.faults.values.proof import altered_again
+from chaos.faults.values.proof_spike import scaled_too_often
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from chaos.checks.on_network import (
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.told import Told, number, some
+from chaos.faults.network.proof import (
     all_lost,
     all_ways_lost,
     delayed,
@@ -16,8 +18,6 @@ from chaos.checks.on_network import (
     port_lost,
     resolvers_cut,
 )
-from chaos.evidence.doubt import Doubt
-from chaos.evidence.told import Told, number, some
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -28,7 +28,7 @@ _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""
 _LEAST_QUOTA = 1000
 _PROCESSES = 2
-"""How many processes a load has where the scenario says nothing (chaos/faults/cpu_load.py)."""
+"""How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
 
 
 def _at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from chaos.base.registry import Registry, RegistryError, UnknownName, package_of, registry
-from chaos.checks import on_device
-from chaos.checks.altered import ALTERED, FACTS, altered_doubts
-from chaos.checks.altered import KINDS as ALTERING
-from chaos.checks.hung import KINDS as HANGS
-from chaos.checks.hung import hung_doubts
 from chaos.checks.injection.agreement import agrees, ends_as_shown, hangs_as_shown, recorded, severed_as_shown
 from chaos.checks.injection.conditions import MESH, SHOWN, SKEW, condition_doubts
-from chaos.checks.lost_files import lost_files_doubts
-from chaos.checks.paused import KIND as PAUSE
-from chaos.checks.paused import paused_doubts
-from chaos.checks.proofs import (
+from chaos.evidence import in_cluster, on_node
+from chaos.evidence.checkpoints.damage import damage_doubts
+from chaos.evidence.deaths import ACTING, OOM, OWN_ENDS, acting_doubts, death_doubts
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.proof import Case, Proof, lacking_evidence
+from chaos.evidence.silent import silence_doubts
+from chaos.faults.ascend import proof as on_device
+from chaos.faults.checkpoints.proof_lost import lost_files_doubts
+from chaos.faults.device_errors.proof import KINDS as RAISED
+from chaos.faults.device_errors.proof import raised_doubts
+from chaos.faults.device_errors.proof_link import KIND as LINK
+from chaos.faults.device_errors.proof_link import severed_doubts
+from chaos.faults.pause.proof import KIND as PAUSE
+from chaos.faults.pause.proof import paused_doubts
+from chaos.faults.rank_acts.proof import KINDS as HANGS
+from chaos.faults.rank_acts.proof import hung_doubts
+from chaos.faults.rank_acts.proof_slow import slowed_doubts
+from chaos.faults.storage.proof import (
     DAMAGES,
     REFUSALS,
     RESET,
@@ -24,19 +33,10 @@ from chaos.checks.proofs import (
     storage_doubts,
     termination_doubts,
 )
-from chaos.checks.raised import KINDS as RAISED
-from chaos.checks.raised import raised_doubts
-from chaos.checks.scaled import KIND as SPIKE
-from chaos.checks.scaled import SCALED, scaled_doubts
-from chaos.checks.severed import KIND as LINK
-from chaos.checks.severed import severed_doubts
-from chaos.checks.slowed import slowed_doubts
-from chaos.evidence import in_cluster, on_node
-from chaos.evidence.checkpoints.damage import damage_doubts
-from chaos.evidence.deaths import ACTING, OOM, OWN_ENDS, acting_doubts, death_doubts
-from chaos.evidence.doubt import Doubt
-from chaos.evidence.proof import Case, Proof, lacking_evidence
-from chaos.evidence.silent import silence_doubts
+from chaos.faults.values.proof import ALTERED, FACTS, altered_doubts
+from chaos.faults.values.proof import KINDS as ALTERING
+from chaos.faults.values.proof_spike import KIND as SPIKE
+from chaos.faults.values.proof_spike import SCALED, scaled_doubts
 from chaos.plan.hangs import SLOW
 
 GROUP = "chaos.proofs"

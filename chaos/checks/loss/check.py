@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from chaos.checks.altered import may_be_infinite
 from chaos.checks.loss import by_log
 from chaos.checks.resume.batches import kept
 from chaos.checks.scope import trains_nothing
@@ -17,6 +16,7 @@ from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_o
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recoveries import reaches_the_end, trains_to_the_end
+from chaos.faults.values.proof import may_be_infinite
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

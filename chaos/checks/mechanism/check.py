@@ -7,9 +7,7 @@ from chaos.checks.mechanism.protected import judge_protected
 from chaos.checks.mechanism.reported_failures import judge_reported_failures
 from chaos.checks.mechanism.sdk import judge_sdk
 from chaos.checks.rules.case import Case
-from chaos.checks.rules.cut_off import judge_cut_off
 from chaos.checks.rules.ended import judge_ended
-from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.checks.rules.processes import judge_processes
 from chaos.checks.rules.registry import RULES
 from chaos.checks.rules.strategies import judge_strategies
@@ -22,6 +20,8 @@ from chaos.evidence.facts import RESUME, TRAIN, step_of, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
+from chaos.faults.cluster.rule import judge_kept_pods
+from chaos.faults.network.rule import judge_cut_off
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -6,10 +6,10 @@ rank's own record of the broken link to the end of its process: nothing waits fo
 
 from __future__ import annotations
 
-from chaos.checks.severed import ACTION, KIND
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text
+from chaos.faults.device_errors.proof_link import ACTION, KIND
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from chaos.checks.paused import Halt, halts
 from chaos.checks.recovery.measured import Phase, Recovery
 from chaos.checks.restart import phase_ends as restart_ends
 from chaos.checks.restart import started_again
@@ -19,6 +18,7 @@ from chaos.evidence.given import given_theirs
 from chaos.evidence.moment import Moment, earliest, latest
 from chaos.evidence.on_node import ENDS_LATER, ended_at, is_silenced
 from chaos.evidence.recoveries import NotTold, Span, spans
+from chaos.faults.pause.proof import Halt, halts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent

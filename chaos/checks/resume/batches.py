@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.checks.altered import other_batches
 from chaos.evidence.baseline import Twin, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests
+from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from chaos.checks.altered import other_batches
 from chaos.checks.loss import by_log
 from chaos.checks.resume.batches import EXPECTED as BATCHES
 from chaos.checks.resume.batches import doubt_baseline, kept, shift
@@ -18,6 +17,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
 from chaos.evidence.recoveries import NotTold, Span, replayed_spans, spans, trains_to_the_end
+from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

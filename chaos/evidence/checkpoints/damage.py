@@ -23,7 +23,7 @@ RECORD = "damaged record"
 """The effect of one that spoils the record of which checkpoint is the last."""
 
 ABSENT = "absent"
-"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoint_damage)."""
+"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

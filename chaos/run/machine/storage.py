@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from chaos.beside.slow_opens import watch_opens
+from chaos.faults.beside.slow_opens import watch_opens
 from chaos.platforms.mounts import may_mount
 from chaos.platforms.permissions import CAP_LINUX_IMMUTABLE, has_capability
 from chaos.run.machine.base import Machine, Probe

@@ -25,7 +25,7 @@ BY_THEMSELVES = {
     # A fault that is an end by os._exit: it says so, and flushes nothing.
     "agent/acts.py": "_exit",
     # Beside the job, where nothing of the agent is imported.
-    "beside/burn.py": "_burn",
+    "faults/beside/burn.py": "_burn",
 }
 
 

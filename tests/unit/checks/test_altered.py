@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.checks.altered import altered_again, altered_doubts, other_batches
 from chaos.checks.judge import Judgement
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.triggers import demands
+from chaos.faults.values.proof import altered_again, altered_doubts, other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Comparable, Plan, PlannedFault

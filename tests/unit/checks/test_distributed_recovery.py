@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.checks.lost_files import lost_files_doubts
+from chaos.faults.checkpoints.proof_lost import lost_files_doubts
 from chaos.plan.model import PlannedRestore
 from tests.unit.checks.judging import Judge, said
 from tests.unit.good_run import SAVED, GoodRun, Record, Spoil, pid_of, record, state_after

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.rules.kept_pods import judge_kept_pods
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
 from chaos.evidence.pods import pod_fates
+from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.history.reader import read_history
 from chaos.plan.model import PlannedFault, Recovery
 from tests.unit.checks.judging import Judge, not_passed, said

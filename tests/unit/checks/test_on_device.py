@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.checks.hygiene.quarantine import judge_quarantine
-from chaos.checks.on_device import device_doubts
 from chaos.evidence.collect import Collector
+from chaos.faults.ascend.proof import device_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

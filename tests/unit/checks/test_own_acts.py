@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.checks.hung import hung_doubts
-from chaos.checks.raised import raised_doubts
-from chaos.checks.slowed import slowed_doubts
 from chaos.evidence.deaths import acting_doubts, death_doubts, wanted_end
 from chaos.evidence.triggers import demands
+from chaos.faults.device_errors.proof import raised_doubts
+from chaos.faults.rank_acts.proof import hung_doubts
+from chaos.faults.rank_acts.proof_slow import slowed_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.paused import halts, paused_doubts
 from chaos.checks.rules import tsp
 from chaos.checks.rules.case import Case
 from chaos.evidence.collect import Collector
 from chaos.evidence.recoveries import Span
+from chaos.faults.pause.proof import halts, paused_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.log_event import LogEvent

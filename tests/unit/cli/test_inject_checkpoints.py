@@ -16,9 +16,9 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
-from chaos.faults.file_content import unfinished_place
+from chaos.faults.checkpoints.file_content import unfinished_place
+from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
 from chaos.faults.kind import FaultMissed, Victim, in_running_job
-from chaos.faults.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.running import JobProcess, survey

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.cli.inject_view import MANY, of_ranks, report, show
-from chaos.faults.kill import KIND
+from chaos.faults.signals.kill import KIND
 from chaos.platforms.directories import Directories
 from chaos.platforms.find import Role
 from chaos.platforms.process import ProcessIdentity

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults import partition, port_blocked
 from chaos.faults.kind import FaultMissed
-from chaos.faults.named_port import port_of
-from chaos.faults.on_network import between
+from chaos.faults.network import partition, port_blocked
+from chaos.faults.network.named_port import port_of
+from chaos.faults.network.on_network import between
 from chaos.platforms.network.between import Blocked
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.faults import (
+from chaos.faults.cluster import (
     node_cordon,
     node_drain,
     node_not_ready,

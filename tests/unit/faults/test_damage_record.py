@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.damage_record import KIND
+from chaos.faults.checkpoints.damage_record import KIND
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoint_error import CheckpointError
 from chaos.observe.mindformers_records import META, TRACKER, read_meta, read_tracker

@@ -11,9 +11,9 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
-from chaos.faults.checkpoint_damage import KEPT
-from chaos.faults.file_content import digest_file, unfinished_place
-from chaos.faults.flip_checkpoint import data_bit
+from chaos.faults.checkpoints.checkpoint_damage import KEPT
+from chaos.faults.checkpoints.file_content import digest_file, unfinished_place
+from chaos.faults.checkpoints.flip_checkpoint import data_bit
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.observe.blocks import BLOCK

@@ -11,11 +11,12 @@ import pytest
 from chaos.base.clock import Clock
 from chaos.base.registry import registry
 from chaos.base.wait import Patience
-from chaos.faults import device_reset, node_reboot, npu_link_down
-from chaos.faults.device_reset import DeviceReset
+from chaos.faults.ascend import device_reset, npu_link_down
+from chaos.faults.ascend.device_reset import DeviceReset
+from chaos.faults.ascend.npu_link_down import NpuLinkDown
 from chaos.faults.kind import FaultKind, FaultMissed, Hazardous, Placed, Victim, needed_from_start
-from chaos.faults.node_reboot import NodeReboot, RebootsNodes
-from chaos.faults.npu_link_down import NpuLinkDown
+from chaos.faults.nodes import node_reboot
+from chaos.faults.nodes.node_reboot import NodeReboot, RebootsNodes
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

@@ -11,9 +11,11 @@ import pytest
 
 from chaos.agent.record import Record
 from chaos.base.registry import registry
-from chaos.faults import clock_skew, data_stall, exit, flip_bit, hcce, link, oom, slow_rank, spike
+from chaos.faults.device_errors import hcce, link
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.rank_acts import clock_skew, data_stall, exit, oom, slow_rank
+from chaos.faults.values import flip_bit, spike
 from chaos.platforms.base import Job
 from chaos.platforms.process import ProcessIdentity
 

@@ -11,8 +11,8 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.faults import kill, suspend, terminate
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.signals import kill, suspend, terminate
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.local import LocalJob, LocalPlatform

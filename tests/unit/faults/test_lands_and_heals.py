@@ -16,10 +16,10 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
-from chaos.faults import own_disk
-from chaos.faults.beside import DIRECTORY, is_held, said, switch_of
+from chaos.faults.beside.client import DIRECTORY, is_held, said, switch_of
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
-from chaos.faults.storage import refusal, refusal_of_name
+from chaos.faults.storage import own_disk
+from chaos.faults.storage.storage import refusal, refusal_of_name
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.commands import SystemCommands
 from chaos.platforms.disk_image import make_image, mount_image, thaw
@@ -140,7 +140,7 @@ def test_to_look_whether_a_stall_has_ended_freezes_nothing(
     def frozen(*_: object) -> bool:
         raise AssertionError("frozen to look at it")
 
-    monkeypatch.setattr("chaos.faults.storage_stall.freeze", frozen)
+    monkeypatch.setattr("chaos.faults.storage.storage_stall.freeze", frozen)
     monkeypatch.setattr("chaos.platforms.disk_image.freeze", frozen)
     assert kind.ended(job, victim)
     unmount(storage)

@@ -9,8 +9,8 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
+from chaos.faults.checkpoints.lose_checkpoint import KIND
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.lose_checkpoint import KIND
 from chaos.history.ledger import Ledger
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify

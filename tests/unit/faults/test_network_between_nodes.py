@@ -8,8 +8,8 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.faults import network_delay, network_loss, network_rate, partition
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network import network_delay, network_loss, network_rate, partition
 from chaos.platforms.nodes import NodesJob
 from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe

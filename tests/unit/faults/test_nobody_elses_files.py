@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.beside.slow_opens import watch_opens
-from chaos.faults import storage_stall
+from chaos.faults.beside.slow_opens import watch_opens
 from chaos.faults.kind import Victim
+from chaos.faults.storage import storage_stall
 from chaos.history.ledger import UndoStep
 from chaos.platforms import disk_image
 from chaos.platforms.base import Job

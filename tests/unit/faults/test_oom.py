@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.oom import REMOVE
+from chaos.faults.rank_acts.oom import REMOVE
 from chaos.history.ledger import UndoStep
 from chaos.platforms.cgroup import members
 from chaos.platforms.memory_group import NoMemoryGroup, kills, memory_groups

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults import ecc, pause, uce
+from chaos.faults.device_errors import ecc, uce
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.paused import paused_at
+from chaos.faults.pause import pause
+from chaos.faults.pause.paused import paused_at
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.undo import CannotUndo, UndoContext, continue_training
 from tests.unit.run.fakes import FakeJob, identity

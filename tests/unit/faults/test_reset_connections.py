@@ -12,9 +12,9 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.faults import connection_reset
 from chaos.faults.kind import FaultMissed
-from chaos.faults.on_network import between
+from chaos.faults.network import connection_reset
+from chaos.faults.network.on_network import between
 from chaos.platforms.network import connections
 from chaos.platforms.network.connections import Connection, established, reset
 from chaos.platforms.nodes import NodesJob

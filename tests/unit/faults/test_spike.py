@@ -12,7 +12,7 @@ import pytest
 from chaos.agent.record import Record
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.spike import KIND
+from chaos.faults.values.spike import KIND
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults import disk_full, read_only, storage_gone
 from chaos.faults.kind import FaultMissed, Preparing, Victim
-from chaos.faults.mounted_over import MountedOver
-from chaos.faults.storage import unmount_step
+from chaos.faults.storage import disk_full, read_only, storage_gone
+from chaos.faults.storage.mounted_over import MountedOver
+from chaos.faults.storage.storage import unmount_step
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
 from chaos.run.directory import RunDirectory
@@ -121,8 +121,8 @@ def test_without_a_directory_or_a_process_nothing_is_done(
 HARNESS = """
 import os, signal, sys
 from pathlib import Path
-from chaos.faults import disk_full, read_only
-from chaos.faults.storage import unmount_step
+from chaos.faults.storage import disk_full, read_only
+from chaos.faults.storage.storage import unmount_step
 from chaos.history.ledger import Ledger
 from chaos.platforms.mounts import mount_read_only, resize_memory
 from chaos.run.directory import read_run

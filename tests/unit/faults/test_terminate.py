@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.faults import terminate
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.signals import terminate
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import send_signal, state

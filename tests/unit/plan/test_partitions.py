@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.faults import partition
+from chaos.faults.network import partition
 from chaos.plan.budgets import PROFILES
 from chaos.plan.parameters import Parameters
 

@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.faults import kill, node_disconnect, node_kill, pod_delete, pod_evict
+from chaos.faults.cluster import pod_delete, pod_evict
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.nodes import node_disconnect, node_kill
+from chaos.faults.signals import kill
 from chaos.platforms.base import Job
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.docker.death import how_it_ended

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.baseline.key import processor_model
-from chaos.beside import slow_opens
+from chaos.faults.beside import slow_opens
 from chaos.platforms.cgroup import Hierarchy, counts, cpu_hierarchy, group_of
 from chaos.platforms.containers import Container, container_of
 from chaos.platforms.docker import processes

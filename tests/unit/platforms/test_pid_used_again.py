@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK, boot_id
-from chaos.faults.fd_limit import RESTORE_LIMIT, FdLimit
 from chaos.faults.kind import Victim
+from chaos.faults.resources.fd_limit import RESTORE_LIMIT, FdLimit
 from chaos.platforms import cgroup, limits
 from chaos.platforms.cgroup import Hierarchy, dissolve, members, move, throttle
 from chaos.platforms.limits import set_open_files_limit

@@ -13,7 +13,7 @@ import pytest
 
 from chaos.agent.record import Record
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
-from chaos.faults import kill, suspend
+from chaos.faults.signals import kill, suspend
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history

@@ -47,7 +47,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = {
         "chaos.jobs": [EntryPoint("fake", f"{kind.__name__}:KIND", "chaos.jobs")],
         "chaos.faults": [
-            EntryPoint(name, f"chaos.faults.{name.replace('-', '_')}:KIND", "chaos.faults")
+            EntryPoint(name, f"chaos.faults.ascend.{name.replace('-', '_')}:KIND", "chaos.faults")
             for name in ("npu-link-down", "device-reset")
         ],
         "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],

@@ -72,7 +72,9 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a scenario of the fake job in a reports directory of its own: ``drive(faults=KILL)``."""
     known = {
         "chaos.jobs": [EntryPoint("fake", f"{kind.__name__}:KIND", "chaos.jobs")],
-        "chaos.faults": [EntryPoint(name, f"chaos.faults.{name}:KIND", "chaos.faults") for name in ("kill", "suspend")],
+        "chaos.faults": [
+            EntryPoint(name, f"chaos.faults.signals.{name}:KIND", "chaos.faults") for name in ("kill", "suspend")
+        ],
         "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],
     }
 

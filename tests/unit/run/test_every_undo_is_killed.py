@@ -10,7 +10,7 @@ from subprocess import Popen
 import pytest
 
 from chaos.base.registry import registry
-from chaos.faults.checkpoint_damage import RESTORE
+from chaos.faults.checkpoints.checkpoint_damage import RESTORE
 from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.platforms.nodes import END_NODES, NodePlatform
 from chaos.platforms.process import identify

@@ -18,9 +18,9 @@ import pytest
 
 from chaos.baseline.cache import DIRECTORY
 from chaos.cli.heal import _print
-from chaos.faults.disk_full import SOURCE
-from chaos.faults.on_node import RESTORE as RESTORE_NODE
-from chaos.faults.storage import PROBE, unmount_step
+from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.storage.disk_full import SOURCE
+from chaos.faults.storage.storage import PROBE, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
@@ -56,7 +56,7 @@ mounts._mount = die
 mounts.mount_removed(place)
 """,
     "a file is tried out": """
-from chaos.faults.storage import name_refused
+from chaos.faults.storage.storage import name_refused
 Path.unlink = die
 name_refused(place, os.getpid())
 """,

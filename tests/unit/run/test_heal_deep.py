@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults.disk_full import SOURCE
-from chaos.faults.storage import PROBE, unmount_step
+from chaos.faults.storage.disk_full import SOURCE
+from chaos.faults.storage.storage import PROBE, unmount_step
 from chaos.platforms.mounts import may_mount, mount_memory, mounts_at, unmount
 from chaos.run.cut_off import find_cut_off, remove_cut_off
 from chaos.run.directory import RunDirectory, make_private_directory

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.disk_full import SOURCE
+from chaos.faults.storage.disk_full import SOURCE
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, mounts_in, unmount

@@ -11,8 +11,8 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.base.wait import Deadline, Patience
-from chaos.faults import kill, suspend
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.signals import kill, suspend
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter

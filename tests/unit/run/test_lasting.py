@@ -10,8 +10,8 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.base.wait import Patience
-from chaos.faults import suspend
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.signals import suspend
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.faults import node_cordon, node_not_ready
+from chaos.faults.cluster import node_cordon, node_not_ready
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job, PlatformError
@@ -30,8 +30,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
     made.reached(monkeypatch)
     kubelet(made, "True")
-    monkeypatch.setattr("chaos.faults.node_cordon.pod_node", lambda *_: Pod(made))
-    monkeypatch.setattr("chaos.faults.node_not_ready.pod_node", lambda *_: Pod(made))
+    monkeypatch.setattr("chaos.faults.cluster.node_cordon.pod_node", lambda *_: Pod(made))
+    monkeypatch.setattr("chaos.faults.cluster.node_not_ready.pod_node", lambda *_: Pod(made))
     return made
 
 

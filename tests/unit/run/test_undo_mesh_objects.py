@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from chaos.faults.cluster.pod_network_loss import KIND
 from chaos.faults.kind import Victim
-from chaos.faults.pod_network_loss import KIND
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.facts import pod_state

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from chaos.faults.cluster.public_fault import KIND
 from chaos.faults.kind import Victim
-from chaos.faults.public_fault import KIND
 from chaos.history.ledger import UndoStep
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.fault_message import (

@@ -1,0 +1,82 @@
+"""``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.asks import Asks
+from chaos.plan.errors import EXCHANGE
+from chaos.plan.hazard import Hazard
+from chaos.platforms.ascend.machine import RankMachine
+from chaos.platforms.ascend.tools import Reset, reset_command
+from chaos.platforms.base import Job
+from chaos.platforms.process import ProcessIdentity
+
+
+class DeviceReset:
+    """Resets a chip. On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
+
+    The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
+    """
+
+    name = "device-reset"
+    means = "device"
+    effect = "death"
+    signal: int | None = None
+    needs = NEEDS
+    needs_from_start = NEEDS_SCENARIO
+    shows_when_let_go = True  # a rank that is held at a barrier does not use its device
+    asks = Asks(phases=EXCHANGE, held=False)  # let go later in a step, it may finish that or a save before it dies
+    hazard = Hazard(
+        "high",
+        "resets a chip under everything that uses it; on some boards the others are reset with it",
+        "nothing to undo; it is looked whether the chip is healthy again",
+    )
+
+    def __init__(self, machine: RankMachine | None = None) -> None:
+        """``machine`` is that of all ranks; None: each rank's own."""
+        self._cards = Cards(machine)
+        self._answers: dict[ProcessIdentity, Reset] = {}
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """See that each chip is healthy afterwards. Raises FaultMissed where a chip is not known."""
+        steps = {}
+        for victim in victims:
+            device, place = self._cards.of(victim), place_of(victim)
+            where = "".join(f"-node-{node}" for node in place.values())
+            name = f"{fault}{where}-npu-{device.npu}-chip-{device.chip}"
+            arguments = {"npu": device.npu, "chip": device.chip, **place}
+            note = f"npu-smi info{on_node(victim)} must say that NPU {device.npu} chip {device.chip} is OK"
+            steps[name] = UndoStep(name, fault, "see-chip", arguments, note)
+        return [steps[name] for name in sorted(steps)]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Reset the chip. Raises FaultMissed in the tool's words where it refuses."""
+        del job
+        device = self._cards.of(victim)
+        with told():
+            self._answers[victim.identity] = self._cards.tools(victim).reset(device.npu, device.chip)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the tool has answered, without which an end proves nothing; and the process has ended with an error."""
+        device = self._cards.of(victim)
+        status = job.exit_status(victim.identity)
+        if status is None:
+            return None
+        if status.code == 0:
+            raise FaultMissed(f"rank {victim.rank} ended with exit code 0, as if its chip had not been reset")
+        command = " ".join(reset_command(device.npu, device.chip))
+        answer = self._answers.get(victim.identity, Reset(None, "nothing"))
+        shown = {"signal": status.signal, "device": device.to_json(), "command": command, "exit": str(status)}
+        return {**shown, "answer": asdict(answer)}
+
+    def lacking(self, victim: Victim) -> str:
+        """What is waited for."""
+        return f"rank {victim.rank} lives on after the reset of its chip"
+
+
+KIND = DeviceReset()

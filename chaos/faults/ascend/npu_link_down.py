@@ -1,0 +1,98 @@
+"""``npu-link-down``: takes the link of a rank's card down, by the vendor's documented tool.
+
+It stays down until it is recovered, so that is in the ledger before. Source: MindCluster, constructing a fault.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.plan.mechanism import COMMUNICATION
+from chaos.platforms.ascend.hccn import FAULT, SUCCESS
+from chaos.platforms.ascend.machine import RankMachine
+from chaos.platforms.ascend.tools import health_command, recovery
+from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.platforms.base import Job
+from chaos.platforms.commands import CommandError, NoSuchTool
+from chaos.platforms.process import ProcessIdentity
+from chaos.scenario.model import Scenario
+
+
+class NpuLinkDown:
+    """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
+
+    name = "npu-link-down"
+    means = "device"
+    effect = COMMUNICATION
+    signal: int | None = None
+    needs = NEEDS
+    needs_from_start = NEEDS_SCENARIO
+    hazard = Hazard(
+        "high",
+        "takes down the network link of a card, for everything that uses it, until it is recovered",
+        "undone by hccn_tool -i ID -cfg recovery",
+        stays=True,
+    )
+
+    def __init__(self, machine: RankMachine | None = None) -> None:
+        """``machine`` is that of all ranks; None: each rank's own."""
+        self._cards = Cards(machine)
+        self._last: dict[ProcessIdentity, str] = {}
+
+    def effect_in(self, scenario: Scenario) -> str:
+        """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
+        return self.effect if scenario.cluster.nodes > 1 else "none"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Recover the network of each card, and see that it is healthy. Raises FaultMissed where a card is not known.
+
+        A card that is not healthy before is left alone: its state could not be put back to what it was.
+        """
+        steps = {}
+        for victim in victims:
+            card, place = self._cards.of(victim).card, place_of(victim)
+            with told():
+                before = self._cards.tools(victim).net_health(card)
+            if before != SUCCESS:
+                raise FaultMissed(f"the network of card {card} is {before!r} before the fault, not {SUCCESS!r}")
+            where = "".join(f"-node-{node}" for node in place.values())
+            note = f"{' '.join(recovery(card))}{on_node(victim)}, until {' '.join(health_command(card))} says {SUCCESS}"
+            name = f"{fault}{where}-card-{card}"
+            steps[name] = UndoStep(name, fault, "recover-link", {"card": card, **place}, note)
+        return list(steps.values())
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take the link of the rank's card down. Raises FaultMissed in the tool's words."""
+        del job
+        with told():
+            self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo).
+
+        Right after the link went down the tool may fail or say what cannot be read: that is *not yet*.
+        """
+        del job
+        device = self._cards.of(victim)
+        try:
+            after = self._cards.tools(victim).net_health(device.card)
+        except NoSuchTool as error:
+            raise FaultMissed(str(error)) from error
+        except (CommandError, UnreadableOutput) as error:
+            self._last[victim.identity] = str(error)
+            return None
+        self._last[victim.identity] = f"the network of card {device.card} is {after!r}, not {FAULT!r}"
+        if after != FAULT:
+            return None
+        return {"signal": None, "device": device.to_json(), "net_health": {"before": SUCCESS, "after": after}}
+
+    def lacking(self, victim: Victim) -> str:
+        """What the tool has said last."""
+        return self._last.get(victim.identity, "nobody was asked")
+
+
+KIND = NpuLinkDown()

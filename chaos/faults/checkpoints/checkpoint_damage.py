@@ -1,0 +1,236 @@
+"""What faults have in common that damage a checkpoint: the file that they hit, the original that is kept, the evidence.
+
+Hit is the newest checkpoint that the rank has finished, by the step that is stored in it. The original is kept in the
+run's directory before the file with its name is replaced, in one act; mode and times stay, as damage on a disk leaves
+them. It is put back when the run is torn down, not before: the next launch is to meet the damage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.base.walking import entries_below, raise_too_deep
+from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
+from chaos.faults.checkpoints.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.storage.storage import FROM_START
+from chaos.history.ledger import UndoStep
+from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
+from chaos.observe.saved_state import read_saved_state
+from chaos.plan.damage import MODEL
+from chaos.platforms.base import Job
+
+RESTORE = "restore-checkpoint"
+"""The undo action (chaos.run.undo_checkpoint)."""
+
+KEPT = "damaged"
+"""Directory of the run that keeps the originals."""
+
+
+Check = Callable[[Hit, Victim], None]
+"""Asked just before the file is hit. Raises FaultMissed where it is to be left alone."""
+
+Change = Callable[[Hit, Victim], "Iterable[bytes] | None"]
+"""The content that takes the place of the hit file's, piece by piece; None where the file is taken away.
+
+Raises FaultMissed where there is none.
+"""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay.
+
+    Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one says
+    which: ``model`` (the default), ``optimizer``, ``common.json`` or ``metadata.json``. ``find`` finds what is hit
+    where that is another file. ``stale`` says that the content is that of the rank's older file, which the evidence
+    then names.
+    """
+
+    name: str
+    about: str
+    change: Change
+    find: Callable[[Victim], Hit] | None = None
+    stale: bool = False
+    check: Check = lambda hit, victim: None
+    """Whether the file may be hit: another one may have been put there since it was found."""
+    effect: str = "damaged checkpoint"
+    signal: int | None = None
+    needs_from_start: str = FROM_START
+    means: str = "files"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""
+        return [self._undo_step(fault, victim) for victim in victims]
+
+    def _undo_step(self, fault: str, victim: Victim) -> UndoStep:
+        hit = (self.find or newest)(victim)
+        before, after = digest_file(hit.path), digest_of(self.change(hit, victim))
+        if before == after:
+            raise FaultMissed(f"rank {victim.rank}: {hit.path} has nothing that could be changed")
+        arguments = {
+            "path": str(hit.path),
+            "kept": str(kept_place(victim, hit.path)),
+            "before": before,
+            "after": after,
+        }
+        # ``about`` says what became of it: "cut off in the middle".
+        note = f"{hit.path} of rank {victim.rank} is {self.about}; its original is kept in {arguments['kept']}"
+        return UndoStep(f"{fault}-rank-{victim.rank}", fault, RESTORE, arguments, note)
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Keep the original, then put the damaged content in its place."""
+        del job
+        hit = (self.find or newest)(victim)
+        kept = kept_place(victim, hit.path)
+        if os.path.lexists(_kept_of(victim)):
+            raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
+        keep(hit.path, kept)
+        content = self.change(Hit(kept, hit.step, hit.older), victim)
+        if content is None:
+            self.check(hit, victim)
+            hit.path.unlink()
+        else:
+            replace_content(hit.path, content, lambda: self.check(hit, victim))
+
+    def left_at(self, path: Path) -> Path:
+        """Where the file is afterwards, if anywhere."""
+        return path
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind for a checkpoint of a job that runs already; None where it hits something else."""
+        from chaos.faults.checkpoints.running_checkpoint import RunningCheckpoint
+
+        return None if self.find is not None else RunningCheckpoint(self)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What lies in the file's place is not what was kept of it."""
+        del job
+        found = kept_file(victim)
+        if found is None:
+            return None
+        kept, path = found
+        there = os.path.lexists(path)
+        before, after = digest_file(kept), digest_file(path) if there else ABSENT
+        if before == after:
+            return None
+        step = kept_step(kept, path)
+        evidence = {
+            "signal": None,
+            "file": shown(victim, path),
+            "step": step,
+            "before": before,
+            "after": after,
+            "bytes": [kept.stat().st_size, path.stat().st_size if there else 0],
+        }
+        older = older_than(victim, step, path) if self.stale and _part(victim) == MODEL else None
+        return evidence if older is None or digest_file(older) != after else evidence | {"older": shown(victim, older)}
+
+
+def newest(victim: Victim) -> Hit:
+    """The part to be hit of the rank's newest finished checkpoint. Files that cannot be read are passed over, and so
+    are links.
+
+    Raises FaultMissed when there is none, or the job kind does not say where its jobs save.
+    """
+    found = finished(victim)
+    if not found:
+        raise FaultMissed(f"rank {victim.rank} has no checkpoint below {storage_of(victim)} that could be damaged")
+    step, path = found[-1]
+    older = next((other for earlier, other in reversed(found) if earlier < step), None)
+    return part_of(Hit(path, step, older), _part(victim))
+
+
+def _part(victim: Victim) -> object:
+    return victim.parameters.get("part", MODEL)
+
+
+def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
+    """The rank's newest finished checkpoint of an earlier step, without the file at ``path``; None without one."""
+    older = [other for earlier, other in finished(victim) if step is not None and earlier < step and other != path]
+    return older[-1] if older else None
+
+
+def finished(victim: Victim) -> list[tuple[int, Path]]:
+    """The rank's finished checkpoints with the steps that are stored in them, the newest last.
+
+    Raises chaos.base.walking.TooDeep where a newer one may lie deeper than anybody looks.
+    """
+    found: list[tuple[int, Path]] = []
+    for file in find_checkpoints(storage_of(victim), raise_too_deep):
+        if file.temporary or file.rank != victim.rank:
+            continue
+        step = stored_step(file.path)
+        if step is not None:
+            found.append((step, file.path))
+    return sorted(found)
+
+
+def stored_step(path: Path) -> int | None:
+    """The step stored in a checkpoint, None if it is unreadable.
+
+    The optimizer's ``global_step`` counts over the whole training; ``step_num``, taken where there is no other, may
+    count from the last start of the job.
+    """
+    try:
+        numbers = read_saved_state(path).numbers
+    except CheckpointError:
+        return None
+    return numbers.get("global_step", numbers.get("step_num"))
+
+
+def kept_step(kept: Path, path: Path) -> int | None:
+    """The step stored in the original that is kept of a file. In MindFormers' new layout it is in ``common.json``,
+    which is still beside the file's own place; a record names it, or the file that it is stored in."""
+    try:
+        if path.name == TRACKER:
+            return read_tracker(kept)
+        if path.name == META:
+            return stored_step(path.with_name(read_meta(kept).file))
+        if ITERATION.fullmatch(path.parent.name):
+            return read_common(kept if path.name == COMMON else path.with_name(COMMON)).step
+    except CheckpointError:
+        return None
+    return stored_step(kept)
+
+
+def kept_place(victim: Victim, path: Path) -> Path:
+    """Where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
+    return _kept_of(victim) / path.relative_to(storage_of(victim))
+
+
+def kept_file(victim: Victim) -> tuple[Path, Path] | None:
+    """The original that is kept for this fault and rank, and where the job had it; None as long as there is none."""
+    files = [
+        path for path in entries_below(_kept_of(victim), raise_too_deep) if path.is_file() and not path.is_symlink()
+    ]
+    return (files[0], storage_of(victim) / files[0].relative_to(_kept_of(victim))) if len(files) == 1 else None
+
+
+def shown(victim: Victim, path: Path) -> str:
+    """A file as the evidence names it: from the directory on that the job saves in."""
+    return path.relative_to(storage_of(victim)).as_posix()
+
+
+def _kept_of(victim: Victim) -> Path:
+    return victim.record.parent.parent / KEPT / victim.fault / f"rank_{victim.rank}"
+
+
+def keep(path: Path, kept: Path) -> None:
+    """Keep a file under another name; on the same file system it is the same file, so nothing is copied."""
+    kept.parent.mkdir(parents=True)
+    duplicate(path, kept)
+
+
+def storage_of(victim: Victim) -> Path:
+    """Where the job saves. Raises FaultMissed when the job kind does not say."""
+    if victim.storage is None:
+        raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
+    return victim.storage

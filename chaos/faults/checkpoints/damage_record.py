@@ -1,0 +1,66 @@
+"""``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
+
+MindFormers goes on from what its records name: ``rank_R/meta.json`` in the legacy layout, one for each rank, and
+``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay as
+they are. With ``how: remove`` (the default) the record is gone, with ``how: truncate`` it ends in the middle, with
+``how: corrupt`` it is as long as before and one bit of every byte is another, so that nobody can read it, with
+``how: stale`` it names the checkpoint before the newest.
+
+On Ascend: storage that loses, spoils or brings back a small file, or a copy of the files from two moments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from chaos.base.walking import raise_too_deep
+from chaos.faults.checkpoints.checkpoint_damage import Damage, finished, kept_step, storage_of
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.checkpoints.file_content import blocks
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.observe.layout import find_checkpoints
+from chaos.observe.mindformers_records import META, TRACKER
+
+_BIT = 0x40
+"""The bit that corruption changes: digits become letters, brackets and quotes something else, and text stays text."""
+
+
+def record_of(victim: Victim) -> Hit:
+    """The record that tells of the rank's newest checkpoint. Raises FaultMissed where there is none."""
+    storage = storage_of(victim)
+    for path in (storage / f"rank_{victim.rank}" / META, storage / TRACKER):
+        if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
+            step = kept_step(path, path)
+            if step is None:
+                raise FaultMissed(f"{path} does not tell which checkpoint is the last")
+            return Hit(path, step, None)
+    raise FaultMissed(f"rank {victim.rank} has no record of its checkpoints below {storage}")
+
+
+def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
+    """What takes the record's place, None for nothing."""
+    match victim.parameters.get("how", "remove"):
+        case "stale":
+            return [_before(hit, victim)]
+        case "truncate":
+            return blocks(hit.path, hit.path.stat().st_size // 2)
+        case "corrupt":
+            return (bytes(byte ^ _BIT for byte in block) for block in blocks(hit.path))
+        case _:
+            return None
+
+
+def _before(hit: Hit, victim: Victim) -> bytes:
+    """The record as it was written for the checkpoint before. Raises FaultMissed where the rank has saved only one."""
+    older = [path for step, path in finished(victim) if step < hit.step]
+    if not older:
+        raise FaultMissed(f"rank {victim.rank} has no older checkpoint than that of step {hit.step} to be named")
+    (named,) = [one for one in find_checkpoints(storage_of(victim), raise_too_deep) if one.path == older[-1]]
+    if hit.path.name == TRACKER:
+        return str(named.step_in_epoch).encode()
+    names = {"last_epoch": named.epoch, "last_step": named.step_in_epoch, "last_ckpt_file": named.path.name}
+    return json.dumps(names).encode()
+
+
+KIND = Damage("damage-record", "no true record of the checkpoints", changed, find=record_of, effect="damaged record")

@@ -1,0 +1,98 @@
+"""``flip-checkpoint``: flips one bit of the newest checkpoint of a rank, as a disk or its cable does.
+
+With ``where: data`` (the default) it is a bit of a weight: the file still loads, and only a checksum can tell. It is
+the highest bit of the mantissa of the largest value, so that the difference is felt and the number stays finite. With
+``where: header`` it is a bit of the first byte that tells what the file is, and nobody can read the file.
+
+On Ascend: storage, memory or a link on the way to it that changes a bit and does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaos.base.plain_files import open_plain
+from chaos.faults.checkpoints.checkpoint_damage import Damage
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.checkpoints.file_content import blocks
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from chaos.observe.tensor import STORAGE, byte_count
+from chaos.observe.values import value_blocks
+
+_MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
+"""The highest bit of the mantissa, counted from the lowest one of the value."""
+
+_LENGTH_OF_HEADER = 8  # what a safetensors file begins with
+
+
+def flipped(hit: Hit, victim: Victim) -> Iterable[bytes]:
+    """The file with one other bit."""
+    if victim.parameters.get("where", "data") == "header":
+        at, bit = header_bit(hit.path)
+    else:
+        at, bit = data_bit(hit.path)
+    return _with_flipped(hit.path, at, bit)
+
+
+def header_bit(path: Path) -> tuple[int, int]:
+    """Byte and bit without which the file is none: the first record's mark, or the bracket of safetensors' header."""
+    with open_plain(path) as file:
+        head = file.read(_LENGTH_OF_HEADER + 1)
+    return (_LENGTH_OF_HEADER if head[_LENGTH_OF_HEADER:] == b"{" else 0), 0
+
+
+def data_bit(path: Path) -> tuple[int, int]:
+    """Byte and bit of the largest value in the largest tensor of floats. Raises FaultMissed where there is none."""
+    try:
+        checkpoint = read_checkpoint(path)
+        sizes = {name: byte_count(one.dtype, one.shape) for name, one in checkpoint.tensors.items()}
+        floats = [name for name, one in checkpoint.tensors.items() if one.dtype in _MANTISSA_TOP and sizes[name]]
+        if not floats:
+            raise FaultMissed(f"{path} holds no floating-point values")
+        name = max(floats, key=lambda one: sizes[one])
+        if name not in checkpoint.places:
+            raise FaultMissed(f"tensor {name!r} of {path} is cut into slices, which this fault does not flip")
+        index = _largest(checkpoint, name)
+    except CheckpointError as error:
+        raise FaultMissed(f"{path} cannot be read: {error.problem}") from error
+    dtype = checkpoint.tensors[name].dtype
+    bit = _MANTISSA_TOP[dtype]
+    return checkpoint.places[name].at + index * STORAGE[dtype].itemsize + bit // 8, bit % 8
+
+
+def _largest(checkpoint: Checkpoint, name: str) -> int:
+    """Index of the first value of the largest magnitude."""
+    found, largest, passed = 0, None, 0
+    for block in value_blocks(checkpoint, name):
+        sizes = _magnitudes(checkpoint.tensors[name].dtype, block)
+        index = int(np.argmax(sizes))
+        if largest is None or sizes[index] > largest:
+            found, largest = passed + index, sizes[index]
+        passed += len(block)
+    return found
+
+
+def _magnitudes(dtype: str, block: NDArray[Any]) -> NDArray[Any]:
+    """BFloat16 is kept as its bits, which without the sign sort alike."""
+    return block & 0x7FFF if dtype == "bfloat16" else np.abs(np.nan_to_num(block))
+
+
+def _with_flipped(path: Path, at: int, bit: int) -> Iterable[bytes]:
+    position = 0
+    for block in blocks(path):
+        if position <= at < position + len(block):
+            changed = bytearray(block)
+            changed[at - position] ^= 1 << bit
+            yield bytes(changed)
+        else:
+            yield block
+        position += len(block)
+
+
+KIND = Damage("flip-checkpoint", "changed in one bit", flipped)

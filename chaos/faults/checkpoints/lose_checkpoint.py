@@ -1,0 +1,77 @@
+"""``lose-checkpoint``: removes what a rank has saved, with the directory that it was saved in.
+
+On Ascend: the local disk of a node that does not come back. The files are not deleted: they are kept in the directory
+of the run, and the undo note says where.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.storage import FROM_START
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+KEPT = "lost"
+"""Directory of the run that takes what is lost to the job."""
+
+
+class LoseCheckpoint:
+    """Takes the rank's own directory out of the one that the job saves its checkpoints in."""
+
+    name = "lose-checkpoint"
+    means = "files"
+    effect = "lost files"
+    signal = None
+    needs_from_start = FROM_START
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """A note where the files are kept: put back, the job started again would find them."""
+        return [
+            UndoStep(
+                f"{fault}-rank-{victim.rank}",
+                fault,
+                "note-kept",
+                {"path": str(kept_place(victim))},
+                f"what rank {victim.rank} had saved is kept in {kept_place(victim)}",
+            )
+            for victim in victims
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Move the directory away, in one act. Raises FaultMissed when the rank has saved nothing."""
+        del job
+        directory, kept = rank_directory(victim), kept_place(victim)
+        if kept.exists() or not _files(directory):
+            raise FaultMissed(f"rank {victim.rank} has nothing to lose: no checkpoint in {directory}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        directory.rename(kept)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The directory does not exist any more, and the files that were in it are where they are kept."""
+        del job
+        if os.path.lexists(rank_directory(victim)):
+            return None
+        return {"signal": None, "removed": _files(kept_place(victim)), "directory": rank_directory(victim).name}
+
+
+def rank_directory(victim: Victim) -> Path:
+    """Where the rank saves. Raises FaultMissed when the job kind does not say where its jobs save."""
+    if victim.storage is None:
+        raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
+    return victim.storage / f"rank_{victim.rank}"
+
+
+def kept_place(victim: Victim) -> Path:
+    """Where the files are kept: beside the run's history."""
+    return victim.record.parent.parent / KEPT / f"rank_{victim.rank}"
+
+
+def _files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("*") if path.is_file())
+
+
+KIND = LoseCheckpoint()

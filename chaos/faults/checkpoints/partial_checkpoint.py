@@ -1,0 +1,33 @@
+"""``partial-checkpoint``: leaves the newest checkpoint of a rank its whole length, with the second half never written.
+
+The file holds zeros there. Its size, name and times are those of a good one.
+
+On Ascend: a node that loses power after the file has got its length and before its last blocks are on the disk, or a
+parallel writer that was cut off after it had set the length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chaos.faults.checkpoints.checkpoint_damage import Damage
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.checkpoints.file_content import blocks
+from chaos.faults.kind import Victim
+
+_BLOCK = 1 << 20
+
+
+def half_written(hit: Hit, victim: Victim) -> Iterable[bytes]:
+    """The first half of the file, and zeros up to its length."""
+    del victim
+    size = hit.path.stat().st_size
+    yield from blocks(hit.path, size // 2)
+    left = size - size // 2
+    while left > 0:
+        piece = min(left, _BLOCK)
+        yield bytes(piece)
+        left -= piece
+
+
+KIND = Damage("partial-checkpoint", "written to its half only", half_written)

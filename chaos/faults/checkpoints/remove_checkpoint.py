@@ -1,0 +1,17 @@
+"""``remove-checkpoint``: removes the newest checkpoint of a rank; its older ones and what lies beside it stay.
+
+On Ascend: a file that a clean-up, a full quota or a copy that was broken off has left out.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.checkpoints.checkpoint_damage import Damage
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.kind import Victim
+
+
+def nothing(hit: Hit, victim: Victim) -> None:
+    """No content: the file is taken away."""
+
+
+KIND = Damage("remove-checkpoint", "gone", nothing)

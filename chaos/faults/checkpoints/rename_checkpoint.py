@@ -1,0 +1,117 @@
+"""``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
+
+On Ascend: files that somebody has copied together, or a job whose names count anew after a recovery. The content is as
+it was saved, so a job that goes by what is stored in it is not misled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.checkpoints.checkpoint_damage import (
+    RESTORE,
+    Check,
+    keep,
+    kept_file,
+    kept_place,
+    newest,
+    shown,
+    stored_step,
+)
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.checkpoints.file_content import digest_file
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.storage.storage import FROM_START
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+_STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetensors)$)")
+
+
+@dataclass(frozen=True)
+class RenameCheckpoint:
+    """Adds the file's own step to the one in its name, so that the name is of a step that nobody has reached."""
+
+    find: Callable[[Victim], Hit] = newest
+    """As of :class:`chaos.faults.checkpoints.checkpoint_damage.Damage`, and so is ``check``."""
+    check: Check = lambda hit, victim: None
+
+    name = "rename-checkpoint"
+    means = "files"
+    effect = "renamed checkpoint"
+    signal = None
+    needs_from_start = FROM_START
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give the file its name back, unless the job has saved another one under it."""
+        steps = []
+        for victim in victims:
+            path = self.find(victim).path
+            arguments = {
+                "path": str(path),
+                "moved": str(other_name(path)),
+                "kept": str(kept_place(victim, path)),
+                "before": digest_file(path),
+                "after": digest_file(path),
+            }
+            note = f"{path} of rank {victim.rank} is called {other_name(path).name}"
+            steps.append(UndoStep(f"{fault}-rank-{victim.rank}", fault, RESTORE, arguments, note))
+        return steps
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Rename the file, in one act."""
+        del job
+        hit = self.find(victim)
+        path = hit.path
+        if kept_file(victim) is not None:
+            raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
+        if os.path.lexists(other_name(path)):
+            raise FaultMissed(f"{path} cannot be called {other_name(path).name}: there is such a file")
+        keep(path, kept_place(victim, path))
+        self.check(hit, victim)
+        path.rename(other_name(path))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """There is no file of the old name, and one of the new name with the content that it had."""
+        del job
+        found = kept_file(victim)
+        if found is None:
+            return None
+        kept, path = found
+        moved = other_name(path)
+        if os.path.lexists(path) or not moved.is_file():
+            return None
+        return {
+            "signal": None,
+            "file": shown(victim, path),
+            "renamed": shown(victim, moved),
+            "step": stored_step(kept),
+            "before": digest_file(kept),
+            "after": digest_file(moved),
+        }
+
+    def left_at(self, path: Path) -> Path:
+        """Where the file is afterwards."""
+        return other_name(path)
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind for a checkpoint of a job that runs already."""
+        from chaos.faults.checkpoints.running_checkpoint import RunningCheckpoint
+
+        return RunningCheckpoint(self)
+
+
+def other_name(path: Path) -> Path:
+    """The path with twice the step in its name. Raises FaultMissed where there is no step in it."""
+    name, count = _STEP_IN_NAME.subn(lambda match: f"{match['epoch']}{2 * int(match['step'])}", path.name)
+    if not count:
+        raise FaultMissed(f"the name of {path} holds no step")
+    return path.with_name(name)
+
+
+KIND = RenameCheckpoint()

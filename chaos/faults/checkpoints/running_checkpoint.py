@@ -1,0 +1,269 @@
+"""Damage to a checkpoint of a job that runs already: which file that is, and how it differs from that of a run's job.
+
+Nobody says where such a job saves, so only what lies in its own directories is looked at: below the one that the rank
+works in and the one that it logs in, and through no link. The file is chosen once, shown, and hit only as long as it is
+the same file. The damage lasts until it is undone, also after the rank has ended: the next launch is to meet it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from chaos.base.walking import raise_too_deep, walk
+from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage, finished
+from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
+from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.observe.layout import find_checkpoints
+from chaos.plan.damage import MODEL, PARAMETERS
+from chaos.plan.parameters import Parameter, Parameters
+from chaos.platforms.base import Job
+from chaos.platforms.directories import key_of
+from chaos.platforms.process import ProcessIdentity
+from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
+
+RESTORE_ADOPTED = f"{RESTORE}-adopted"
+"""The undo action (chaos.run.undo_checkpoint) for a file that is not of the run."""
+
+MAX_FILES = 20_000
+"""Files and directories below a directory of the job: with more it is none in which to search for checkpoints."""
+
+_OF_A_RUN = "run.json"
+"""What lies beside or below such a file is a run's of chaos, with the originals that it keeps: none of the job."""
+
+_SHOWN = 3
+
+STEP = Parameter("the step that the checkpoint holds; without it the newest", most=1e18, whole=True)
+
+CheckpointKind: TypeAlias = "Damage | RenameCheckpoint"
+
+Identity = tuple[int, int, int, int]
+"""Device, inode, size, and time of change: another file, or other content, has another one."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The file of a rank that is to be hit, as it was when it was chosen, and the job's directory that it is in.
+
+    ``older`` is what the rank's file before it was.
+    """
+
+    hit: Hit
+    root: Path
+    identity: Identity
+    older: Identity | None
+
+    def to_json(self, rank: int) -> dict[str, Any]:
+        return {"rank": rank, "path": str(self.hit.path), "step": self.hit.step, "bytes": self.identity[2]}
+
+
+@dataclass(frozen=True)
+class RunningCheckpoint:
+    """A kind of damage as it is made in a job that runs already. ``aims`` are the files by rank, once chosen."""
+
+    kind: CheckpointKind
+    aims: Mapping[int, Aim] = field(default_factory=dict)
+    landed: dict[int, Identity | None] = field(default_factory=dict)
+
+    from_outside = True
+    outlives_ranks = True
+    said_by = "the file itself"
+    means = "files"
+    signal = None
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    @property
+    def effect(self) -> str:
+        return self.kind.effect
+
+    @property
+    def parameters(self) -> Parameters:
+        """Those of the kind, and which checkpoint is meant."""
+        own = PARAMETERS.get(self.name, {})
+        words = {name: Parameter(f"default {words[0]}", words=words) for name, words in own.items()}
+        return {**words, "step": STEP}
+
+    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
+        """The kind with the file of each rank chosen. Raises FaultMissed where there is none, or it cannot be hit."""
+        found = survey()
+        step, part = parameters.get("step"), parameters.get("part", MODEL)
+        return replace(self, aims={one.rank: _aim(one, step, part, found) for one in ranks if one.rank is not None})
+
+    def shown(self) -> list[dict[str, Any]]:
+        """What would be hit."""
+        return [aim.to_json(rank) for rank, aim in sorted(self.aims.items())]
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """As of the kind, for a file in a directory that is not of the run."""
+        return [self._undo_step(fault, victim) for victim in victims]
+
+    def _undo_step(self, fault: str, victim: Victim) -> UndoStep:
+        aim = self.aims[victim.rank]
+        self._check(aim.hit, victim)
+        (step,) = self._bound.undo_steps(fault, [self._placed(victim)])
+        at = aim.hit.path.parent.lstat()
+        arguments = {**step.arguments, "root": str(aim.root), "directory": [at.st_dev, at.st_ino]}
+        return replace(step, action=RESTORE_ADOPTED, arguments=arguments)
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Damage it. Raises FaultMissed where the job has saved another one under that name since it was chosen."""
+        self._bound.inject(job, self._placed(victim))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """As of the kind: the digests of the original that is kept and of what lies in its place."""
+        shown = self._bound.evidence(job, self._placed(victim))
+        if shown is not None:
+            self.landed[victim.rank] = _identity(self._seen(victim))
+        return shown
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """Whether nobody has put another file there. It is looked at often, so its content is not read again."""
+        del job
+        now = _identity(self._seen(victim))
+        if now != self.landed.get(victim.rank):
+            raise FaultMissed("another file is there, or none")
+        return {}
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Never: a file is there without its rank."""
+        del job, victim
+        return False
+
+    @property
+    def _bound(self) -> CheckpointKind:
+        return replace(self.kind, find=lambda victim: self.aims[victim.rank].hit, check=self._check)
+
+    def _check(self, hit: Hit, victim: Victim) -> None:
+        aim = self.aims[victim.rank]
+        same = _identity(aim.hit.path) == aim.identity and _of_older(aim.hit) == aim.older
+        if not same or not _leads_straight(aim.hit.path):
+            raise FaultMissed(
+                f"rank {victim.rank}: {aim.hit.path}, or the one before it, is not the file any more that was "
+                "chosen: the job has saved or removed it meanwhile; call chaos again"
+            )
+
+    def _placed(self, victim: Victim) -> Victim:
+        return replace(victim, storage=self.aims[victim.rank].root)
+
+    def _seen(self, victim: Victim) -> Path:
+        return self.kind.left_at(self.aims[victim.rank].hit.path)
+
+
+def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> Aim:
+    assert process.rank is not None
+    if process.container is not None:
+        raise FaultMissed(f"rank {process.rank} is in container {process.container}: call chaos inside that container")
+    roots = own_directories(process)
+    found = sorted(one for root in roots for one in _checkpoints(root, process))
+    if step is None and not found:
+        raise FaultMissed(f"{_none_there(process, roots)}; {_links_told(roots)}")
+    steps = sorted({one for one, _, _ in found})
+    chosen = found[-1] if step is None else next((one for one in reversed(found) if one[0] == step), None)
+    if chosen is None:
+        listed = ", ".join(map(str, steps)) or "no step"
+        raise FaultMissed(
+            f"{_none_there(process, roots)} of step {step}; there are those of {listed}; {_links_told(roots)}"
+        )
+    held, path, root = chosen
+    if not os.access(path.parent, os.W_OK | os.X_OK) or not os.access(path, os.R_OK):
+        raise FaultMissed(
+            f"rank {process.rank}: {path} cannot be replaced by this user: call chaos as its user or as root"
+        )
+    if (other := _other_job(path, process, running)) is not None:
+        raise FaultMissed(f"rank {process.rank}: whose {path} is cannot be told, for it lies where {other} works too")
+    older = [other for earlier, other, where in found if earlier < held and where == root]
+    hit = part_of(Hit(path, held, older[-1] if older else None), part)
+    identity = _identity(hit.path)
+    assert identity is not None
+    return Aim(hit, root, identity, _of_older(hit))
+
+
+def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob | None:
+    """A job that may have saved a file too: it works or logs above it, and may have a rank of this number."""
+    own = _job_of(process.identity, running)
+    for job in running.jobs:
+        if job is own:
+            continue
+        same = own is not None and own.scheduler == job.scheduler and own.size == job.size
+        if same and all(one.rank != process.rank for one in job.ranks):
+            continue  # one launch whose ranks log in directories of their own
+        if any(path.is_relative_to(one) for other in job.processes for one in own_directories(other)):
+            return job
+    return None
+
+
+def _job_of(identity: ProcessIdentity, running: Survey) -> RunningJob | None:
+    """The job that a process is of."""
+    return next((job for job in running.jobs if identity in {one.identity for one in job.processes}), None)
+
+
+def own_directories(process: JobProcess) -> list[Path]:
+    """The directories that a rank works and logs in, without those that are below another one of them.
+
+    A path that means another directory here than to the process itself is left out.
+    """
+    named = [Path(one) for one in (process.directories.cwd, process.directories.logs) if one is not None]
+    real = sorted({one.resolve() for one in named if key_of(one) in process.directories.keys})
+    return [one for one in real if not any(one != other and one.is_relative_to(other) for other in real)]
+
+
+def _checkpoints(root: Path, process: JobProcess) -> Iterable[tuple[int, Path, Path]]:
+    """The rank's finished checkpoints in a directory, with the steps that they hold."""
+    count = 0
+    for _, directories, files in walk(root, raise_too_deep):
+        count += len(directories) + len(files)
+        if count > MAX_FILES:
+            raise FaultMissed(
+                f"rank {process.rank} works or logs in {root}, which has more than {MAX_FILES} files: too many to tell "
+                "which are its checkpoints; let the job work in a directory of its own"
+            )
+    assert process.rank is not None
+    victim = Victim(process.rank, process.identity, root, storage=root)
+    return [(step, path, root) for step, path in finished(victim) if not _is_of_a_run(path, root)]
+
+
+def _is_of_a_run(path: Path, root: Path) -> bool:
+    return any((one / _OF_A_RUN).exists() for one in path.parents if one != root and one.is_relative_to(root))
+
+
+def _none_there(process: JobProcess, roots: Sequence[Path]) -> str:
+    where = " and ".join(map(str, roots)) or "no directory that can be read"
+    return f"rank {process.rank} works and logs in {where}, and has no finished checkpoint there"
+
+
+def _links_told(roots: Sequence[Path]) -> str:
+    """Where else it may save: a checkpoint counts as a rank's by ``rank_N`` in its path, and no link is followed."""
+    links = [
+        f"{link} is a link to {link.resolve()}"
+        for root in roots
+        for directory, names, _ in walk(root, None)
+        for link in (Path(directory, name) for name in names)
+        if link.is_symlink()
+    ]
+    others = [str(one.path) for root in roots for one in find_checkpoints(root, None) if one.rank is None]
+    told = [*links[:_SHOWN], *(f"{one} names no rank" for one in others[:_SHOWN])]
+    return "; ".join([*told, "what lies elsewhere, or behind a link, is not touched"])
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _of_older(hit: Hit) -> Identity | None:
+    return None if hit.older is None else _identity(hit.older)
+
+
+def _leads_straight(path: Path) -> bool:
+    return path.parent.resolve() == path.parent and not path.is_symlink()

@@ -1,0 +1,24 @@
+"""``stale-checkpoint``: puts an older checkpoint of the same rank under the name of its newest one.
+
+On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day. The file is
+sound; only the step that is stored in it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chaos.faults.checkpoints.checkpoint_damage import Damage
+from chaos.faults.checkpoints.checkpoint_parts import Hit
+from chaos.faults.checkpoints.file_content import blocks
+from chaos.faults.kind import FaultMissed, Victim
+
+
+def older(hit: Hit, victim: Victim) -> Iterable[bytes]:
+    """The content of the checkpoint before. Raises FaultMissed where the rank has saved only one."""
+    if hit.older is None:
+        raise FaultMissed(f"rank {victim.rank} has no older checkpoint than {hit.path} to put in its place")
+    return blocks(hit.older)
+
+
+KIND = Damage("stale-checkpoint", "an older one", older, stale=True)

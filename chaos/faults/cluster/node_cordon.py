@@ -1,0 +1,58 @@
+"""``node-cordon``: keeps new pods off a node of the cluster; what runs on it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.cluster.cluster_condition import ClusterCondition
+from chaos.faults.cluster.in_cluster import CHANGES_NODES, NEEDS_CLUSTER, host_of, pod_node, release_steps
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
+
+
+class NodeCordon(ClusterCondition):
+    """Cordons the node that a rank's pod is on. On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
+
+    The cluster's node must be named in ``cluster.kubernetes.nodes``.
+    """
+
+    name = "node-cordon"
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    parameters = LASTS
+    changes_nodes = True
+    rights = (CHANGES_NODES,)
+    hazard = Hazard("high", "keeps all new pods off a node of the cluster", "uncordoned at the end", device=False)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Uncordon the node, if this run holds it."""
+        return release_steps(fault, victims, "uncordon")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Mark the node with the run, and make it unschedulable. Raises FaultMissed where it was so before."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        if not asked(lambda: own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}})):
+            raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node's object says that it takes no pods."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
+        host = host_of(victim)
+        if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
+            return None
+        return {"signal": None, "host": host, "unschedulable": True}
+
+    def over(self, job: Job, victim: Victim) -> bool:
+        """Whether the run holds the node no more for this fault."""
+        return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
+
+
+KIND = NodeCordon()
+"""The kind."""

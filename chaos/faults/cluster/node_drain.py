@@ -1,0 +1,58 @@
+"""``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.cluster.in_cluster import CHANGES_NODES, EVICTS, host_of, pod_gone, pod_node, release_steps
+from chaos.faults.cluster.pod_evict import PodEvict
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
+
+
+class NodeDrain(PodEvict):
+    """Cordons the node, then evicts the pod. On Ascend: ``kubectl drain`` of a node, as before its repair.
+
+    The target must be a whole node (``node: N``), the cluster's node must be named in ``cluster.kubernetes.nodes``.
+    The pod's replacement has to find another node.
+    """
+
+    name = "node-drain"
+    changes_nodes = True
+    rights = (CHANGES_NODES, EVICTS)
+    hazard = Hazard(
+        "high", "keeps all new pods off a node of the cluster", "uncordoned at the end", device=False, stays=False
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Uncordon the node, if this run holds it."""
+        return release_steps(fault, victims, "uncordon")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Cordon the node and evict that very pod, once for all of its ranks.
+
+        Raises FaultMissed where somebody has cordoned it before: that new pods go elsewhere would be nothing of ours.
+        """
+        node = pod_node(job, victim)
+        host = host_of(victim)
+        cordon = {"spec": {"unschedulable": True}}
+        if node.ordered != victim.fault and not asked(lambda: node.own.hold_node(host, victim.fault, cordon)):
+            raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
+        super().inject(job, victim)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node takes no pods, the cluster no longer has a pod of that UID, and the rank was killed with it."""
+        shown = pod_gone(job, victim)
+        if shown is None:
+            return None
+        node = answered(lambda: pod_node(job, victim).own.node(host_of(victim)))
+        if node is None:
+            return None
+        return {**shown, "unschedulable": bool(node["spec"].get("unschedulable"))}
+
+
+KIND = NodeDrain()
+"""The kind."""

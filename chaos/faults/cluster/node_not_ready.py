@@ -1,0 +1,97 @@
+"""``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
+
+Simulated at the node's status: the node itself, and what runs on it, goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.cluster.in_cluster import (
+    CHANGES_NODES,
+    NEEDS_CLUSTER,
+    REPORTS_NODES,
+    host_of,
+    pod_node,
+    release_steps,
+)
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.platforms.kubernetes.own import Own
+
+REASON = "ChaosNodeNotReady"
+_TAINT = "node.kubernetes.io/not-ready"
+
+
+class NodeNotReady:
+    """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
+
+    A kubelet that runs says every 10 s that its node is ready. So this is written again while the proof is waited for,
+    and does not last. The cluster evicts pods that do not tolerate this (by default after 300 s), those of others too.
+    The cluster's node must be named in ``cluster.kubernetes.nodes``.
+    """
+
+    name = "node-not-ready"
+    effect = "none"
+    signal: int | None = None
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    parameters: Mapping[str, Parameter] = MappingProxyType({})
+    changes_nodes = True
+    rights = (CHANGES_NODES, REPORTS_NODES)
+    hazard = Hazard(
+        "severe",
+        "makes the cluster take a node for lost, with the pods of others on it",
+        "its kubelet's own report is awaited at the end",
+        device=False,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Say that the node is ready again, if this run holds it, and see that it stays so."""
+        return release_steps(fault, victims, "make ready")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Mark the node with the run, and write its status."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+
+        def told() -> None:
+            if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
+                raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
+            own.hold_node(host, victim.fault, {}, status=True)
+            _report(own, host, victim.fault)
+
+        asked(told)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The cluster's own controller has tainted the node as not ready."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+
+        def seen() -> list[str]:
+            taints = _taints(own.node(host))
+            if _TAINT not in taints:
+                _report(own, host, victim.fault)
+            return taints
+
+        taints = answered(seen)
+        return {"signal": None, "host": host, "taints": taints} if taints and _TAINT in taints else None
+
+
+def _taints(node: Mapping[str, Any]) -> list[str]:
+    return [str(one["key"]) for one in (node.get("spec") or {}).get("taints") or ()]
+
+
+def _report(own: Own, host: str, fault: str) -> None:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": "Ready", "status": "False", "reason": REASON, "message": "a chaos test says so"}
+    own.report_node(host, fault, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
+
+
+KIND = NodeNotReady()
+"""The kind."""

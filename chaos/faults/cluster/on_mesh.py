@@ -1,0 +1,123 @@
+"""What faults have in common that Chaos Mesh makes in a pod: the object, its status as proof, its end."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from typing import Any
+
+from chaos.faults.cluster.cluster_condition import ClusterCondition
+from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, pod_node
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.platforms.kubernetes.chaos_mesh import injected
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.rbac import Rule
+from chaos.platforms.kubernetes.resources import Resource
+from chaos.platforms.kubernetes.workload import Manifest
+
+MEANS = "mesh"
+DELETE_MESH = "delete-mesh-object"
+"""The undo action (chaos.run.undo_cluster)."""
+
+_REFUSED = (400, 404, 422)
+
+
+def rights(resource: Resource) -> tuple[Rule, ...]:
+    """What such a fault asks of a cluster."""
+    return (Rule(resource, ("create", "delete", "get")),)
+
+
+class OnMesh(ClusterCondition):
+    """The part that is the same for all. Each makes one object for each pod that it hits."""
+
+    means = MEANS
+    needs = ("chaos-mesh",)
+    needs_from_start = NEEDS_CLUSTER
+    resource: Resource
+
+    @abstractmethod
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """The object for one pod."""
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Delete the object, and see that it goes: Chaos Mesh keeps it until the fault has been taken back."""
+        nodes = {one.identity.node: one for one in victims if one.identity.node is not None}
+        kind = self.resource.kind
+        return [
+            UndoStep(
+                f"{fault}-mesh-{node}",
+                fault,
+                DELETE_MESH,
+                {**one.place, "kind": kind, "name": (name := name_of(one.place["run"], fault, node))},
+                f"delete {kind} {name} of the run",
+            )
+            for node, one in sorted(nodes.items())
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Make the object, once for each pod. Raises FaultMissed where the cluster refuses it."""
+        node = pod_node(job, victim)
+        own, name = node.own, name_of(node.own.run, victim.fault, node.number)
+        manifest = self.manifest(name, node, job, victim)
+        try:
+            # By its name an object is found whose making was not answered.
+            asked(lambda: own.find(self.resource, name) or own.create(manifest))
+        except ApiError as error:
+            if error.status in _REFUSED:
+                raise FaultMissed(f"Chaos Mesh does not take the object: {error}") from error
+            raise
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """Chaos Mesh says, in the status of the object, that it has made the fault in that very pod."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
+        node = pod_node(job, victim)
+        if node.state() == "gone":
+            raise FaultMissed(f"the pod of rank {victim.rank} has gone")
+        found = node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number))
+        records = [] if found is None else injected(found.object, node.own.namespace, node.pod.name)
+        if found is None or not records:
+            return None
+        pod = {"name": node.pod.name, "uid": node.pod.uid}
+        return {"signal": None, "object": found.name, "uid": found.uid, "pod": pod, "injected": records}
+
+    look_every = 1.0
+    """The pod may end, or be ended by another fault."""
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the pod has gone."""
+        return asked(pod_node(job, victim).state) == "gone"
+
+    def over(self, job: Job, victim: Victim) -> bool:
+        """Whether the object has gone, and with it the fault."""
+        node = pod_node(job, victim)
+        return node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number)) is None
+
+
+def name_of(run: str, fault: str, node: int) -> str:
+    """The name of the object in the run's namespace, where other runs may have faults of the same id.
+
+    It is shorter than the 63 characters that a name may have which is to be a label's value too.
+    """
+    return f"chaos-mesh-{names.run_digest(run)}-{hashlib.sha256(f'{fault} {node}'.encode()).hexdigest()[:16]}"
+
+
+def other_pods(job: Job, node: PodNode) -> list[str]:
+    """The run's pods beside that one. Raises FaultMissed where there is none."""
+    nodes = getattr(job, "nodes", ())
+    found = [one.pod.name for one in nodes if isinstance(one, PodNode) and one.number != node.number]
+    if not found:
+        raise FaultMissed("the run has no other pod that traffic could go to")
+    return found
+
+
+def milliseconds(victim: Victim, name: str) -> str:
+    """A parameter in milliseconds as Chaos Mesh writes a time."""
+    return f"{victim.parameters[name]}ms"

@@ -1,0 +1,27 @@
+"""``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place."""
+
+from __future__ import annotations
+
+from chaos.faults.cluster.pod_end import PodEnd
+from chaos.platforms.kubernetes.pod_node import PodNode
+
+GRACE_SECONDS = 1
+"""More than 0: with 0 a cluster forgets the pod before its node has confirmed that it ended."""
+
+
+class PodDelete(PodEnd):
+    """Deletes the pod, by its UID. On Ascend: ``kubectl delete pod``, or a rescheduling of the pod by MindCluster.
+
+    The target must be a whole node (``node: N``). The job's controller makes another pod, with another UID and perhaps
+    on another node; the history says so (`pod.rescheduled`).
+    """
+
+    name = "pod-delete"
+
+    def order(self, node: PodNode) -> bool:
+        """Delete it."""
+        return node.own.delete(node.pod, grace_seconds=GRACE_SECONDS)
+
+
+KIND = PodDelete()
+"""The kind."""

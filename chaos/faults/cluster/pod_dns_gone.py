@@ -1,0 +1,34 @@
+"""``pod-dns-gone``: stops name resolution in a pod; addresses are reached as before.
+
+Made by Chaos Mesh, where it is installed with its DNS server.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.cluster.on_mesh import OnMesh, rights
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.chaos_mesh import dns_chaos
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.resources import DNS_CHAOS
+from chaos.platforms.kubernetes.workload import Manifest
+
+
+class PodDnsGone(OnMesh):
+    """Takes the resolution of names from a pod. On Ascend: the cluster's DNS (CoreDNS) does not answer, so that a rank
+    that starts again cannot find the scheduler by its service's name, while those that train go on."""
+
+    name = "pod-dns-gone"
+    resource = DNS_CHAOS
+    rights = rights(DNS_CHAOS)
+    parameters = LASTS
+
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """A DNSChaos of the action error, for every name."""
+        del job, victim
+        return dns_chaos(name, node.own.namespace, node.pod.name, "error")
+
+
+KIND = PodDnsGone()
+"""The kind."""

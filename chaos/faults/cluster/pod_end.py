@@ -1,0 +1,40 @@
+"""What faults have in common by which a pod ends with all of its ranks, by an order to the cluster."""
+
+from __future__ import annotations
+
+import signal
+from abc import ABC, abstractmethod
+from typing import Any
+
+from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
+from chaos.faults.kind import Victim
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.pod_node import PodNode
+
+
+class PodEnd(ABC):
+    """A fault kind that ends the pod of its victims. The target must be a whole node."""
+
+    effect = "death"
+    signal = signal.SIGKILL
+    means = "pod"
+    needs_from_start = NEEDS_CLUSTER
+
+    @abstractmethod
+    def order(self, node: PodNode) -> bool:
+        """Order it; whether the pod was still there. Raises FaultMissed where the cluster does not take the order."""
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: the cluster itself makes another pod."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Order the end of that very pod, once for all of its ranks."""
+        node = pod_node(job, victim)
+        order_once(victim, node, lambda: self.order(node))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The cluster no longer has a pod of that UID, and the rank's process was killed with it."""
+        return pod_gone(job, victim)

@@ -1,0 +1,42 @@
+"""``pod-io-delay``: delays each call of a pod on a file of the run's volume.
+
+Made by Chaos Mesh, where it is installed.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from chaos.faults.cluster.on_mesh import OnMesh, milliseconds, rights
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.chaos_mesh import io_chaos
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.resources import IO_CHAOS
+from chaos.platforms.kubernetes.workload import Manifest
+
+
+class PodIoDelay(OnMesh):
+    """Delays the storage of a pod. On Ascend: shared storage that is overloaded by other jobs, or far away."""
+
+    name = "pod-io-delay"
+    resource = IO_CHAOS
+    rights = rights(IO_CHAOS)
+    parameters = MappingProxyType(
+        {
+            "latency": Parameter("how much longer each call takes, in milliseconds", least=1, most=1000, required=True),
+            **LASTS,
+        }
+    )
+
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """An IOChaos of the action latency."""
+        volume = str(node.cluster["settings"]["volume"]["path"])
+        given = {"delay": milliseconds(victim, "latency")}
+        return io_chaos(name, node.own.namespace, node.pod.name, volume, "latency", given)
+
+
+KIND = PodIoDelay()
+"""The kind."""

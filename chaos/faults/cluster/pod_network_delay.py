@@ -1,0 +1,43 @@
+"""``pod-network-delay``: delays what a pod sends to the other pods of the run.
+
+Made by Chaos Mesh, where it is installed.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from chaos.faults.cluster.on_mesh import OnMesh, milliseconds, other_pods, rights
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.chaos_mesh import network_chaos
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
+from chaos.platforms.kubernetes.workload import Manifest
+
+
+class PodNetworkDelay(OnMesh):
+    """Delays the network. On Ascend: an overloaded switch of the network between hosts."""
+
+    name = "pod-network-delay"
+    resource = NETWORK_CHAOS
+    rights = rights(NETWORK_CHAOS)
+    parameters = MappingProxyType(
+        {
+            "latency": Parameter("how much longer a packet takes, in milliseconds", least=1, most=1000, required=True),
+            "jitter": Parameter("how much that varies, in milliseconds", least=0, most=1000, default=0),
+            **LASTS,
+        }
+    )
+
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """A NetworkChaos of the action delay."""
+        given = {"latency": milliseconds(victim, "latency"), "jitter": f"{victim.parameters.get('jitter', 0)}ms"}
+        others = other_pods(job, node)
+        return network_chaos(name, node.own.namespace, node.pod.name, "delay", {"delay": given}, others=others)
+
+
+KIND = PodNetworkDelay()
+"""The kind."""

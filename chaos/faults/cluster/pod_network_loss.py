@@ -1,0 +1,41 @@
+"""``pod-network-loss``: drops a share of what a pod sends to the other pods of the run.
+
+Made by Chaos Mesh, where it is installed.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from chaos.faults.cluster.on_mesh import OnMesh, other_pods, rights
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.chaos_mesh import network_chaos
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
+from chaos.platforms.kubernetes.workload import Manifest
+
+
+class PodNetworkLoss(OnMesh):
+    """Loses packets. On Ascend: a bad cable or port on the way of the host network; TCP sends again what was lost."""
+
+    name = "pod-network-loss"
+    resource = NETWORK_CHAOS
+    rights = rights(NETWORK_CHAOS)
+    parameters = MappingProxyType(
+        {
+            "percent": Parameter("how many of a hundred packets", least=0.1, most=50, required=True),
+            **LASTS,
+        }
+    )
+
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """A NetworkChaos of the action loss."""
+        given = {"loss": {"loss": f"{victim.parameters['percent']:g}"}}
+        return network_chaos(name, node.own.namespace, node.pod.name, "loss", given, others=other_pods(job, node))
+
+
+KIND = PodNetworkLoss()
+"""The kind."""

@@ -1,0 +1,47 @@
+"""``pod-network-partition``: drops all traffic between a pod and the other pods of the run.
+
+Made by Chaos Mesh, where it is installed.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from chaos.faults.cluster.on_mesh import OnMesh, other_pods, rights
+from chaos.faults.kind import Victim
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.chaos_mesh import network_chaos
+from chaos.platforms.kubernetes.pod_node import PodNode
+from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
+from chaos.platforms.kubernetes.workload import Manifest
+
+
+class PodNetworkPartition(OnMesh):
+    """Parts the network. On Ascend: a switch or a host's port that drops everything for a moment."""
+
+    name = "pod-network-partition"
+    resource = NETWORK_CHAOS
+    rights = rights(NETWORK_CHAOS)
+    parameters = MappingProxyType(
+        {
+            "seconds": Parameter(
+                "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses",
+                least=0.1,
+                most=2,
+                required=True,
+            ),
+            "direction": Parameter("what is lost", words=("both", "to", "from"), default="both"),
+        }
+    )
+
+    def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
+        """A NetworkChaos of the action partition."""
+        direction = str(victim.parameters.get("direction", "both"))
+        others = other_pods(job, node)
+        place = (name, node.own.namespace, node.pod.name)
+        return network_chaos(*place, "partition", {}, others=others, direction=direction)
+
+
+KIND = PodNetworkPartition()
+"""The kind."""

@@ -1,0 +1,128 @@
+"""``public-fault``: tells MindCluster of a fault of a node's NPUs, as an outside monitor would.
+
+Simulated at ClusterD's input: no NPU is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from chaos.base.clock import SYSTEM_CLOCK
+from chaos.faults.cluster.cluster_condition import ClusterCondition
+from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT, host_of, pod_node
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
+from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault
+
+DEFAULT_CODE = "010001001"
+"""A code of level SubHealth in ClusterD's shipped configuration: it is reported, and moves no job by itself."""
+
+
+def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What a message says of the fault, with what is said where the scenario leaves it open."""
+    devices = parameters.get("devices", [0])
+    return {
+        "code": str(parameters.get("code", DEFAULT_CODE)),
+        "type": str(parameters.get("type", "NPU")),
+        "devices": devices if isinstance(devices, list) else [],
+        "sender": str(parameters.get("sender", "fd-online")),
+    }
+
+
+class PublicFaultKind(ClusterCondition):
+    """Sends ClusterD the message *occur*, and *recover* at the end. On Ascend: a fault seen by CCAE, pingmesh and such.
+
+    Without ``devices`` it is about NPU 0. What MindCluster does about it depends on the code's level; the plan reckons
+    with none, so take a code of level NotHandle or SubHealth, or write what must happen in ``expect``.
+    """
+
+    name = "public-fault"
+    means = "cluster"
+    needs_from_start = NEEDS_CLUSTER
+    rights = RIGHTS
+    parameters = MappingProxyType(
+        {
+            "code": Parameter("fault code, 9 digits, one that ClusterD knows", text=True, default=DEFAULT_CODE),
+            "type": Parameter("what is at fault", words=("NPU", "Node", "Network", "Storage"), default="NPU"),
+            "devices": Parameter("physical numbers of the NPUs", least=0, most=31, several=True),
+            "sender": Parameter("who tells, one that ClusterD knows", text=True, default="fd-online"),
+            **LASTS,
+        }
+    )
+    hazard = Hazard(
+        "high",
+        "makes the cluster take NPUs of a node for faulty, and perhaps keep jobs off them",
+        "the message that it has recovered is sent at the end, and ClusterD is asked whether it heeded it",
+        device=False,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Tell ClusterD that the fault has recovered: taking away the ConfigMap alone clears nothing."""
+        return [
+            UndoStep(
+                f"{fault}-{host}",
+                fault,
+                RECOVER_PUBLIC_FAULT,
+                {**one.place, "fault": fault, "message": described(one.parameters)},
+                f"tell ClusterD that fault {fault} of node {host} has recovered",
+            )
+            for host, one in sorted({host_of(one): one for one in victims}.items())
+        ]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Check the message as ClusterD would, and send it in a ConfigMap of the run, once for each node."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        given = described(victim.parameters)
+        now = SYSTEM_CLOCK.wall() // 1_000_000
+        try:
+            message = public_fault(
+                own.run,
+                victim.fault,
+                node=host,
+                devices=tuple(given["devices"]),
+                code=given["code"],
+                kind=given["type"],
+                began_ms=now,
+                now_ms=now,
+                assertion="occur",
+                sender=given["sender"],
+            )
+            asked(lambda: _send_once(own, victim.fault, host, message))
+        except InvalidPublicFault as error:
+            raise FaultMissed(str(error)) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """ClusterD lists the fault, by its id and node, in its statistics of public faults."""
+        return answered(lambda: self.shown(job, victim))
+
+    def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the API says of it. Raises ApiError."""
+        own, host = pod_node(job, victim).own, host_of(victim)
+        identity = fault_id(own.run, victim.fault)
+        if not is_listed(own.api, host, identity):
+            return None
+        return {"signal": None, "host": host, "fault id": identity}
+
+    def over(self, job: Job, victim: Victim) -> bool:
+        """Whether ClusterD lists it no more."""
+        own = pod_node(job, victim).own
+        return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
+
+
+def _send_once(own: Own, fault: str, host: str, message: PublicFault) -> None:
+    """Send it unless it is there, also by a request that was not answered."""
+    if not is_sent(own, fault, host):
+        send(own, fault, host, message)
+
+
+KIND = PublicFaultKind()
+"""The kind."""

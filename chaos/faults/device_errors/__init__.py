@@ -1,0 +1,1 @@
+"""Faults that the device reports to its rank as an error."""

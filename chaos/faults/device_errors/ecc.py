@@ -1,0 +1,34 @@
+"""``ecc``: raises an HBM multi-bit ECC error, the memory error of which the device tells when it happened.
+
+The text is that of MindSpore for ACL error 507054 with the device's own line behind it. MindSpore compares the time in
+it with those of the optimizer update and asks the SDK whether the error can be repaired: during the update it cannot,
+since the rank may have written what it read from broken memory. Parameter ``strategy`` is as in ``uce``.
+
+On Ascend: an HBM double-bit error, event 0x80e01801; no tool makes one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.faults.device_errors.uce import DeviceMemoryError
+from chaos.faults.kind import Victim
+
+_EVENT = "0x80e01801"
+"""The fault code of the device plugin for an HBM double-bit error."""
+
+
+@dataclass(frozen=True)
+class TimedMemoryError(DeviceMemoryError):
+    """A memory error whose text ends in the time of the event, in microseconds of the host's monotonic clock."""
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The error's text with its device and time."""
+        event = f"HBM MULTI BIT ECC, Uncorrectable ECC, device_id={victim.rank}, event_id={_EVENT}"
+        told = super().order(victim)
+        return {**told, "text": f"{told['text']} {event}, time us={time.monotonic_ns() // 1000}."}
+
+
+KIND = TimedMemoryError("ecc", "timed memory error", "UCEError error occurs when execute, error_code=507054.")

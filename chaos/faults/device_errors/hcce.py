@@ -1,0 +1,13 @@
+"""``hcce``: makes a communication operator fail, and its retries with it.
+
+The text is that of MindSpore for ACL error 507904. It is raised at the framework's seam: what MindSpore does from there
+on is genuine.
+
+On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.device_errors.raised import RaisedError
+
+KIND = RaisedError("hcce", "communication error", "HCCEError error occurs when execute, error_code=507904.")

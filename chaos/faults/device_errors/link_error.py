@@ -1,0 +1,20 @@
+"""``link-error``: makes the device report that the link to another one is broken, ACL error 507056.
+
+MindSpore 2.10 classifies 507053, 507054, 507057 and 507904 and no other (``GetErrorType``): this one is an unknown
+error to it, which it reports so to the SDK, and the rank counts as lost. Raised at the framework's seam; what
+MindSpore does from there on is genuine. Fault ``link`` is another one: there the link is silent, and the collective
+waits.
+
+On Ascend: the link between two devices breaks while they exchange data, and the runtime sees it; no tool makes one.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.device_errors.raised import RaisedError
+from chaos.plan.mechanism import UNKNOWN_ERROR
+
+KIND = RaisedError(
+    "link-error",
+    UNKNOWN_ERROR,
+    "Call ascend api <aclrtSynchronizeStreamWithTimeout> failed, error code [507056].",
+)

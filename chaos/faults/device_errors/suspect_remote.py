@@ -1,0 +1,15 @@
+"""``suspect-remote``: makes the device of a rank suspect another one of a memory error that shows in a remote access.
+
+The text is that of MindSpore for ACL error 507057. It is raised at the framework's seam, in the rank that accesses,
+while the gradients are exchanged: what MindSpore does from there on is genuine. MindSpore reports it to the SDK like a
+failed communication, so HCCE answers; no rank's memory is lost here.
+
+On Ascend: a rank reads memory of its neighbour's device, and finds it damaged; no tool makes one.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.device_errors.raised import RaisedError
+from chaos.plan.mechanism import COMMUNICATION
+
+KIND = RaisedError("suspect-remote", COMMUNICATION, "SuspectRemoteError error occurs when execute, error_code=507057.")

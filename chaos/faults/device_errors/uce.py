@@ -1,0 +1,35 @@
+"""``uce``: raises an uncorrectable error in the device's memory.
+
+On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
+
+The text is that of MindSpore for ACL error 507053 (device memory). It is raised at the framework's seam: what MindSpore
+does from there on is genuine. Parameter ``strategy`` is what the device makes of it:
+
+- ``high level`` (default): memory in use was hit, so the weights and the optimizer state of the rank are lost. In a
+  rehearsal they really are NaN from then on.
+- ``low level``: the memory that was hit held nothing that is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.faults.device_errors.raised import RaisedError
+from chaos.faults.kind import Victim
+
+STRATEGIES = {"high level": "RS_UCE_HIGHLEVEL", "low level": "RS_UCE_LOWLEVEL"}
+"""Values of the parameter ``strategy``, and MindSpore's names for them."""
+
+
+@dataclass(frozen=True)
+class DeviceMemoryError(RaisedError):
+    """An error that takes memory from its rank."""
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The error's text, and what the device will say that has become of the memory."""
+        strategy = STRATEGIES[victim.parameters.get("strategy", "high level")]
+        return {**super().order(victim), "strategy": strategy}
+
+
+KIND = DeviceMemoryError("uce", "memory error", "UCEError error occurs when execute, error_code=507053.")

@@ -1,0 +1,1 @@
+"""Faults between the nodes of a job: delay, loss, rate, partitions, ports, connections."""

@@ -1,0 +1,108 @@
+"""``connection-reset``: resets TCP connections of one port between the targets' nodes and the others.
+
+Both ends get an error (ECONNABORTED, ECONNRESET) at once, and whatever was on its way is lost. Nothing keeps them from
+connecting again. Connections count whose port is at either end: so at node 0 those of all others to the controller are
+reset, at another node its own. A communicator that loses its links is made by the kind ``link``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chaos.base.strict_json import parse
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.network.named_port import port_of
+from chaos.faults.network.on_network import FROM_START, MEANS, between, missed, own_and_others
+from chaos.faults.network.running_connections import RunningConnections
+from chaos.history.ledger import UndoStep
+from chaos.plan.ports import RESET_PORT
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.connections import Connection
+
+_DIRECTORY = "connections"
+
+
+class ConnectionReset:
+    """Resets connections. On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as
+    after a failover, or a controller whose accepting process has closed its links."""
+
+    name = "connection-reset"
+    effect = "none"
+    signal = None
+    means = MEANS
+    needs_from_start = FROM_START
+    needs = ("connection-reset",)
+    parameters = MappingProxyType({"port": RESET_PORT})
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Ask the kernel to reset each one of the rank's node. A second victim on that node changes nothing more."""
+        node, there = own_and_others(job, victim)
+        record = _record(victim, node)
+        if record.exists():
+            return
+        port, network = port_of(victim), between(job)
+        try:
+            addresses = {network.address(other) for other in there}
+            own = network.established(node, of_run=True)
+            found = [one for one in own if one.target in addresses and _is_at(one, port)]
+            ends = [one for other in there for one in network.established(other, of_run=False)]
+            told = [
+                {
+                    **asdict(one),
+                    "other cookie": next((end.cookie for end in ends if end.is_other_end(one)), None),
+                    "confirmed": network.reset(node, one),
+                }
+                for one in found
+            ]
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        if not told:
+            raise FaultMissed(f"node {node} has no connection of port {port} with nodes {there} that could be reset")
+        record.parent.mkdir(exist_ok=True)
+        record.write_text(json.dumps(told), "utf-8")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The connections that there were, that the kernel has confirmed the reset of each, and that neither end has it
+        any more. None as long as one has. Raises FaultMissed where the node's are not on record."""
+        node, there = own_and_others(job, victim)
+        try:
+            told = parse(_record(victim, node).read_text("utf-8"))
+            network = between(job)
+            # The cookie is that of one kernel, and nodes may have one each: so the end that has it belongs to it.
+            open_ones = {
+                (one.source, one.cookie) for which in (node, *there) for one in network.established(which, of_run=False)
+            }
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        assert isinstance(told, list)
+        left = sum(bool(_ends(one) & open_ones) for one in told)
+        return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
+
+    def in_running_job(self) -> FaultKind:
+        """The kind for the connections of a rank that runs already."""
+        return RunningConnections(self.name, self.effect, self.needs)
+
+
+def _ends(one: Mapping[str, Any]) -> set[tuple[str, int]]:
+    return {(one["source"], one["cookie"]), (one["target"], one["other cookie"])}
+
+
+def _is_at(connection: Connection, port: int) -> bool:
+    return port in (connection.source_port, connection.target_port)
+
+
+def _record(victim: Victim, node: int) -> Path:
+    """Where what was reset is kept until it is evidence: a second reset would hit the connections made since."""
+    return victim.record.parent.parent / _DIRECTORY / f"{victim.fault}-node_{node}.json"
+
+
+KIND = ConnectionReset()

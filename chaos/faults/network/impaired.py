@@ -1,0 +1,77 @@
+"""What faults have in common that make the way to a node worse: by netem where the kernel has it, else by a relay.
+
+On hosts packets are lost by the packet filter, and wait in netem.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.on_network import OnNetwork, between, missed, sides
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.echo import Echoes
+from chaos.platforms.network.impairment import Impairment
+
+
+class Impaired(OnNetwork):
+    """The part that is the same for all."""
+
+    needs = ("impairment",)
+    chosen_by = "impairment"
+
+    @abstractmethod
+    def impairment(self, victim: Victim) -> Impairment:
+        """What is to happen to packets."""
+
+    @abstractmethod
+    def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
+        """What echoes show of it; None where they do not."""
+
+    #: How the echoes are sent: how many, and seconds between two.
+    count, interval = 5, 0.02
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Let what is sent to the rank's node pass through it. A second victim there changes nothing more."""
+        network, node = between(job), victim.identity.node
+        assert node is not None
+        try:
+            if network.impaired(victim.fault, node) is None:
+                network.impair(victim.fault, node, self.impairment(victim))
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The round trips of echoes from the rank's node to the others, and how many packets have passed so.
+
+        Raises FaultMissed on an end.
+        """
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
+        node = victim.identity.node
+        assert node is not None
+        _, there = sides(job, victim)
+        what = self.impairment(victim)
+        wait = 1.0 + (what.delay + what.jitter) / 1000
+        try:
+            network = between(job)
+            echoes = network.echo(node, there[:1], count=self.count, interval=self.interval, wait=wait)
+            shown = network.impaired(victim.fault, node)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        measured = self.measured(victim, echoes)
+        if shown is None or measured is None or not shown["passed"]:
+            return None
+        return {"signal": None, **shown, **measured}
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the way to the node is made worse by, and how many packets have passed by now."""
+        assert victim.identity.node is not None
+        shown = between(job).impaired(victim.fault, victim.identity.node)
+        return None if shown is None else {"signal": None, **shown}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether what is sent to the node passes as before."""
+        assert victim.identity.node is not None
+        return between(job).impaired(victim.fault, victim.identity.node) is None

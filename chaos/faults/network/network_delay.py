@@ -1,0 +1,49 @@
+"""``network-delay``: delays the packets sent to the targets' nodes.
+
+Each packet waits ``milliseconds``, more or less by up to ``jitter``. By the kernel's netem where it has it
+(tc-netem(8)), else by a relay of the run's own; the plan says which. On hosts it is netem: without it they are refused
+before the start. With a jitter netem lets packets overtake each other, the relay does not. What the nodes send
+themselves is not held up.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.faults.network.impaired import Impaired
+from chaos.plan.parameters import Parameter
+from chaos.platforms.network.echo import Echoes
+from chaos.platforms.network.impairment import Impairment
+
+
+class NetworkDelay(Impaired):
+    """Makes the way to a node long. On Ascend: a switch with full queues, or traffic that takes another way."""
+
+    name = "network-delay"
+    parameters = MappingProxyType(
+        {
+            "milliseconds": Parameter("how long each packet waits, in ms", least=1, most=1000, required=True),
+            "jitter": Parameter("how much more or less, in ms; none waits less than not at all", most=1000, default=0),
+            **LASTS,
+        }
+    )
+
+    def impairment(self, victim: Victim) -> Impairment:
+        """As the scenario says; what would be sent before it came is sent at once."""
+        return Impairment(
+            delay=float(victim.parameters["milliseconds"]), jitter=float(victim.parameters.get("jitter", 0))
+        )
+
+    def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
+        """The median of the round trips, which takes the delay once; None while none was so long."""
+        wanted = self.impairment(victim)
+        if not echoes.milliseconds or median(echoes.milliseconds) < max(0.0, wanted.delay - wanted.jitter):
+            return None
+        return {"round_trip": round(median(echoes.milliseconds), 3), "echoes": echoes.answered}
+
+
+KIND = NetworkDelay()

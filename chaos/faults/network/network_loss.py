@@ -1,0 +1,49 @@
+"""``network-loss``: drops a share of the packets sent to the targets' nodes.
+
+So many packets in a hundred vanish, each by chance; TCP sends them again. By the kernel's netem where it has it
+(tc-netem(8)), else by a relay of the run's own, whose chance has the fault's name as its seed; on hosts by their packet
+filter. The plan says which.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import Victim
+from chaos.faults.network.impaired import Impaired
+from chaos.plan.parameters import Parameter
+from chaos.platforms.network.echo import Echoes
+from chaos.platforms.network.impairment import Impairment
+
+
+class NetworkLoss(Impaired):
+    """Lets packets be lost. On Ascend: a cable or an optical module that has gone bad, or a congested switch."""
+
+    name = "network-loss"
+    parameters = MappingProxyType(
+        {
+            "percent": Parameter(
+                "how many packets in a hundred; more, and heartbeats may fail for so long that MindIO TFT takes a rank "
+                "for lost",
+                least=0.5,
+                most=10,
+                required=True,
+            ),
+            **LASTS,
+        }
+    )
+    count, interval = 200, 0.002
+
+    def impairment(self, victim: Victim) -> Impairment:
+        """As the scenario says."""
+        return Impairment(loss=float(victim.parameters["percent"]))
+
+    def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
+        """How many echoes did not come back; None where all did, or none."""
+        lost = echoes.sent - echoes.answered
+        return {"sent": echoes.sent, "lost": lost} if lost and echoes.answered else None
+
+
+KIND = NetworkLoss()

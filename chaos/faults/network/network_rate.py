@@ -1,0 +1,58 @@
+"""``network-rate``: limits the rate at which packets reach the targets' nodes.
+
+The router between the nodes sends at that rate (tc-tbf(8)); what comes faster waits in it for up to a second, and what
+does not find room there is lost and sent again.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.on_network import OnNetwork, between, missed
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job, PlatformError
+
+
+class NetworkRate(OnNetwork):
+    """Makes the network slow. On Ascend: a port that has fallen back to a lower rate, or a network full of others."""
+
+    name = "network-rate"
+    seen_at_once = False  # nothing is sent to a rank that is held, and by all others waiting for it
+    needs = ("tbf",)
+    parameters = MappingProxyType(
+        {"kbit": Parameter("kilobits a second", least=8, most=100_000_000, whole=True, required=True), **LASTS}
+    )
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Limit what is sent to the rank's node. A second victim there changes nothing more."""
+        assert victim.identity.node is not None
+        try:
+            between(job).slow(victim.fault, victim.identity.node, int(victim.parameters["kbit"]))
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rate that the kernel holds to, and how many bytes it has sent by it. Raises FaultMissed on an end."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
+        return self.still(job, victim)
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does."""
+        assert victim.identity.node is not None
+        try:
+            shown = between(job).slowed(victim.fault, victim.identity.node)
+        except PlatformError as error:
+            raise missed(error) from error
+        return {"signal": None, **shown} if shown is not None and shown["bytes"] else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the kernel sends to the node without this limit."""
+        assert victim.identity.node is not None
+        return between(job).slowed(victim.fault, victim.identity.node) is None
+
+
+KIND = NetworkRate()

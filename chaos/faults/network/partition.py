@@ -1,0 +1,104 @@
+"""``partition``: drops all traffic between the targets' nodes and every other node.
+
+The router between the nodes drops the packets, or the host that they are for; nobody is told, and no connection is
+closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit
+send is lost) or ``in``.
+
+Up to 2 seconds nobody takes notice: TCP sends what was lost again, and training goes on as if nothing had happened.
+Longer, and the SDK's controller misses the heartbeats of the ranks that are hit. They are lost to it, though they live
+on: the others save the end-of-life checkpoint and exit. So it must cut whole nodes from that of the controller, both
+ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have to end by themselves,
+since they find no controller any more; without, it lasts until the launch has ended, and they are ended with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.on_network import OnNetwork, between, missed, sides
+from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.sides import PARTITION, SUSPENSION, UNNOTICED
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.between import Way
+
+
+class Partition(OnNetwork):
+    """Parts the network. On Ascend: a switch or a host's port that drops everything, for a moment or for long."""
+
+    name = PARTITION
+    effect = SUSPENSION
+    parameters = MappingProxyType(
+        {
+            "seconds": Parameter(
+                f"how long, in seconds: up to {UNNOTICED:g}, in which nobody is lost, or longer than the controller of "
+                "MindIO TFT may take until it has given the ranks up, which the plan tells (18 with timings fast, 55 "
+                "with those of the vendor); left out: until the launch has ended",
+                least=0.1,
+                most=600,
+            ),
+            "direction": Parameter(
+                "what is lost; of a longer one only both is planned", words=("both", "out", "in"), default="both"
+            ),
+        }
+    )
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Let the kernel drop it. A second victim of the same fault changes nothing more."""
+        network = between(job)
+        try:
+            network.cut(victim.fault, self._ways(victim, *sides(job, victim)))
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the kernel does with a packet each way, how many connections of the rank's nodes it cuts, and that no
+        echo comes back: of a request and its answer one goes the way that is cut.
+
+        Raises FaultMissed if the rank has ended, or where nothing goes that way.
+        """
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        here, there = sides(job, victim)
+        ways = list(self._ways(victim, here, there))
+        try:
+            seen = between(job).parted(victim.fault, ways, here, there)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        if not seen.connections:
+            raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
+        if len(seen.lost) < len(ways) or seen.echoes.answered:
+            return None
+        echoes = {"sent": seen.echoes.sent, "answered": seen.echoes.answered}
+        lost = [list(way) for way in seen.lost]
+        return {"signal": None, "connections": seen.connections, "lost": lost, "ways": len(ways), "echoes": echoes}
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any]:
+        """The ways of which the kernel still has the fault's rule. One look: each one makes the partition longer.
+
+        Which connections there are by then is the job's affair.
+        """
+        ways = list(self._ways(victim, *sides(job, victim)))
+        try:
+            own = between(job).cuts(victim.fault)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        return {"lost": [list(way) for way in ways if way in own], "ways": len(ways)}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether no rule of this fault is left; another one may cut the same ways for longer."""
+        return not between(job).cuts(victim.fault)
+
+    def _ways(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Way]:
+        direction = value_of(victim.parameters, self.parameters, "direction")
+        for one in here:
+            for other in there:
+                if direction in ("both", "out"):
+                    yield one, other
+                if direction in ("both", "in"):
+                    yield other, one
+
+
+KIND = Partition()

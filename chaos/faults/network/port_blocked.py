@@ -1,0 +1,110 @@
+"""``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
+
+The router between the nodes drops these packets, or the host that they are for; nobody is told, and no connection is
+closed. Afterwards TCP sends what was lost again. With ``direction: both`` what comes back from that port vanishes too.
+So one service of the job can be cut off while the others go on: the heartbeats while the collectives pass, or the other
+way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.named_port import port_of
+from chaos.faults.network.on_network import BRIEFLY, OnNetwork, between, missed, own_and_others
+from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.ports import PORT
+from chaos.platforms.base import Job, PlatformError
+from chaos.platforms.network.between import Way
+from chaos.platforms.network.ports import Ports
+
+
+class PortBlocked(OnNetwork):
+    """Blocks a port. On Ascend: a firewall or a security group that drops what goes to the port of the controller, of
+    the scheduler, or of HCCL's sockets on the host (from HCCL_IF_BASE_PORT on), for a moment."""
+
+    name = "port-blocked"
+    parameters = MappingProxyType(
+        {
+            "port": PORT,
+            **BRIEFLY,
+            "direction": Parameter(
+                "what is lost: what is sent to the port, or also what comes back from it",
+                words=("in", "both"),
+                default="in",
+            ),
+        }
+    )
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Let the kernel drop it. A second victim with the same port changes nothing more."""
+        network = between(job)
+        try:
+            network.block(victim.fault, list(self._meant(job, victim)))
+        except PlatformError as error:
+            raise missed(error) from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the kernel does with a packet to the port and with any other, how many connections to the port it cuts,
+        and that the port does not answer to the other nodes while another port does.
+
+        Raises FaultMissed if the rank has ended, or where nobody is connected with the port.
+        """
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        (node, there), port = own_and_others(job, victim), port_of(victim)
+        meant = list(self._meant(job, victim))
+        try:
+            seen = between(job).blocked(victim.fault, port, meant, node)
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+        if not seen.connections:
+            raise FaultMissed(f"nodes {there} have no connection with port {port} of node {node} that could be cut")
+        if not len(seen.lost) == len(seen.passing) == len(meant):
+            return None
+        if seen.attempts != (len(there), 0) or seen.elsewhere != (len(there), len(there)):
+            return None
+        return {
+            "signal": None,
+            **_told(port, seen.lost, len(meant)),
+            "connections": seen.connections,
+            "passing": [list(way) for way in seen.passing],
+            "attempts": _numbers(seen.attempts),
+            "attempts elsewhere": _numbers(seen.elsewhere),
+        }
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any]:
+        """The ways on which the kernel still lets what goes to the port vanish. One look: each makes it last longer.
+
+        Which connections there are by then is the job's affair.
+        """
+        meant = list(self._meant(job, victim))
+        try:
+            return _told(port_of(victim), between(job).lost(victim.fault, meant), len(meant))
+        except (PlatformError, OSError) as error:
+            raise missed(error) from error
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether no rule of this fault is left."""
+        return not between(job).cuts(victim.fault)
+
+    def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Way, Ports]]:
+        """The packets that are to vanish: the ways on which they go, each with their ports."""
+        (node, there), port = own_and_others(job, victim), port_of(victim)
+        yield from (((other, node), Ports(target=port)) for other in there)
+        if value_of(victim.parameters, self.parameters, "direction") == "both":
+            yield from (((node, other), Ports(source=port)) for other in there)
+
+
+def _told(port: int, lost: list[Way], ways: int) -> dict[str, Any]:
+    return {"port": port, "lost": [list(way) for way in lost], "ways": ways}
+
+
+def _numbers(attempts: tuple[int, int]) -> dict[str, int]:
+    return dict(zip(("made", "answered"), attempts, strict=True))
+
+
+KIND = PortBlocked()

@@ -1,0 +1,72 @@
+"""``dns-gone``: stops name resolution on the targets' nodes; addresses are reached as before.
+
+The container's resolvers, the engine's own among them, are made unreachable in its own network namespace: a look-up
+fails at once, with the C library's "Temporary failure in name resolution". Names in the container's ``/etc/hosts`` need
+no resolver. Nothing of this host's own resolver is used or changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+MEANS = "names"
+
+
+class DnsGone(Condition):
+    """Takes the resolution of names from whole nodes. On Ascend: the cluster's DNS (CoreDNS) has no pod that answers,
+    so that a rank that starts again cannot find the scheduler by its service's name, while those that train go on."""
+
+    means = MEANS
+    name = "dns-gone"
+    parameters = LASTS
+    needs = ("network-namespaces",)
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let each node reach its resolvers again."""
+        return restore_steps(fault, victims, "names", "let names be resolved again on")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Make the resolvers of the node unreachable, once. Raises FaultMissed where no name was resolved before."""
+        node = node_of(job, victim)
+        before = node.names() if victim.fault not in node.acts else {"found": True}
+        if not before["found"]:
+            raise FaultMissed(f"the node of rank {victim.rank} resolved no name before this fault was made: {before}")
+        make_once(victim, node, lambda _: node.names_cut() != [], lambda: node.cut_names(before))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """A name that was resolved there before is not resolved by a new program, which still reaches its address.
+        Raises FaultMissed if the rank has ended."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        node = node_of(job, victim)
+        shown, told = self.still(job, victim), node.names()
+        if shown is None or told["found"] or not told["error"]:
+            return None
+        return {**shown, **{key: told[key] for key in ("name", "before", "error", "address", "reached")}}
+
+    look_every = 1.0
+    """The node may end, or be ended by another fault."""
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """To which addresses nothing leads there, by the kernel, whatever the rank does."""
+        cut = node_of(job, victim).names_cut()
+        return {"signal": None, "cut": cut} if cut else None
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether nothing keeps the node from its resolvers."""
+        return self.gone(job, victim) or not node_of(job, victim).names_cut()
+
+
+KIND = DnsGone()
+"""The kind."""

@@ -1,0 +1,66 @@
+"""``node-cpu-quota``: limits all ranks of a node together to a share of the processor's time."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+
+
+class NodeCpuQuota(Condition):
+    """Takes processor time from a whole node by a quota. On Ascend: a pod with too low a limit of processor time, or a
+    host that others load."""
+
+    means = MEANS
+    name = "node-cpu-quota"
+    seen_at_once = False  # ranks that are held at a barrier use none of their share
+    parameters = MappingProxyType(
+        {
+            "cores": Parameter("how many cores' time the node gets", least=0.01, most=256, required=True),
+            **LASTS,
+        }
+    )
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give each node all processor time again."""
+        return restore_steps(fault, victims, "processors", "give all processor time back to")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Lay the quota on the node, once."""
+        node, cores = node_of(job, victim), float(victim.parameters["cores"])
+        make_once(victim, node, lambda shown: node.quota() > 0, lambda: node.limit_processors(cores))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What quota the platform says that it has, and how often the kernel let it wait. Raises FaultMissed if the
+        rank has ended."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before its node used up its share")
+        return self.still(job, victim)
+
+    look_every = 1.0
+    """The node may end, or be ended by another fault."""
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does."""
+        node = node_of(job, victim)
+        periods = node.waited()
+        return {"signal": None, "quota": node.quota(), "throttled": periods} if periods else None
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the platform says that it has no quota any more."""
+        return job.state(victim.identity) in ("gone", "zombie") or node_of(job, victim).quota() == 0
+
+
+KIND = NodeCpuQuota()
+"""The kind."""

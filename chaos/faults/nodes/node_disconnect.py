@@ -1,0 +1,52 @@
+"""``node-disconnect``: takes a node off the job's network; undone by connecting it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class NodeDisconnect:
+    """Takes the node's network away; its processes live on, and hear nothing. On Ascend: the host's network is cut, and
+    the others miss the heartbeats of its ranks."""
+
+    name = "node-disconnect"
+    means = MEANS
+    effect = "suspension"
+    signal: int | None = None
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Connect each node again."""
+        return restore_steps(fault, victims, "connect", "connect")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take the node off the network."""
+        node = node_of(job, victim)
+        make_once(victim, node, _off, node.disconnect)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the platform says of the node and its network. Raises FaultMissed if it has ended."""
+        shown = node_of(job, victim).shown()
+        if shown["status"] != "running":
+            raise FaultMissed(f"the node of rank {victim.rank} is {shown['status']}, so more than its network is gone")
+        return {"signal": None, "node": shown} if _off(shown) else None
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same: anybody may take it back."""
+        return self.evidence(job, victim)
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
+
+def _off(shown: dict[str, Any]) -> bool:
+    return not shown["connected"]
+
+
+KIND = NodeDisconnect()

@@ -1,0 +1,66 @@
+"""``node-oom``: leaves a node hardly more memory than it uses; its ranks take more, and the kernel ends them.
+
+The limit is that of the node's container, lowered while it runs (the engine's ``update``); then each rank of the node
+takes memory, page by page, until the kernel's OOM killer ends it with SIGKILL. The machine's memory is never short.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, node_of, restore_steps
+from chaos.faults.rank_acts.own_end import OwnEnd
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+
+DEFAULT = 32
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class NodeOutOfMemory(OwnEnd):
+    """Lowers the memory limit of a whole node until its ranks run into it. On Ascend: a pod whose memory limit is too
+    low for all of its ranks, as when they gather a checkpoint together."""
+
+    means: str = MEANS
+    needs_from_start: str = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give each node the memory of its host back."""
+        return restore_steps(fault, victims, "memory", "give the host's memory back to")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Limit the node's memory, once, and let the rank take more. Raises FaultMissed where it is not held."""
+        if victim.answer is None:
+            raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
+        spare = int(victim.parameters.get("megabytes", DEFAULT)) * _MEBIBYTE
+        limit = node_of(job, victim).limit_memory(victim.fault, spare)
+        victim.answer({"message": "act", "act": "oom", "most": limit + DEFAULT * _MEBIBYTE})
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """SIGKILL as the exit status, the platform's word that the node was out of memory, and the kernel's count of
+        all ranks."""
+        status = job.exit_status(victim.identity)
+        if status is None:
+            return None
+        if status.signal != self.signal:
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with signal {int(signal.SIGKILL)}")
+        node = node_of(job, victim)
+        shown = {**node.shown(), **node.out_of_memory()}
+        ended = shown["oom_events"] and shown["oom_kills"] >= max(1, len(victim.ranks))
+        return {"signal": status.signal, "node": shown} if ended else None
+
+
+KIND = NodeOutOfMemory(
+    "node-oom",
+    signal.SIGKILL,
+    parameters=MappingProxyType(
+        {"megabytes": Parameter("MiB that it may still take", least=16, most=1 << 20, whole=True, default=DEFAULT)}
+    ),
+)
+"""The kind."""

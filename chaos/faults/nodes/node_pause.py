@@ -1,0 +1,52 @@
+"""``node-pause``: stops everything on a node; undone by letting it go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class NodePause:
+    """Freezes the node's processes; connections stay, and nobody answers. On Ascend: a host that hangs, so that only
+    the heartbeats of its ranks are missed."""
+
+    name = "node-pause"
+    means = MEANS
+    effect = "suspension"
+    signal: int | None = None
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let each node go on."""
+        return restore_steps(fault, victims, "unpause", "let go on")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Freeze the node."""
+        node = node_of(job, victim)
+        make_once(victim, node, _paused, node.pause)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the platform says of the node. Raises FaultMissed if it has ended."""
+        shown = node_of(job, victim).shown()
+        if shown["status"] == "exited":
+            raise FaultMissed(f"the node of rank {victim.rank} has ended before it could be paused")
+        return {"signal": None, "node": shown} if _paused(shown) else None
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same: anybody may take it back."""
+        return self.evidence(job, victim)
+
+    def gone(self, job: Job, victim: Victim) -> bool:
+        """Whether the node has ended."""
+        return bool(node_of(job, victim).shown()["status"] == "exited")
+
+
+def _paused(shown: dict[str, Any]) -> bool:
+    return bool(shown["status"] == "paused")
+
+
+KIND = NodePause()

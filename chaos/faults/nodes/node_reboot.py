@@ -1,0 +1,82 @@
+"""``node-reboot``: reboots the machine that a rank runs on, with everything on it.
+
+The platform must be able to reboot its nodes and to tell one boot from the next. The platform local is not: the harness
+runs on the same machine (refused by the plan).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from chaos.faults.ascend.on_device import NEEDS_SCENARIO
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.hazard import Hazard
+from chaos.platforms.base import Job
+
+
+@runtime_checkable
+class RebootsNodes(Protocol):
+    """What a job of a platform with several hosts can do besides. All raise PlatformError.
+
+    ``reboots`` are the orders that were given: the fault's id, and the node.
+    """
+
+    @property
+    def reboots(self) -> set[tuple[str, int]]: ...
+
+    def reboot_node(self, node: int, boot: str) -> None:
+        """Order the reboot of the node of that number, which must still be in the boot ``boot``."""
+
+    def boot_of_node(self, node: int) -> str | None:
+        """The kernel's boot ID of that node; None while it does not answer."""
+
+
+class NodeReboot:
+    """Reboots a node. On Ascend: ``reboot``, after which the cluster starts the pod anew.
+
+    A target ``node: N`` hits all of its ranks; the node is rebooted once for them.
+    """
+
+    name = "node-reboot"
+    means = "host"
+    effect = "death"
+    signal: int | None = None
+    needs_from_start = NEEDS_SCENARIO
+    hazard = Hazard(
+        "severe",
+        "reboots the machine, with everything that runs on it",
+        "it comes back by itself, or not at all",
+        device=False,
+        whole_host=True,
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a reboot cannot be put back. That the node has come back is part of the evidence."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Order the node's reboot, once. One that is in another boot already was not rebooted by this fault."""
+        nodes, node = _node(job, victim)
+        order = (victim.fault, node)
+        if order not in nodes.reboots:
+            nodes.reboot_node(node, victim.identity.boot)
+            nodes.reboots.add(order)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The node answers again, in another boot than the one that the rank's process belonged to."""
+        nodes, node = _node(job, victim)
+        boot = nodes.boot_of_node(node)
+        if boot is None or boot == victim.identity.boot:
+            return None
+        return {"signal": None, "boot": {"before": victim.identity.boot, "after": boot}}
+
+
+def _node(job: Job, victim: Victim) -> tuple[RebootsNodes, int]:
+    if not isinstance(job, RebootsNodes) or victim.identity.node is None:
+        raise FaultMissed("the platform that the job lives on cannot reboot a node")
+    return job, victim.identity.node
+
+
+KIND = NodeReboot()

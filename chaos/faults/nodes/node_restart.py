@@ -1,0 +1,50 @@
+"""``node-restart``: ends a node with everything on it, and starts it again at once, with nothing on it."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+
+class NodeRestart:
+    """Restarts the node, whose ranks are gone; nobody starts them there again but the cluster. On Ascend: a container
+    that its runtime restarts (restartPolicy), or a host that is back before anybody has missed it."""
+
+    name = "node-restart"
+    means = MEANS
+    effect = "death"
+    signal = signal.SIGKILL
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None: a death cannot be put back, and the node runs."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Restart the node."""
+        node = node_of(job, victim)
+        make_once(victim, node, _restarted, node.restart)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The platform says that the node runs, and was started after the launch; and how the rank's process ended."""
+        shown = node_of(job, victim).shown()
+        status = job.exit_status(victim.identity) if _restarted(shown) else None
+        if status is None:
+            return None
+        if status.signal != self.signal:
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with its node ({status.told_by})")
+        return {"signal": status.signal, "node": shown, "told_by": status.told_by}
+
+
+def _restarted(shown: dict[str, Any]) -> bool:
+    return bool(shown["status"] == "running" and shown["restarted"])
+
+
+KIND = NodeRestart()
+"""The kind."""

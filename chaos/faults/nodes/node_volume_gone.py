@@ -1,0 +1,65 @@
+"""``node-volume-gone``: takes the volume that the job saves its checkpoints on from one node, and from no other.
+
+The job's directory vanishes in the mount namespace of the node's container: there the kernel answers with ENOENT, and
+what was opened before stays open, as where a volume was unmounted by force. On all other nodes it is as it was, and
+nothing that was saved is touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, ActsOnNode, make_once, node_of, restore_steps
+from chaos.faults.storage.storage import directory_of, name_refused, shown
+from chaos.history.ledger import UndoStep
+from chaos.plan.model import VOLUME_GONE
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import Mount, mounts_at
+
+
+class NodeVolumeGone:
+    """Takes the volume from a node. On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a
+    volume that was detached), while the other hosts still have it.
+
+    With the next launch of the job the node has it again.
+    """
+
+    name = "node-volume-gone"
+    means = MEANS
+    effect = VOLUME_GONE
+    signal = None
+    needs = ("mounts",)
+    needs_from_start = NEEDS_NODES
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give each node its volume back."""
+        return restore_steps(fault, victims, "directories", "give the volume back to")
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take it from the node, once."""
+        node, directory = node_of(job, victim), directory_of(victim)
+        directory.mkdir(parents=True, exist_ok=True)
+        before = _seen(job, victim, node)
+        make_once(victim, node, lambda _: before is not None and before.removed, lambda: node.take_directory(directory))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        node, directory = node_of(job, victim), directory_of(victim)
+        mount = _seen(job, victim, node)
+        if mount is None or not mount.removed:
+            return None
+        refused = name_refused(directory, node.process_here(victim.identity.pid))
+        return shown(mount, refused) if refused == "ENOENT" else None
+
+
+def _seen(job: Job, victim: Victim, node: ActsOnNode) -> Mount | None:
+    """What the rank's own process sees mounted there, by the kernel. Raises FaultMissed if it has ended."""
+    if job.state(victim.identity) in ("gone", "zombie"):
+        raise FaultMissed(f"rank {victim.rank} has ended")
+    mounts = mounts_at(directory_of(victim), node.process_here(victim.identity.pid))
+    return mounts[-1] if mounts else None
+
+
+KIND = NodeVolumeGone()
+"""The kind."""

@@ -1,0 +1,1 @@
+"""A pause of the training by the SDK."""

@@ -1,0 +1,78 @@
+"""``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
+
+The order goes to the process that hosts the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused
+(from the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.
+
+On Ascend: MindCluster pauses the job through the SDK's controller, to switch a degraded network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.own_record import own_event
+from chaos.faults.pause.paused import paused_at
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+
+_MARGIN_SECONDS = 60
+"""What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""
+
+
+class Pause:
+    """Pauses all ranks, switches the network if that is wanted, and lets them go on."""
+
+    name = "pause"
+    effect = "pause"
+    signal = None
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let the training go on. It does by itself when the harness is gone; the step makes sure of that."""
+        ranks = [{"record": str(victim.record), **asdict(victim.identity)} for victim in victims]
+        return [UndoStep(f"{fault}-continue", fault, "continue-training", {"ranks": ranks}, "let the training go on")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Ask for the pause; asked again for another rank of the same fault, it is the same pause."""
+        del job
+        limit = int(float(victim.parameters.get("seconds", 0)) + _MARGIN_SECONDS)
+        if not victim.tell_controller({"message": "pause", "fault": victim.fault, "limit": limit}):
+            raise FaultMissed(
+                "nothing in the process of the SDK's controller takes orders: is TSP on, and the controller started?"
+            )
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rank's own record that its training is blocked. Raises FaultMissed if it has ended."""
+        step = paused_at(victim.record)
+        if step is not None:
+            return {"signal": None, "paused": step}
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended before it was paused")
+        return None
+
+    def lasts(self, victim: Victim) -> float:
+        """Seconds from the moment at which all ranks are paused."""
+        return float(victim.parameters.get("seconds", 0))
+
+    def landed(self, victim: Victim) -> None:
+        """All ranks are paused: the network can be switched."""
+        if victim.parameters.get("switch"):
+            victim.tell_worker({"message": "switch", "fault": victim.fault})
+
+    def may_end(self, job: Job, victim: Victim) -> bool:
+        """Whether nothing that was to be done during the pause is left to do in this rank."""
+        if not victim.parameters.get("switch") or job.state(victim.identity) in ("gone", "zombie"):
+            return True
+        return own_event(victim.record, "network.switched", victim.fault) is not None
+
+    def end(self, victim: Victim) -> None:
+        """Let the training go on."""
+        victim.tell_controller({"message": "continue", "fault": victim.fault})
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether this rank trains again, or has ended."""
+        return job.state(victim.identity) in ("gone", "zombie") or paused_at(victim.record) is None
+
+
+KIND = Pause()

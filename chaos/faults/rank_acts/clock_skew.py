@@ -1,0 +1,51 @@
+"""``clock-skew``: sets the wall clock of a rank wrong by ``offset`` seconds, from the trigger until its process ends.
+
+The agent puts it before ``time.time`` and ``time.time_ns`` of the rank's Python, so that what Python code stamps (its
+logging too) is wrong. What the machine and native code see is right, and so are the histories: the harness and its
+agent keep to the monotonic clock, and to the wall clock that they took before.
+
+On Ascend: a host whose clock was set, or is not kept by NTP, so that logs and leases of its ranks are off.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.in_rank import InRank
+from chaos.faults.kind import Victim
+from chaos.faults.own_record import own_proof
+from chaos.faults.rank_acts.hanging import PHASES
+from chaos.plan.asks import Asks
+from chaos.plan.parameters import Parameter, Parameters
+from chaos.platforms.base import Job
+
+_MOST = 10 * 365 * 86400.0
+
+_OFFSET = Parameter("seconds that its clock is ahead; behind, if negative", least=-_MOST, most=_MOST, required=True)
+PARAMETERS: Parameters = MappingProxyType({"offset": _OFFSET})
+
+
+class ClockSkew(InRank):
+    """Makes the clock wrong inside the rank."""
+
+    name = "clock-skew"
+    effect = "none"
+    signal = None
+    parameters = PARAMETERS
+    asks = Asks(phases=PHASES, handlers=False)
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The act, and how far the clock is to be off."""
+        return {"message": "act", "act": self.name, "offset": victim.parameters["offset"]}
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """How far the rank itself has then seen its clock to be off. Raises FaultMissed if it has ended without."""
+        acting = own_proof(job, victim, "fault.acting", "its clock was changed", self._is_it)
+        return None if acting is None else {"signal": None, "act": self.name, "seen": acting.get("seen")}
+
+    def _is_it(self, acting: dict[str, Any]) -> bool:
+        return acting.get("act") == self.name
+
+
+KIND = ClockSkew()

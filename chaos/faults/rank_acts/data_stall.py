@@ -1,0 +1,24 @@
+"""``data-stall``: delays the next batch of a rank by ``seconds``.
+
+The rank waits where the batch is handed over to the step; the others wait for it in the all-reduce.
+
+On Ascend: storage or a host that is slow for a moment, so that the data queue of the device runs empty.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from chaos.faults.rank_acts.hanging import Hanging
+from chaos.plan.asks import Asks
+from chaos.plan.hangs import SECONDS
+from chaos.plan.parameters import Parameter
+
+KIND = Hanging(
+    "data-stall",
+    "none",
+    parameters=MappingProxyType(
+        {SECONDS: Parameter("seconds by which the batch comes late", least=0.001, most=86400, required=True)}
+    ),
+    asks=Asks(phases=("step.begin",), handlers=False),
+)

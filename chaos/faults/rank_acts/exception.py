@@ -1,0 +1,62 @@
+"""``exception``: raises a Python exception in a rank, in the middle of a step.
+
+Parameters: ``type``, a built-in exception (default RuntimeError), and ``text``. MindSpore's wrapper round the training
+repairs errors whose text it knows, and no others: this one is reported to the SDK as unknown, so the rank counts as
+lost. Without the SDK it ends the process with a traceback and exit code 1.
+
+On Ascend: a defect in the script, in a callback or in the data, or an error of the device that MindSpore does not
+classify.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.device_errors.raised import RaisedError
+from chaos.faults.kind import Victim
+from chaos.plan.asks import Asks
+from chaos.plan.mechanism import UNKNOWN_ERROR
+from chaos.plan.parameters import Parameter, Parameters
+
+TYPES = (
+    "RuntimeError",
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "IndexError",
+    "OSError",
+    "MemoryError",
+    "AssertionError",
+)
+DEFAULT_TEXT = "made by a fault of the kind exception"
+
+PARAMETERS: Parameters = MappingProxyType(
+    {
+        "type": Parameter("the name of a built-in exception", words=TYPES, default=TYPES[0]),
+        "text": Parameter("its text", text=True, default=DEFAULT_TEXT),
+    }
+)
+ASKS = Asks(handlers=False)
+
+
+@dataclass(frozen=True)
+class RaisedException(RaisedError):
+    """An exception of the scenario's choice, raised by the agent where it holds the rank."""
+
+    parameters: Parameters = field(default_factory=lambda: PARAMETERS)
+    asks: Asks = ASKS
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The act, the exception's type and its text."""
+        given = victim.parameters
+        return {
+            "message": "act",
+            "act": "exception",
+            "type": given.get("type", TYPES[0]),
+            "text": given.get("text", DEFAULT_TEXT),
+        }
+
+
+KIND = RaisedException("exception", UNKNOWN_ERROR, "")

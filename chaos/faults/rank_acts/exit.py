@@ -1,0 +1,39 @@
+"""``exit``: ends a rank at once with an exit code, without cleaning up. Parameter ``code``: 0 to 255, default 1.
+
+With code 0 nothing but the missing rank tells of it: for msrun and for the cluster's agent it has trained to its end.
+
+On Ascend: a library that gives up with ``_exit``, or a script that ends too early.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import Victim
+from chaos.faults.rank_acts.own_end import OwnEnd
+from chaos.plan.parameters import Parameter
+
+DEFAULT_CODE = 1
+
+
+@dataclass(frozen=True)
+class Exit(OwnEnd):
+    """Ends the process by ``os._exit``."""
+
+    def order(self, victim: Victim) -> dict[str, Any]:
+        """The act, and the exit code."""
+        return {**super().order(victim), "code": self.code(victim)}
+
+    def code(self, victim: Victim) -> int:
+        """The one of the scenario."""
+        return int(victim.parameters.get("code", DEFAULT_CODE))
+
+
+KIND = Exit(
+    "exit",
+    parameters=MappingProxyType(
+        {"code": Parameter("the exit code", least=0, most=255, whole=True, default=DEFAULT_CODE)}
+    ),
+)

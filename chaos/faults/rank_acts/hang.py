@@ -1,0 +1,13 @@
+"""``hang``: makes the training thread of a rank wait in Python for something that never comes.
+
+Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With parameter ``seconds`` it
+goes on after that time, and nobody may take notice.
+
+On Ascend: a deadlock, a lock of a library that is never given back, a queue that nobody fills.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.rank_acts.hanging import Hanging
+
+KIND = Hanging("hang")

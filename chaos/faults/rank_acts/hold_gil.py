@@ -1,0 +1,14 @@
+"""``hold-gil``: makes a rank wait in C and keep the interpreter's lock, so none of its Python threads runs.
+
+Before, a witness is started, a thread that writes to the rank's record every 50 ms: what is missing afterwards is the
+proof. Parameter ``seconds`` as in ``hang``. The SDK's own threads are no Python and run on; those of its stand-in are,
+so the plan refuses it beside mechanisms of the SDK.
+
+On Ascend: an extension that waits for the device, for storage or for a lock without releasing the GIL.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.rank_acts.hanging import Hanging
+
+KIND = Hanging("hold-gil")

@@ -1,0 +1,15 @@
+"""``segfault``: makes a rank read at address 0; the kernel ends it with SIGSEGV.
+
+Nothing of Python runs any more: no handler of an exception, no ``finally``, no exit handler. A core image is not
+written.
+
+On Ascend: a defect of an operator, of the driver's library or of a C++ extension in the training process.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from chaos.faults.rank_acts.own_end import OwnEnd
+
+KIND = OwnEnd("segfault", signal.SIGSEGV)

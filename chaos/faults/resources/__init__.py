@@ -1,0 +1,1 @@
+"""A rank that lacks a resource: processors, memory, open files."""

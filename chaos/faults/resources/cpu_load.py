@@ -1,0 +1,84 @@
+"""``cpu-load``: makes other processes compete for the cores that a rank runs on.
+
+They do nothing but count, on exactly the cores of the rank, so the kernel shares these among them. They are the
+harness's own and end with it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.beside import client as beside
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter, value_of
+from chaos.platforms.base import Job
+from chaos.platforms.procfs import cpu_seconds, read_stat
+
+_STANDING = ("T", "t", "Z", "X")
+"""States of a process that wants no processor time (proc(5)): stopped, or ended."""
+
+
+class CpuLoad(Condition):
+    """Takes processor time. On Ascend: data loading, compression or another job on the cores of a host process."""
+
+    means = "resources"
+    name = "cpu-load"
+    parameters = MappingProxyType(
+        {"processes": Parameter("how many want the rank's cores", least=1, most=256, whole=True, default=2), **LASTS}
+    )
+    from_outside = True
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """End the load."""
+        return [beside.switch_step(fault, victims[0], "end the processes that take processor time")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Start the load. A second victim starts no more of it."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        cores = ",".join(map(str, sorted(os.sched_getaffinity(victim.identity.pid))))
+        beside.start("burn", victim, cores, str(value_of(victim.parameters, self.parameters, "processes")))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same; where the rank has ended, on the cores that the load has itself."""
+        with suppress(FaultMissed, ProcessLookupError):  # it may end while it is looked at
+            return self.evidence(job, victim)
+        told = beside.said(victim)
+        try:
+            return None if told is None else self._burnt(victim, os.sched_getaffinity(told["pid"]))
+        except ProcessLookupError:
+            return None
+
+    def _burnt(self, victim: Victim, cores: set[int]) -> dict[str, Any] | None:
+        told = beside.said(victim)
+        if told is None:
+            return None
+        consumed = {}
+        for pid in told["children"]:
+            stat, seconds = read_stat(pid), cpu_seconds(pid)
+            if stat is None or stat.ppid != told["pid"] or stat.state in _STANDING:
+                continue
+            if os.sched_getaffinity(pid) & cores and seconds:
+                consumed[pid] = seconds
+        if len(consumed) < len(told["children"]):
+            return None
+        return {"signal": None, "beside": len(consumed), "cores": sorted(cores), "consumed": min(consumed.values())}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether all of its processes have ended, by the kernel's word on their lock."""
+        del job
+        return beside.is_off(beside.switch_of(victim))
+
+
+KIND = CpuLoad()

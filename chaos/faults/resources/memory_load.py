@@ -1,0 +1,75 @@
+"""``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
+
+It is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for want of
+memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import psutil
+
+from chaos.faults.beside import client as beside
+from chaos.faults.condition import LASTS, Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.procfs import resident_bytes
+
+_MEBIBYTE = 1 << 20
+_LEFT = 512
+"""Mebibytes that must be left."""
+
+
+class MemoryLoad(Condition):
+    """Takes memory. On Ascend: a data set's cache, a profiler or another job on the same host."""
+
+    means = "resources"
+    name = "memory-load"
+    parameters = MappingProxyType(
+        {
+            "megabytes": Parameter("how much it holds, in MiB", least=1, most=1 << 22, whole=True, required=True),
+            **LASTS,
+        }
+    )
+    from_outside = True
+    of_machine = True
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give the memory back."""
+        return [beside.switch_step(fault, victims[0], "end the process that holds memory")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Start the process. A second victim starts no other."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        wanted, free = int(victim.parameters["megabytes"]), psutil.virtual_memory().available // _MEBIBYTE
+        if not beside.switch_of(victim).exists() and free - wanted < _LEFT:
+            raise FaultMissed(f"{free} MiB are available, so {wanted} cannot be taken: {_LEFT} must be left")
+        beside.start("hold_memory", victim, str(wanted))
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """How much the process holds in memory, by the kernel."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        return self.still(job, victim)
+
+    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The same, whatever the rank does. The kernel ends this process first where memory gets short."""
+        del job
+        told = beside.said(victim)
+        resident = None if told is None else resident_bytes(told["pid"])
+        if resident is None or resident < int(victim.parameters["megabytes"]) * _MEBIBYTE:
+            return None
+        return {"signal": None, "resident": resident // _MEBIBYTE}
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the process has ended, by the kernel's word on its lock."""
+        del job
+        return beside.is_off(beside.switch_of(victim))
+
+
+KIND = MemoryLoad()

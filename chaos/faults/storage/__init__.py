@@ -1,0 +1,1 @@
+"""Faults of the directory in which a job saves."""

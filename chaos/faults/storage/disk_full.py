@@ -1,0 +1,72 @@
+"""``disk-full``: fills the file system that the job saves its checkpoints on.
+
+Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to what it holds
+and a little more, so that a save begins and breaks off in the middle: the kernel's own ENOSPC. Putting it back keeps
+what was written.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.storage import directory_of, refusal, shown, top_mount, unmount_step
+from chaos.history.ledger import UndoStep
+from chaos.plan.model import STORAGE_FULL
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import mount_memory, mounts_at, resize_memory
+
+SOURCE = "chaos-disk"
+"""By this name the file system is known as the harness's own."""
+
+FREE_BYTES = 64 << 10
+"""What is left: enough to begin a file, too little for a checkpoint."""
+
+_DISK_BYTES = 16 << 30
+"""Size before the fault. Memory is taken by what is written, not by the size."""
+
+
+class DiskFull:
+    """Fills the storage. On Ascend: a shared file system or local disk without room when the dying ranks save."""
+
+    name = "disk-full"
+    means = "mounts"
+    effect = STORAGE_FULL
+    signal = None
+    needs_from_start = "puts the job's checkpoints on a file system of their own, before the job starts"
+    needs = ("mounts",)
+
+    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
+        """Take the file system away again and keep what is on it."""
+        return [unmount_step(fault, storage, f"unmount the file system at {storage} and keep its files")]
+
+    def prepare(self, storage: Path) -> None:
+        """Give the job a file system of its own to save on."""
+        storage.mkdir(parents=True, exist_ok=True)
+        if not any(mount.source == SOURCE for mount in mounts_at(storage)):  # another fault has prepared it
+            mount_memory(storage, SOURCE, _DISK_BYTES)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None beyond those of the preparation."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Shrink the file system. A second victim on it changes nothing more."""
+        mount = top_mount(job, victim)
+        if mount is None or mount.source != SOURCE:
+            raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not {SOURCE}")
+        if refusal(victim, 2 * FREE_BYTES) is None:
+            seen = os.statvfs(directory_of(victim))
+            used = (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+            resize_memory(directory_of(victim), used + FREE_BYTES)
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel refuses a file of twice the room for want of space, where the rank's process saves."""
+        mount, refused = top_mount(job, victim), refusal(victim, 2 * FREE_BYTES)
+        return shown(mount, refused) if mount is not None and refused == "ENOSPC" else None
+
+
+KIND = DiskFull()

@@ -1,0 +1,48 @@
+"""``io-error``: answers every access to the storage that the job saves its checkpoints on with an input/output error.
+
+Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
+under it: what was written until then stays, and from then on the kernel answers every open, write, read and fsync with
+EIO. Putting it back mounts the disk anew and keeps what was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.own_disk import OnOwnDisk, own_mount
+from chaos.faults.storage.storage import directory_of, refusal, shown
+from chaos.history.ledger import UndoStep
+from chaos.plan.model import STORAGE_ERROR
+from chaos.platforms.base import Job
+from chaos.platforms.disk_image import shut_down
+
+
+class IoError(OnOwnDisk):
+    """Breaks the storage. On Ascend: a failed disk or controller, or shared storage whose server is gone for good."""
+
+    name = "io-error"
+    effect = STORAGE_ERROR
+    signal = None
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None beyond those of the preparation."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take the disk from under its file system. A second victim on it changes nothing more."""
+        own_mount(job, victim)
+        if refusal(victim, 1) is None:
+            try:
+                shut_down(directory_of(victim))
+            except OSError as error:
+                raise FaultMissed(f"{victim.storage} cannot be made to fail: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel answers with EIO where the rank's process saves."""
+        mount, refused = own_mount(job, victim), refusal(victim, 1)
+        return shown(mount, refused) if refused == "EIO" else None
+
+
+KIND = IoError()

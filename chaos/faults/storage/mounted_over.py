@@ -1,0 +1,46 @@
+"""What faults have in common that mount something over the directory that a job saves in, and so change what it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, unmount_step
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import Mount
+
+
+class MountedOver(ABC):
+    """A fault kind that one mount makes, for all ranks that save there. ``makes`` says in a word what it makes it."""
+
+    means = "mounts"
+    signal = None
+    needs_from_start = FROM_START
+    needs = ("mounts",)
+    makes: str
+
+    @abstractmethod
+    def mount(self, directory: Path) -> None:
+        """Mount it over the directory. Raises OSError."""
+
+    @abstractmethod
+    def in_force(self, mount: Mount | None) -> bool:
+        """Whether that is what is mounted there."""
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Take the mount away again."""
+        directory = directory_of(victims[0])
+        return [unmount_step(fault, directory, f"unmount what makes {directory} {self.makes}")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Mount it, once: a second victim that saves there changes nothing more."""
+        directory = directory_of(victim)
+        directory.mkdir(parents=True, exist_ok=True)
+        if self.in_force(top_mount(job, victim)):
+            return
+        try:
+            self.mount(directory)
+        except OSError as error:
+            raise FaultMissed(f"nothing can be mounted that makes {directory} {self.makes}: {error}") from error

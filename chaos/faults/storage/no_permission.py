@@ -1,0 +1,76 @@
+"""``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
+
+For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. Root is not kept out by a
+mode; for ranks that may pass over it the directory and those in it become immutable (EPERM), as by ``chattr +i``.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import Any
+
+from chaos.base.walking import raise_too_deep
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.storage import FROM_START, directory_of, refusal
+from chaos.history.ledger import UndoStep
+from chaos.plan.model import STORAGE_DENIED
+from chaos.platforms.base import Job
+from chaos.platforms.permissions import (
+    CAP_DAC_OVERRIDE,
+    directories_in,
+    has_capability,
+    is_immutable,
+    set_immutable,
+)
+
+ALLOW = "allow-writing"
+"""The undo action (chaos.run.undo_storage)."""
+
+_SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
+"""A mode with which names can be listed, and nothing can be reached."""
+
+
+class NoPermission:
+    """Takes the permission to write. On Ascend: a checkpoint path of another owner, or with the wrong mode."""
+
+    means = "mounts"
+    name = "no-permission"
+    effect = STORAGE_DENIED
+    signal = None
+    needs_from_start = FROM_START
+    needs = ("permissions",)
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Give the directory its mode back; nothing in it stays immutable."""
+        path = directory_of(victims[0])
+        path.mkdir(parents=True, exist_ok=True)
+        arguments = {"path": str(path), "mode": stat.S_IMODE(path.stat().st_mode)}
+        return [UndoStep(f"{fault}-permission", fault, ALLOW, arguments, f"allow writing in {path} again")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Take it, from top to bottom. A second victim in it changes nothing more."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        path = directory_of(victim)
+        try:
+            if not has_capability(victim.identity.pid, CAP_DAC_OVERRIDE):
+                path.chmod(_SHUT)
+                return
+            for directory in directories_in(path, raise_too_deep):
+                set_immutable(directory, True)
+        except OSError as error:
+            raise FaultMissed(f"the permission to write in {path} cannot be taken: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """What the directory is, and the kernel's refusal of a file there. Raises FaultMissed if the rank has ended."""
+        if job.state(victim.identity) in ("gone", "zombie"):
+            raise FaultMissed(f"rank {victim.rank} has ended")
+        refused = refusal(victim, 1)
+        if refused not in ("EACCES", "EPERM"):
+            return None
+        path = directory_of(victim)
+        is_now = "immutable" if is_immutable(path) else f"mode {stat.S_IMODE(path.stat().st_mode):04o}"
+        return {"signal": None, "directory": is_now, "refused": refused}
+
+
+KIND = NoPermission()

@@ -1,0 +1,58 @@
+"""What storage faults have in common that need a disk of the job's own: a file system in a file of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.storage import directory_of, top_mount, unmount_step
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import Job
+from chaos.platforms.commands import CommandError, SystemCommands
+from chaos.platforms.disk_image import make_image, mount_image
+from chaos.platforms.loop import is_backed_by
+from chaos.platforms.mounts import Mount, mounts_at
+
+BYTES = 16 << 30
+"""Size of the disk. Room is taken by what is written to it."""
+
+
+def image_of(storage: Path) -> Path:
+    """The file of the disk that is mounted at a directory: beside it."""
+    return storage.with_name(f".{storage.name}.disk")
+
+
+class OnOwnDisk:
+    """The part of the protocol that is the same for all such kinds: what they need, and the disk before the job."""
+
+    means = "mounts"
+    needs_from_start = "puts the job's checkpoints on a disk of their own, before the job starts"
+    needs = ("mounts", "loop")
+
+    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
+        """Take the disk away again and keep what is on it."""
+        return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
+
+    def prepare(self, storage: Path) -> None:
+        """Give the job a disk of its own to save on."""
+        storage.mkdir(parents=True, exist_ok=True)
+        if any(is_own(mount, storage) for mount in mounts_at(storage)):  # another fault has prepared it
+            return
+        try:
+            make_image(image_of(storage), BYTES, SystemCommands())
+        except CommandError as error:
+            raise OSError(str(error)) from error
+        mount_image(image_of(storage), storage)
+
+
+def is_own(mount: Mount, storage: Path) -> bool:
+    """Whether a mount is of that very disk: the kernel says that its loop device reads and writes that file."""
+    return mount.type == "ext4" and is_backed_by(Path(mount.source), image_of(storage))
+
+
+def own_mount(job: Job, victim: Victim) -> Mount:
+    """The disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
+    mount = top_mount(job, victim)
+    if mount is None or not is_own(mount, directory_of(victim)):
+        raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not a disk of its own")
+    return mount

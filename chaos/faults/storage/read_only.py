@@ -1,0 +1,41 @@
+"""``read-only``: makes the directory that the job saves its checkpoints in read-only.
+
+The directory is mounted on itself, read-only: unlike its mode this also keeps out root. It is what a file system does
+that the kernel has remounted after an error of the disk.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import Victim
+from chaos.faults.storage.mounted_over import MountedOver
+from chaos.faults.storage.storage import refusal, shown, top_mount
+from chaos.plan.model import STORAGE_READ_ONLY
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import Mount, mount_read_only
+
+
+class ReadOnly(MountedOver):
+    """Makes the storage read-only. On Ascend: a checkpoint path remounted read-only, or mounted so by mistake."""
+
+    name = "read-only"
+    effect = STORAGE_READ_ONLY
+    makes = "read-only"
+
+    def mount(self, directory: Path) -> None:
+        """The directory on itself, read-only."""
+        mount_read_only(directory)
+
+    def in_force(self, mount: Mount | None) -> bool:
+        """Whether it is read-only."""
+        return mount is not None and mount.read_only
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rank's process sees a read-only mount there, and the kernel refuses a file."""
+        mount, refused = top_mount(job, victim), refusal(victim, 1)
+        return shown(mount, refused) if mount is not None and self.in_force(mount) and refused == "EROFS" else None
+
+
+KIND = ReadOnly()

@@ -1,0 +1,45 @@
+"""``storage-gone``: takes away the directory that the job saves its checkpoints in.
+
+A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers
+with ENOENT. It is what a process sees whose directory somebody has deleted, or whose mount was taken away. Nothing that
+was saved is touched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chaos.faults.kind import Victim
+from chaos.faults.storage.mounted_over import MountedOver
+from chaos.faults.storage.storage import refusal_of_name, shown, top_mount
+from chaos.plan.model import STORAGE_GONE
+from chaos.platforms.base import Job
+from chaos.platforms.mounts import Mount, mount_removed
+
+
+class StorageGone(MountedOver):
+    """Takes the storage away. On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted."""
+
+    name = "storage-gone"
+    effect = STORAGE_GONE
+    makes = "vanish"
+
+    def mount(self, directory: Path) -> None:
+        """A directory that has been removed."""
+        mount_removed(directory)
+
+    def in_force(self, mount: Mount | None) -> bool:
+        """Whether it has been removed."""
+        return mount is not None and mount.removed
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        mount = top_mount(job, victim)
+        if mount is None or not self.in_force(mount):
+            return None
+        refused = refusal_of_name(victim)
+        return shown(mount, refused) if refused == "ENOENT" else None
+
+
+KIND = StorageGone()

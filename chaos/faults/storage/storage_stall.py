@@ -1,0 +1,66 @@
+"""``storage-stall``: makes every write to the storage that the job saves its checkpoints on wait.
+
+Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
+a new file or directory waits inside the kernel until the stall ends; what was saved can be read meanwhile. Nobody gets
+an error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.condition import Condition
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.own_disk import OnOwnDisk, is_own, own_mount
+from chaos.faults.storage.storage import directory_of
+from chaos.history.ledger import UndoStep
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+from chaos.platforms.disk_image import freeze, is_frozen, thaw
+from chaos.platforms.mounts import mounts_at
+
+THAW = "thaw-storage"
+"""The undo action (chaos.run.undo_storage)."""
+
+
+class StorageStall(OnOwnDisk, Condition):
+    """Stalls the storage. On Ascend: shared storage that fails over, or a disk that retries, for some seconds."""
+
+    name = "storage-stall"
+    parameters = MappingProxyType(
+        {"seconds": Parameter("how long the storage hangs, in seconds", least=0.1, most=600, required=True)}
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """Let the writers go on."""
+        path = directory_of(victims[0])
+        return [UndoStep(f"{fault}-thaw", fault, THAW, {"path": str(path)}, f"thaw {path}: writers wait for it")]
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Freeze the disk. A second victim on it changes nothing more."""
+        own_mount(job, victim)
+        try:
+            freeze(directory_of(victim))
+        except OSError as error:
+            raise FaultMissed(f"{victim.storage} cannot be frozen: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel says that the file system on which the rank's process saves is frozen."""
+        mount = own_mount(job, victim)
+        return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Whether the kernel has nobody left to let go on.
+
+        Its thaw step is closed by then, so it is thawed again: to ask by freezing it, as :meth:`evidence` does, would
+        leave it frozen if the harness were killed just then.
+        """
+        del job
+        directory = directory_of(victim)
+        if not any(is_own(mount, directory) for mount in mounts_at(directory)):
+            return True  # the file system of the machine is nobody's to thaw
+        return not thaw(directory)
+
+
+KIND = StorageStall()

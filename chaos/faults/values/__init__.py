@@ -1,0 +1,1 @@
+"""Values that a rank alters: bits, losses, gradients, batches."""

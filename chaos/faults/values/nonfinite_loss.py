@@ -1,0 +1,38 @@
+"""``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it.
+
+Parameter ``value``: ``nan`` (default) or ``inf``. Through the all-reduce every rank gets it.
+
+On Ascend: an overflow in float16, a division by zero, a bad sample. MindSpore's LossMonitor and MindFormers'
+MFLossMonitor end the job then; the job kind that this fault can be made in has neither, so nobody is meant to notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from chaos.faults.kind import Victim
+from chaos.faults.values.altering import Altering
+from chaos.plan.parameters import Parameter
+from chaos.platforms.base import Job
+
+
+@dataclass(frozen=True)
+class NonfiniteLoss(Altering):
+    """Changes what comes out of the step's computation, before the gradients are reduced."""
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Tell the agent, which holds the rank, which value. Raises FaultMissed when it does not hold it."""
+        super().inject(job, victim if "value" in victim.parameters else _with_default(victim))
+
+
+def _with_default(victim: Victim) -> Victim:
+    return replace(victim, parameters={**victim.parameters, "value": "nan"})
+
+
+KIND = NonfiniteLoss(
+    "nonfinite-loss",
+    "loss",
+    ("forward",),
+    MappingProxyType({"value": Parameter("the loss", words=("nan", "inf"), default="nan")}),
+)

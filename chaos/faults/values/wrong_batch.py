@@ -1,0 +1,13 @@
+"""``wrong-batch``: makes a rank train another batch than its own: that of the step before, once more.
+
+The batch that it should have trained is left out; from the next step on the order is right again.
+
+On Ascend: a loader that gives a buffer twice, a data set whose order was not restored, a shard that is read by two
+ranks.
+"""
+
+from __future__ import annotations
+
+from chaos.faults.values.altering import Altering
+
+KIND = Altering("wrong-batch", "batch", ("forward",))
