@@ -32,7 +32,7 @@ def command(run: str, unbounded: bool, reports: Path, as_json: bool) -> int:
       chaos analyze /copied/from/elsewhere/reports/kill-rank-1 --json
     """
     directory = find_run(run, reports)
-    from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectoryError, read_run
+    from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectoryError, read_run
 
     with suppress(RunDirectoryError):
         if ADOPTED in read_run(directory):

@@ -53,7 +53,7 @@ def find_run(text: str, reports: Path) -> Path:
 
 def make_reports(reports: Path) -> None:
     """Make the reports directory where there is none. Raises click.UsageError where no run can be written to it."""
-    from chaos.run.directory import private_mode
+    from chaos.store.directory import private_mode
 
     try:
         reports.mkdir(private_mode(), parents=True, exist_ok=True)

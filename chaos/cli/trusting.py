@@ -21,8 +21,8 @@ def chosen(run_dir: Path, steps: Sequence[str], inventory: Path | None, *, ask: 
 
     Raises click.UsageError for a name that no step has, and nothing is done then.
     """
-    from chaos.run.directory import RunDirectoryError
     from chaos.run.heal_trusted import heal_trusted, look_at
+    from chaos.store.directory import RunDirectoryError
 
     if steps:
         try:

@@ -23,7 +23,7 @@ _PLACES = frozenset(
 
 KEY_VARIABLE = "CHAOS_KEY"
 KEY_FILE_VARIABLE = "CHAOS_KEY_FILE"
-"""The user's key (chaos.run.key), or its file: no job has any use for them."""
+"""The user's key (chaos.store.key), or its file: no job has any use for them."""
 _KEYS = frozenset({KEY_VARIABLE, KEY_FILE_VARIABLE})
 
 

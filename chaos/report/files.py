@@ -9,7 +9,7 @@ from pathlib import Path
 def replace_file(path: Path, content: bytes) -> None:
     """Put ``content`` in the place of ``path`` in one step. Raises OSError and leaves nothing behind then.
 
-    What a SIGKILL leaves has a name by which ``heal`` knows it (chaos.run.directory).
+    What a SIGKILL leaves has a name by which ``heal`` knows it (chaos.store.directory).
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:

@@ -21,13 +21,13 @@ from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
-from chaos.run.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.made_with import machine_facts, own_code, recorded_command
 from chaos.run.progress import Progress, Recorder, Watched
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.run.undo_adopted import adopted_step
 from chaos.run.versions import versions
+from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 
 ATTEMPT = "adopted"
 """The attempt in the history: the launch that was found."""

@@ -14,8 +14,6 @@ from chaos.base.rank_sets import named
 from chaos.base.refusal import Refused
 from chaos.base.registry import registry
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
-from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
-from chaos.baseline.key import baseline_key
 from chaos.checks.run.check import CHANGED
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.history.reader import read_history
@@ -39,7 +37,6 @@ from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.attempt import JobFailed
 from chaos.run.before_resume import look_at_saves
 from chaos.run.deadlines import with_deadlines
-from chaos.run.directory import RunDirectory, create_run, point_latest, update_run
 from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
@@ -57,6 +54,9 @@ from chaos.run.session import Session, open_session
 from chaos.run.versions import sdk_named, versions, with_timings_of
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
+from chaos.store.baseline_key import baseline_key
+from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
+from chaos.store.directory import RunDirectory, create_run, point_latest, update_run
 
 _CORES_SECONDS = 4 * 3600.0
 _PORT_ATTEMPTS = 3

@@ -11,23 +11,23 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired
-from chaos.baseline import cache
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.process import state
 from chaos.run import orphans
 from chaos.run.cut_off import find_cut_off, remove_cut_off
-from chaos.run.directory import ADOPTED, LEDGER_FILE, RunDirectoryError, read_run, unfinished_files
 from chaos.run.heal_record import HealRecord
 from chaos.run.heal_report import HealReport, as_proposed, private_left, would_do
 from chaos.run.moved import why_not_here
-from chaos.run.ownership import RunIsLive, RunLock, is_live
 from chaos.run.tidying import no_creation, tidy_reports
 from chaos.run.trust import seal_in, trust_in
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoAction, UndoContext, end_job, remove_directory, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.run.undo_storage import take_away
+from chaos.store import baselines as cache
+from chaos.store.directory import ADOPTED, LEDGER_FILE, RunDirectoryError, read_run, unfinished_files
+from chaos.store.ownership import RunIsLive, RunLock, is_live
 
 _DAMAGED = (
     "what is known to be the run's by itself was looked for; if its scenario changed anything else, put that back by "

@@ -11,8 +11,8 @@ from typing import Literal
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.mounts import mounts_in
-from chaos.run.directory import ADOPTED, LEDGER_FILE, private_directories, unfinished_files
 from chaos.run.trust import Trust
+from chaos.store.directory import ADOPTED, LEDGER_FILE, private_directories, unfinished_files
 
 Outcome = Literal["nothing", "healed", "failed", "live", "copy", "refused"]
 

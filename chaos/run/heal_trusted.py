@@ -15,16 +15,16 @@ from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.mounts import mounts_in
 from chaos.platforms.outputs import standard_outputs_of
 from chaos.platforms.procfs import PROC
-from chaos.run.directory import ADOPTED, LEDGER_FILE, RunDirectoryError
 from chaos.run.heal_record import HealRecord
 from chaos.run.heal_report import HealReport, as_proposed, private_left
 from chaos.run.moved import why_not_here
 from chaos.run.own_ways import by_own_ways
-from chaos.run.ownership import RunIsLive, RunLock
 from chaos.run.trust import trust_in
 from chaos.run.undo import UNDO_ACTIONS, in_order, undo_step
 from chaos.run.undo_base import CannotUndo, UndoContext
 from chaos.run.undo_storage import take_away
+from chaos.store.directory import ADOPTED, LEDGER_FILE, RunDirectoryError
+from chaos.store.ownership import RunIsLive, RunLock
 
 _ENDS_PROCESSES = "end-job"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger, LedgerContent, UndoStep
 from chaos.history.reader import read_history
-from chaos.run.directory import LEDGER_FILE, RUN_FILE
+from chaos.store.directory import LEDGER_FILE, RUN_FILE
 
 _OPEN_SINCE = ("fault.landed", "fault.injecting", "fault.ending")
 """Events after which a fault is there, or is being made or ended: its undo steps are open. The surest come first."""

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chaos.run.json_lines import JsonLines
 from chaos.run.soak import Cell
+from chaos.store.json_lines import JsonLines
 
 _LATE_SECONDS = 0.2
 """At most so long after a line of the history its moment is: what follows a record lasts milliseconds."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.base.walking import walk
-from chaos.baseline.cache import DIRECTORY as BASELINES
 from chaos.checks.judge import judge
 from chaos.faults.storage.storage import PROBE
 from chaos.history.ledger import Ledger, UndoStep
@@ -18,7 +17,10 @@ from chaos.platforms.find import find_run_processes
 from chaos.platforms.memory_group import PREFIX
 from chaos.platforms.mounts import REMOVED, mounts_in
 from chaos.platforms.procfs import PROC, all_pids, lines_of
-from chaos.run.directory import (
+from chaos.run.left_by_harness import described, left_by_harness, networks_of
+from chaos.run.left_on_platform import left_on_platform
+from chaos.store.baselines import DIRECTORY as BASELINES
+from chaos.store.directory import (
     LEDGER_FILE,
     RUN_FILE,
     RUN_NAME,
@@ -27,8 +29,6 @@ from chaos.run.directory import (
     read_run,
     unfinished_files,
 )
-from chaos.run.left_by_harness import described, left_by_harness, networks_of
-from chaos.run.left_on_platform import left_on_platform
 
 _REMOVED = re.compile(re.escape(REMOVED).replace(r"\{\}", ".+"))
 

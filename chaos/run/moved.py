@@ -13,9 +13,9 @@ from chaos.base.clock import boot_id
 from chaos.platforms.find import FoundProcess, find_run_processes
 from chaos.platforms.process import alive
 from chaos.platforms.procfs import PROC
-from chaos.run.directory import DIRECTORY, INODE, RUN_FILE, RunDirectoryError, read_run
-from chaos.run.host import other_host, this_host
-from chaos.run.ownership import read_owner
+from chaos.store.directory import DIRECTORY, INODE, RUN_FILE, RunDirectoryError, read_run
+from chaos.store.host import other_host, this_host
+from chaos.store.ownership import read_owner
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _SHOWN = 200

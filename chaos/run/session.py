@@ -20,7 +20,6 @@ from chaos.platforms.base import Platform, PlatformError
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
 from chaos.run.channel import Channel
-from chaos.run.directory import MEMORY, RunDirectory, make_private_directory
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.on_platform import settings_of
@@ -31,6 +30,7 @@ from chaos.run.setup import write_secret
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.scenario.model import Scenario
+from chaos.store.directory import MEMORY, RunDirectory, make_private_directory
 
 MEETING = "meeting"
 """Directory in the private one in which the ranks of several nodes find each other."""

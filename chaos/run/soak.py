@@ -15,7 +15,6 @@ from chaos.base.registry import registry
 from chaos.jobs.inputs import SEEN
 from chaos.jobs.kind import JobError
 from chaos.run.inputs import inputs_of
-from chaos.run.json_lines import JsonLines
 from chaos.run.known_failure import failing_by, holding, unexpected
 from chaos.run.made_with import code_key
 from chaos.run.prepare import chosen_sdk
@@ -23,6 +22,7 @@ from chaos.run.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
 from chaos.scenario.model import Scenario
+from chaos.store.json_lines import JsonLines
 
 VERDICTS = ("pass", "fail", "unknown")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.evidence.finding import Verdict, worst
 from chaos.report.compare import Comparison
-from chaos.run.directory import write_json
+from chaos.store.directory import write_json
 
 SCHEMA_VERSION = 1
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from chaos.base.clock import Clock
 from chaos.base.wait import DeadlineExpired
-from chaos.run.directory import RUN_FILE, RUN_NAME, creation_lock, unfinished_files
-from chaos.run.ownership import LOCK_NAME, is_live
+from chaos.store.directory import RUN_FILE, RUN_NAME, creation_lock, unfinished_files
+from chaos.store.ownership import LOCK_NAME, is_live
 
 
 def tidy_reports(reports: Path, clock: Clock) -> list[Path]:

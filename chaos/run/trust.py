@@ -13,9 +13,9 @@ from typing import Any
 
 from chaos.base.clock import boot_id
 from chaos.history.seal import PROOF, Seal
-from chaos.run.directory import DEVICE, INODE, OWNER, RunDirectoryError, read_run
-from chaos.run.host import HOST, other_host, this_host
-from chaos.run.key import KeyUnusable, known_seal, source_of_key
+from chaos.store.directory import DEVICE, INODE, OWNER, RunDirectoryError, read_run
+from chaos.store.host import HOST, other_host, this_host
+from chaos.store.key import KeyUnusable, known_seal, source_of_key
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.platforms.nodes import END_NODES
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
 from chaos.platforms.procfs import environment
-from chaos.run.directory import MARKER, private_name
 from chaos.run.undo_adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.run.undo_base import CannotUndo, UndoAction, UndoContext, see_continued
 from chaos.run.undo_beside import end_beside
@@ -54,6 +53,7 @@ from chaos.run.undo_network import mend_network
 from chaos.run.undo_nodes import end_nodes, restore_node, resume_on_node
 from chaos.run.undo_of_packages import GROUP, action_of_package, waits_for_processes
 from chaos.run.undo_storage import allow_writing, thaw_storage, unmount_storage
+from chaos.store.directory import MARKER, private_name
 
 _CONTINUE_SECONDS = 10.0
 

@@ -15,8 +15,8 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.disk_image import flush, mount_image, thaw
 from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable, set_immutable
-from chaos.run.directory import RunDirectoryError, read_run
 from chaos.run.undo_base import CannotUndo, UndoContext
+from chaos.store.directory import RunDirectoryError, read_run
 
 
 def unmount_storage(step: UndoStep, context: UndoContext) -> str:

@@ -19,11 +19,11 @@ from pathlib import Path
 from chaos.base.wait import wait_for
 from chaos.base.walking import walk
 from chaos.checks.judge import judge
-from chaos.run.directory import write_json
 from chaos.run.made_with import code_key
-from chaos.run.ownership import FileLock
 from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.recorded import archive_of, unpack
+from chaos.store.directory import write_json
+from chaos.store.ownership import FileLock
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 

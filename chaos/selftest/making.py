@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chaos.run.heal import heal_all
-from chaos.run.ownership import FileLock
+from chaos.store.ownership import FileLock
 
 LIVE = "live"
 """Directory of a place for runs with a defect in their processes; the good ones are in the place itself."""

@@ -19,9 +19,9 @@ from chaos.platforms.disk_image import thaw
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable
-from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, Undone, healable, in_order, undo_step
+from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import started
 from tests.unit.saved_checkpoints import save
 

@@ -25,9 +25,9 @@ from chaos.platforms.mounts import mounts_at
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.run.undo_nodes import NodesByUndoSteps
+from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
 from tests.contract.standins import Cards, Container, Hand, Kubelet, Network, Nodes
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, begin, rules_left, victim_of

@@ -26,7 +26,7 @@ from chaos.faults.kind import Victim
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.process import identify, state
 from chaos.base.registry import registry
-from chaos.run.directory import create_run
+from chaos.store.directory import create_run
 from chaos.run.undo import healable
 
 run = create_run(Path(sys.argv[1]), "bind-core")

@@ -19,10 +19,10 @@ import yaml
 
 from chaos.base.registry import registry
 from chaos.cli.main import COMMANDS, cli
-from chaos.run.directory import create_run, make_private_directory
 from chaos.run.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
+from chaos.store.directory import create_run, make_private_directory
 from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
 from tests.shipped import SHIPPED

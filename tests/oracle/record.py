@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.report.analyze import analyze
-from chaos.run.directory import DIRECTORY, RUN_FILE
-from chaos.run.host import HOST
 from chaos.selftest.recorded import NotRecorded, neutral_names
+from chaos.store.directory import DIRECTORY, RUN_FILE
+from chaos.store.host import HOST
 from tests.oracle.archive import write_archive
 from tests.oracle.recorded_runs import RecordedRun, archive_of, recorded_runs
 

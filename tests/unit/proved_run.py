@@ -9,9 +9,9 @@ from typing import Any
 from chaos.history.jsonl import decode, encode
 from chaos.history.ledger import Ledger
 from chaos.history.seal import Seal
-from chaos.run.directory import DEVICE, DIRECTORY, INODE, LEDGER_FILE, OWNER, RUN_FILE, write_json
-from chaos.run.host import HOST, this_host
-from chaos.run.key import seal_of
+from chaos.store.directory import DEVICE, DIRECTORY, INODE, LEDGER_FILE, OWNER, RUN_FILE, write_json
+from chaos.store.host import HOST, this_host
+from chaos.store.key import seal_of
 
 
 def prove(run_dir: Path, described: Mapping[str, Any]) -> Ledger:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.run.directory import RUN_FILE, RunDirectoryError, read_run
+from chaos.store.directory import RUN_FILE, RunDirectoryError, read_run
 from tests.fuzz.mutate import mutate_bytes, mutate_json
 from tests.fuzz.target import Target
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from chaos.base.registry import Registry
-from chaos.baseline.cache import copy_into
 from chaos.checks.judge import Judgement
 from chaos.observe.log_event import LogEvent
 from chaos.observe.patterns import find_event, known
+from chaos.store.baselines import copy_into
 from tests.unit.checks.judging import Judge, said
 from tests.unit.checks.test_by_log import LOSSES, SILENT, STEPS, Lines, line, logs_of_a_good_run, seen, silenced
 from tests.unit.good_run import GoodRun

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaos.history.ledger import Ledger
-from chaos.run.directory import ADOPTED, LEDGER_FILE, RUN_FILE, read_run, write_json
-from chaos.run.key import seal_of
+from chaos.store.directory import ADOPTED, LEDGER_FILE, RUN_FILE, read_run, write_json
+from chaos.store.key import seal_of
 
 
 def ledger_of(run: Path) -> Ledger:

@@ -23,7 +23,7 @@ from chaos.faults.kind import needed_from_start
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.platforms.process import state
-from chaos.run.directory import read_run
+from chaos.store.directory import read_run
 from tests.contract.planning import plans_of, write_files
 from tests.unit.cli.forged_run import change_its_step, ledger_of, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.cli.soak import _Soak
 from chaos.history.ledger import UndoStep
-from chaos.run.directory import create_run, make_private_directory
+from chaos.store.directory import create_run, make_private_directory
 
 
 def test_what_an_earlier_soak_has_left_is_put_back_first(

@@ -16,8 +16,8 @@ from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.procfs import environment
-from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps, undo_step
+from chaos.store.directory import RunDirectory, create_run
 from tests.namespace_hosts import two_hosts
 from tests.unit.faults.two_nodes import begin, start
 

@@ -15,7 +15,7 @@ from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import between
 from chaos.platforms.network.between import Blocked
 from chaos.platforms.nodes import NodesJob
-from chaos.run.directory import RunDirectory
+from chaos.store.directory import RunDirectory
 from tests.namespace_hosts import NETWORK
 from tests.unit.faults.two_nodes import (
     MISSING,

@@ -12,8 +12,8 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.platforms.process import identify
-from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.store.directory import RunDirectory, create_run
 from tests.unit.observe.mindformers_files import write_safetensors
 
 NO_JOB: Any = None

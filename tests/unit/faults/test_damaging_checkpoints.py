@@ -21,8 +21,8 @@ from chaos.observe.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.layout import find_checkpoints
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify
-from chaos.run.directory import RunDirectory, create_run
 from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
+from chaos.store.directory import RunDirectory, create_run
 from tests.unit.conftest import MakeDeep
 from tests.unit.observe.ckpt_writer import CkptWriter
 from tests.unit.observe.values import values

@@ -26,10 +26,10 @@ from chaos.platforms.disk_image import make_image, mount_image, thaw
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, mounts_in, unmount
-from chaos.run.directory import RunDirectory
 from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import in_order
+from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo, started
 
 GIVEN: dict[str, dict[str, Any]] = {
@@ -217,7 +217,7 @@ from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.local import LocalPlatform
 from chaos.base.registry import registry
-from chaos.run.key import seal_of
+from chaos.store.key import seal_of
 from tests.unit.faults.test_lands_and_heals import BUSY, lay, victim_of
 from types import SimpleNamespace
 

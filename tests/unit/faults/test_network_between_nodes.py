@@ -11,8 +11,8 @@ from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network import network_delay, network_loss, network_rate, partition
 from chaos.platforms.nodes import NodesJob
-from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
+from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import (
     MISSING,
     REASON,

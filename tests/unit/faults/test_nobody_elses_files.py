@@ -21,8 +21,8 @@ from chaos.platforms import disk_image
 from chaos.platforms.base import Job
 from chaos.platforms.mounts import Mount
 from chaos.platforms.process import identify
-from chaos.run.directory import RunDirectory
 from chaos.run.undo import UNDO_ACTIONS, UndoContext
+from chaos.store.directory import RunDirectory
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from chaos.faults.network.on_network import between
 from chaos.platforms.network import connections
 from chaos.platforms.network.connections import Connection, established, reset
 from chaos.platforms.nodes import NodesJob
-from chaos.run.directory import RunDirectory
 from chaos.run.machine import Machine, probe
+from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
 
 LACKING = [*MISSING, *(one for one in probe(("connection-reset",), Machine()) if not one.ok)]

@@ -18,10 +18,10 @@ from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import unmount_step
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
-from chaos.run.directory import RunDirectory
 from chaos.run.heal import heal_run
 from chaos.run.undo import CannotUndo, UndoContext
 from chaos.run.undo_storage import unmount_storage
+from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo
 
 pytestmark = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
@@ -125,8 +125,8 @@ from chaos.faults.storage import disk_full, read_only
 from chaos.faults.storage.storage import unmount_step
 from chaos.history.ledger import Ledger
 from chaos.platforms.mounts import mount_read_only, resize_memory
-from chaos.run.directory import read_run
-from chaos.run.key import seal_of
+from chaos.store.directory import read_run
+from chaos.store.key import seal_of
 kind, run, storage = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 Ledger(run / "undo.jsonl", seal_of(read_run(run)["token"])).record(unmount_step(kind, storage, "by hand"))
 if kind == "disk-full":

@@ -19,11 +19,11 @@ from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
-from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.run.undo_nodes import NodesByUndoSteps
+from chaos.store.directory import RunDirectory, make_private_directory
 from tests.namespace_hosts import HostInNamespace
 
 MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
@@ -131,7 +131,7 @@ from types import SimpleNamespace
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger
 from chaos.base.registry import registry
-from chaos.run.key import seal_of
+from chaos.store.key import seal_of
 from chaos.base.wait import wait_for
 from tests.unit.faults.two_nodes import begin, goes_on, victim_of
 

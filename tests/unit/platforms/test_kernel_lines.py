@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from chaos.baseline.key import processor_model
 from chaos.faults.beside import slow_opens
 from chaos.platforms.cgroup import Hierarchy, counts, cpu_hierarchy, group_of
 from chaos.platforms.containers import Container, container_of
@@ -19,6 +18,7 @@ from chaos.platforms.network import connected
 from chaos.platforms.outputs import standard_outputs_of
 from chaos.platforms.permissions import CAP_DAC_OVERRIDE, has_capability
 from chaos.platforms.procfs import kernel_lines, read_signals
+from chaos.store.baseline_key import processor_model
 
 ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r"
 """All that ``str.splitlines`` takes for the end of a line, but for the newline."""

@@ -23,10 +23,10 @@ from chaos.platforms.network.numbers import address_of, handle_of, preference_of
 from chaos.platforms.network.ports import Ports
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.platforms.process import identify
-from chaos.run.directory import RunDirectory, create_run
 from chaos.run.machine import Machine, probe
 from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.run.undo_network import mend_network
+from chaos.store.directory import RunDirectory, create_run
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

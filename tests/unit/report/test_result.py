@@ -11,7 +11,7 @@ import pytest
 from chaos.report import files
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, from_json, read_result
-from chaos.run.directory import unfinished_files
+from chaos.store.directory import unfinished_files
 from tests.unit.good_run import SAVED, GoodRun, good_run
 
 

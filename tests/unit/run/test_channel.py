@@ -18,8 +18,8 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
-from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.setup import write_secret
+from chaos.store.directory import RunDirectory, make_private_directory
 
 SECONDS = 60.0
 SECRET = "s" * 64

@@ -29,12 +29,12 @@ from chaos.plan.io import fingerprint, loads
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalPlatform
 from chaos.report.result import read_result
-from chaos.run.directory import read_run
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.made_with import own_code
 from chaos.run.prepare import known_names
 from chaos.run.setup import write_secret
 from chaos.scenario.load import load_scenario
+from chaos.store.directory import read_run
 from tests.unit.fake_job import kind, listening
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores

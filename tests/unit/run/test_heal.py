@@ -23,11 +23,18 @@ from chaos.history.reader import read_history
 from chaos.platforms.find import find_run_processes, runs_alive
 from chaos.platforms.process import identify, send_signal, state
 from chaos.run import tidying
-from chaos.run.directory import RunDirectory, create_run, make_private_directory, read_run, unfinished_files, update_run
 from chaos.run.heal import heal_all, heal_run
-from chaos.run.host import this_host
-from chaos.run.ownership import LOCK_NAME, FileLock
 from chaos.run.undo import UNDO_ACTIONS, UndoAction, UndoContext
+from chaos.store.directory import (
+    RunDirectory,
+    create_run,
+    make_private_directory,
+    read_run,
+    unfinished_files,
+    update_run,
+)
+from chaos.store.host import this_host
+from chaos.store.ownership import LOCK_NAME, FileLock
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -41,7 +48,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.children import subreaper
 from chaos.platforms.local import LocalPlatform
-from chaos.run.directory import create_run, make_private_directory, point_latest, update_run
+from chaos.store.directory import create_run, make_private_directory, point_latest, update_run
 from chaos.base.wait import wait_for
 
 def trace(text): os.write(1, (text + "\\n").encode())
@@ -216,7 +223,7 @@ def test_a_live_run_is_reported_and_not_touched(reports: Path, run: RunDirectory
 
 
 def test_of_a_run_whose_harness_is_stopped_it_is_said_how_to_go_on(reports: Path) -> None:
-    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
+    code = "import sys; from pathlib import Path; from chaos.store.directory import create_run; "
     code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(reports)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:

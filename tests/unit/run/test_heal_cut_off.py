@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from chaos.baseline.cache import DIRECTORY
 from chaos.cli.heal import _print
 from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage.disk_full import SOURCE
@@ -26,11 +25,12 @@ from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.run import heal
 from chaos.run.cut_off import find_cut_off
-from chaos.run.directory import RunDirectory
 from chaos.run.heal import heal_all, heal_run
 from chaos.run.heal_report import HealReport
 from chaos.run.leftovers import leftovers
-from chaos.run.ownership import FileLock
+from chaos.store.baselines import DIRECTORY
+from chaos.store.directory import RunDirectory
+from chaos.store.ownership import FileLock
 
 NOBODY = 2**22 + 1
 """A PID that Linux never gives."""
@@ -44,7 +44,7 @@ place = Path(sys.argv[1])
 """
 ACTS = {
     "a baseline is kept": f"""
-from chaos.baseline import cache
+from chaos.store import baselines as cache
 from chaos.base.wait import Patience
 cache.why_incomplete = lambda _: None
 Path.replace = die

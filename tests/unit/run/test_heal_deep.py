@@ -11,8 +11,8 @@ from chaos.faults.storage.disk_full import SOURCE
 from chaos.faults.storage.storage import PROBE, unmount_step
 from chaos.platforms.mounts import may_mount, mount_memory, mounts_at, unmount
 from chaos.run.cut_off import find_cut_off, remove_cut_off
-from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.heal import heal_all, heal_run
+from chaos.store.directory import RunDirectory, make_private_directory
 from tests.unit.conftest import MakeDeep, Start
 
 LEVELS = 3000
@@ -67,7 +67,7 @@ def test_a_private_directory_too_deep_to_be_removed_is_told(
         """As the standard library before Python 3.13, with some thousand levels and descriptors enough."""
         raise RecursionError("maximum recursion depth exceeded")
 
-    monkeypatch.setattr("chaos.run.directory.MEMORY", tmp_path)
+    monkeypatch.setattr("chaos.store.directory.MEMORY", tmp_path)
     private = make_private_directory(dead.ledger, dead.token, parent=tmp_path)
     (private / "rank_0").mkdir()
     process = start("sleep", "1000", run=dead.token)

@@ -17,9 +17,9 @@ from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify
-from chaos.run.directory import RunDirectory, create_run, read_run
 from chaos.run.heal import heal_all, heal_run
-from chaos.run.ownership import LOCK_NAME
+from chaos.store.directory import RunDirectory, create_run, read_run
+from chaos.store.ownership import LOCK_NAME
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -55,7 +55,7 @@ def test_a_run_that_was_moved_is_healed_where_it_is(dead: RunDirectory, start: S
 def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
     reports: Path, start: Start, tmp_path: Path
 ) -> None:
-    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
+    code = "import sys; from pathlib import Path; from chaos.store.directory import create_run; "
     code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, run.token, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(reports)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
@@ -77,7 +77,7 @@ def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
 
 def of_a_live_harness(reports: Path, copy: Path, start: Start) -> tuple[subprocess.Popen[str], subprocess.Popen[bytes]]:
     """A harness and a process of its run, with a copy of the run without its lock, and the original out of sight."""
-    code = "import sys; from pathlib import Path; from chaos.run.directory import create_run; "
+    code = "import sys; from pathlib import Path; from chaos.store.directory import create_run; "
     code += "run = create_run(Path(sys.argv[1]), 'a'); print(run.run, run.token, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(reports)]
     harness = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -15,8 +15,8 @@ from chaos.platforms.hand.bundle import bundle
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.hand.transport import SubprocessTransport
 from chaos.platforms.nodes import END_NODES
-from chaos.run.directory import create_run
 from chaos.run.heal import heal_run
+from chaos.store.directory import create_run
 
 
 def test_a_stopped_rank_of_a_node_is_continued_and_ended(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from chaos.faults.storage.disk_full import SOURCE
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, mounts_in, unmount
-from chaos.run.directory import RunDirectory, RunDirectoryError, create_run, make_private_directory, unfinished_files
 from chaos.run.heal import heal_all, heal_run
 from chaos.run.undo import UndoContext, undo_step
+from chaos.store.directory import RunDirectory, RunDirectoryError, create_run, make_private_directory, unfinished_files
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

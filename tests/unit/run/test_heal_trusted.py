@@ -17,9 +17,9 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.kubernetes.kubeconfig import refuse_programs
-from chaos.run.directory import RunDirectory, make_private_directory, read_run, write_json
 from chaos.run.own_ways import by_own_ways
 from chaos.run.undo import CannotUndo
+from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 
 HOST = {"name": "a", "address": "10.0.0.1", "port": 22}
 INVENTORY = """inventory: 1
@@ -102,7 +102,7 @@ def test_the_processes_of_another_directory_are_ended_on_nobodys_word(foreign: R
 
 
 def test_a_run_that_lives_is_touched_on_nobodys_word(foreign: RunDirectory) -> None:
-    from chaos.run.ownership import RunLock
+    from chaos.store.ownership import RunLock
 
     with RunLock.acquire(foreign.path):
         assert entry(["heal", str(foreign.path), "--trust", "--trust-step", "job"]) == codes.HARNESS

@@ -7,8 +7,8 @@ from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
-from chaos.run.directory import create_run, point_latest
 from chaos.run.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
+from chaos.store.directory import create_run, point_latest
 
 
 def test_lines_and_the_last_event_are_of_all_runs(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.procfs import environment
-from chaos.run.directory import RunDirectory, make_private_directory
 from chaos.run.leftovers import leftovers
-from chaos.run.ownership import FileLock
+from chaos.store.directory import RunDirectory, make_private_directory
+from chaos.store.ownership import FileLock
 from tests.unit.conftest import MakeDeep
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -15,8 +15,8 @@ from chaos.cli.main import entry
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.seal import PROOF
 from chaos.platforms.find import find_run_processes
-from chaos.run.directory import RunDirectory, make_private_directory, read_run, write_json
 from chaos.run.heal import heal_all, heal_run
+from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.process import ProcessIdentity, identify, send_signal, state
-from chaos.run.directory import RunDirectory, create_run, update_run
 from chaos.run.heal import heal_all, heal_run
 from chaos.run.heal_report import HealReport
+from chaos.store.directory import RunDirectory, create_run, update_run
 
 
 @dataclass

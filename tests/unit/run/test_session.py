@@ -26,10 +26,10 @@ from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
-from chaos.run.directory import RunDirectory
 from chaos.run.ports_left import left_of_port, listens
 from chaos.run.session import Session, open_session, put_back_faults
 from chaos.scenario.model import Scenario
+from chaos.store.directory import RunDirectory
 from tests.unit.conftest import MakeDeep
 from tests.unit.run.fakes import Watcher
 

@@ -20,7 +20,6 @@ from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, send_signal, state
-from chaos.run.directory import MARKER, private_name
 from chaos.run.undo import (
     UNDO_ACTIONS,
     CannotUndo,
@@ -31,6 +30,7 @@ from chaos.run.undo import (
     resume_process,
     undo_open_steps,
 )
+from chaos.store.directory import MARKER, private_name
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

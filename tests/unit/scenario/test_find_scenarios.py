@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.directory import create_run
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import find_scenario, is_scenario_file, iter_scenarios
 from chaos.scenario.recorded import is_run
+from chaos.store.directory import create_run
 from tests.unit.conftest import MakeDeep
 
 Write = Callable[..., Path]

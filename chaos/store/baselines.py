@@ -18,13 +18,13 @@ from chaos.observe.other_losses import read_losses
 from chaos.observe.registered import other_readers
 from chaos.observe.training_line import MARK
 from chaos.plan import io
-from chaos.run.directory import RUN_NAME, write_json
-from chaos.run.ownership import FileLock
+from chaos.store.directory import RUN_NAME, write_json
+from chaos.store.ownership import FileLock
 
 DIRECTORY = ".baselines"
 """Directory of the reports that holds the pointers to baselines, by their keys."""
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.new")
-"""Name of a pointer that is being written: that of its key (chaos.baseline.key)."""
+"""Name of a pointer that is being written: that of its key (chaos.store.baseline_key)."""
 _BLOCK = 1 << 20
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from chaos.base.clock import Clock, SystemClock
 from chaos.platforms.process import identify
-from chaos.run.ownership import LOCK_NAME, FileLock, RunIsLive, RunLock, is_live, read_owner
+from chaos.store.ownership import LOCK_NAME, FileLock, RunIsLive, RunLock, is_live, read_owner
 
 HARNESS = """
 import sys
 from pathlib import Path
-from chaos.run.ownership import RunLock
+from chaos.store.ownership import RunLock
 lock = RunLock.acquire(Path(sys.argv[1]))
 print("owned", flush=True)
 sys.stdin.read()

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.baseline.key import baseline_key, processor_model
 from chaos.scenario.job import Job
 from chaos.scenario.model import Cluster, Parallel, Scenario
+from chaos.store.baseline_key import baseline_key, processor_model
 
 BASE: dict[str, Any] = {
     "chaos": 1,
@@ -140,7 +140,7 @@ def test_files_libraries_sdk_and_cores_make_another_key(other: dict[str, Any]) -
 
 def test_the_processor_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key()
-    monkeypatch.setattr("chaos.baseline.key.processor_model", lambda: "another one")
+    monkeypatch.setattr("chaos.store.baseline_key.processor_model", lambda: "another one")
     assert key() != before
 
 

@@ -21,9 +21,9 @@ from chaos.base.wait import wait_for
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.seal import Seal
-from chaos.run.host import HOST, this_host
-from chaos.run.key import seal_of
-from chaos.run.ownership import FileLock, RunLock
+from chaos.store.host import HOST, this_host
+from chaos.store.key import seal_of
+from chaos.store.ownership import FileLock, RunLock
 
 MARKER = ".chaos-run"
 CREATION_LOCK = ".lock"

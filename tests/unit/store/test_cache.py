@@ -15,11 +15,11 @@ import pytest
 from chaos.agent.record import Record
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.baseline.cache import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.history.writer import HistoryWriter
 from chaos.plan import io
 from chaos.plan.model import Plan, PlannedFault
-from chaos.run.directory import create_run
+from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
+from chaos.store.directory import create_run
 from tests.unit.plans import plan_named
 
 WAIT = Patience(20)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chaos.platforms.surroundings import handed_on
-from chaos.run.directory import RunDirectoryError, create_run, read_run, update_run, write_json
-from chaos.run.key import KeyUnusable, key_file, known_seal, seal_of, source_of_key
+from chaos.store.directory import RunDirectoryError, create_run, read_run, update_run, write_json
+from chaos.store.key import KeyUnusable, key_file, known_seal, seal_of, source_of_key
 
 TEXT = "0123456789abcdef" * 4
 
@@ -43,7 +43,7 @@ def test_a_key_is_made_when_a_run_is_for_this_user_alone(home: Path) -> None:
 
 
 def test_harnesses_that_begin_at_once_have_one_key(home: Path) -> None:
-    code = "from chaos.run.key import seal_of; print(seal_of('run').document({})['proof'])"
+    code = "from chaos.store.key import seal_of; print(seal_of('run').document({})['proof'])"
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(4)]
     assert len({process.communicate()[0] for process in started}) == 1
     assert [path.name for path in (home / ".local/state/chaos").iterdir()] == ["key"]

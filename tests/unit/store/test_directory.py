@@ -14,7 +14,8 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.run.directory import (
+from chaos.run.undo import UndoContext, remove_directory
+from chaos.store.directory import (
     MARKER,
     RUN_NAME,
     RunDirectory,
@@ -27,8 +28,7 @@ from chaos.run.directory import (
     update_run,
     write_json,
 )
-from chaos.run.ownership import is_live
-from chaos.run.undo import UndoContext, remove_directory
+from chaos.store.ownership import is_live
 
 
 def test_a_new_run_is_owned_and_has_its_identity_on_disk(reports: Path, clock: Clock) -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_left_of_a_run_that_could_not_be_made(reports: Path, monkeypa
     def fail(path: Path, value: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("chaos.run.directory.write_json", fail)
+    monkeypatch.setattr("chaos.store.directory.write_json", fail)
     with pytest.raises(RunDirectoryError, match="No space left"):
         create_run(reports, "a")
     assert [path for path in reports.iterdir() if path.is_dir()] == []
