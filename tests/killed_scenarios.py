@@ -1,6 +1,6 @@
 """Which scenarios' harnesses are killed, how often, and which kinds of undo each is there for.
 
-Together they need every undo action that there is (tests/unit/run/test_every_undo_is_killed.py), but for those that
+Together they need every undo action that there is (tests/unit/heal/test_every_undo_is_killed.py), but for those that
 ``ELSEWHERE`` names.
 """
 

@@ -15,7 +15,7 @@ from chaos.cli.trusting import chosen
 from chaos.scenario.errors import printable
 
 if TYPE_CHECKING:
-    from chaos.run.heal_report import HealReport
+    from chaos.heal.heal_report import HealReport
 
 
 _IN_PART = "REFUSED in part, what is not shown to be this user's and not done below was not touched"
@@ -69,8 +69,8 @@ def command(
         raise click.UsageError("--trust-step and --inventory are for --trust")
     if trust and (len(runs) != 1 or everything):
         raise click.UsageError("--trust is for one run at a time: give its directory")
-    from chaos.run.heal import heal_all, heal_run
-    from chaos.run.tidying import runs_in
+    from chaos.heal.heal import heal_all, heal_run
+    from chaos.heal.tidying import runs_in
 
     if trust:
         reported = [chosen(find_run(runs[0], reports), steps, inventory, ask=not as_json)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from chaos.run.heal import heal_all
+from chaos.heal.heal import heal_all
 from chaos.run.kills import KillTally
 
 

@@ -23,7 +23,7 @@ from chaos.cli.options import cell_option, echo_json, json_option, reports_optio
 from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
-from chaos.run.heal import heal_all
+from chaos.heal.heal import heal_all
 from chaos.run.known_failure import failing_checks, sdk_of
 from chaos.run.recoveries import MECHANISMS
 from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding

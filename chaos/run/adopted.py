@@ -18,14 +18,14 @@ from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.checks.injection.proof_registry import why_unproven
 from chaos.faults.checkpoints.running_checkpoint import own_directories
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
+from chaos.heal.adopted import adopted_step
+from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.made_with import machine_facts, own_code, recorded_command
 from chaos.run.progress import Progress, Recorder, Watched
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
-from chaos.run.undo_adopted import adopted_step
 from chaos.run.versions import versions
 from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 

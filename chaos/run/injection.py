@@ -12,6 +12,7 @@ from chaos.base.rank_sets import named
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.faults.kind import FaultKind, FaultMissed, Lacking, Lasting, Victim, shows_when_let_go
+from chaos.heal.undo import CannotUndo, Undone, healable
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
@@ -25,7 +26,6 @@ from chaos.run.desks import Desks
 from chaos.run.lasting import LastingFaults
 from chaos.run.progress import Recorder
 from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
-from chaos.run.undo import CannotUndo, Undone, healable
 
 NO_RANK = -1
 """In place of a rank, of a process beside the ranks."""

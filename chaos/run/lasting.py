@@ -14,12 +14,12 @@ from chaos.base.clock import Clock
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.faults.condition import FOR_GOOD
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, StillShown, Victim
+from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.hand.client import HandLost
 from chaos.run.progress import Recorder
-from chaos.run.undo import Undone
 
 _END_SECONDS = 5.0
 """How long a fault may still be seen whose steps are undone."""

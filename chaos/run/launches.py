@@ -13,6 +13,7 @@ from chaos.base.registry import registry
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.checks.run.check import PORT_TAKEN
 from chaos.faults.kind import FaultKind
+from chaos.heal.undo import UNDO_ACTIONS, undo_step
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.plan.model import PlannedFault
@@ -38,7 +39,6 @@ from chaos.run.setup import (
     write_agent_configuration,
 )
 from chaos.run.storage import prepare_faults, storage_of
-from chaos.run.undo import UNDO_ACTIONS, undo_step
 
 _SETTLE_SECONDS = 5.0
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from chaos.faults.action import CannotUndo
+from chaos.heal.undo_nodes import platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.docker.search import search_engine
 from chaos.platforms.network.here import found_here
 from chaos.platforms.nodes import END_NODES, TellsLeft
-from chaos.run.undo_base import CannotUndo
-from chaos.run.undo_nodes import platform_of_step
 
 _IN_CONTAINERS = frozenset({"docker", "docker-networks"})
 _OWN_NETWORKS = frozenset({"local-networks", "docker-networks"})

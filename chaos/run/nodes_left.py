@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from chaos.faults.action import CannotUndo
+from chaos.heal.undo_nodes import NodesByUndoSteps, platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import PlatformError
 from chaos.platforms.nodes import END_NODES, Node, TellsLeft, TellsRules
-from chaos.run.undo_base import CannotUndo
-from chaos.run.undo_nodes import NodesByUndoSteps, platform_of_step
 
 ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
 """Events: what the hand of a node says of it, and what the platform says when it has taken the nodes away."""

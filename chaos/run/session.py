@@ -13,6 +13,8 @@ from chaos.base.clock import Clock
 from chaos.base.refusal import Refused
 from chaos.base.wait import Deadline
 from chaos.base.walking import entries_below
+from chaos.heal.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
+from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
@@ -27,8 +29,6 @@ from chaos.run.ports_left import left_of_port
 from chaos.run.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.setup import write_secret
-from chaos.run.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
-from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.scenario.model import Scenario
 from chaos.store.directory import MEMORY, RunDirectory, make_private_directory
 

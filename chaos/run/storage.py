@@ -7,10 +7,10 @@ from pathlib import Path
 
 from chaos.base.refusal import Refused
 from chaos.faults.kind import FaultKind, Preparing
+from chaos.heal.undo import CannotUndo, healable
 from chaos.history.ledger import Ledger
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.run.undo import CannotUndo, healable
 
 
 def storage_of(job: Path, traits: JobTraits) -> Path | None:

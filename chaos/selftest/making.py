@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chaos.run.heal import heal_all
+from chaos.heal.heal import heal_all
 from chaos.store.ownership import FileLock
 
 LIVE = "live"

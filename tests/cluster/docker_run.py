@@ -15,15 +15,15 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
+from chaos.heal.heal import heal_run
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.nodes import NodesJob, Site
 from chaos.run.channel import Channel
-from chaos.run.heal import heal_run
 from chaos.run.setup import write_secret
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.scenario.docker import Docker
 from chaos.store.directory import RunDirectory, create_run, make_private_directory
 from tests.rehearsal.kit import Chaos, Harness, Run

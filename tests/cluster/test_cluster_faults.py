@@ -21,6 +21,7 @@ from chaos.faults.cluster import (
     public_fault,
 )
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.kubernetes.api import Api
@@ -31,7 +32,6 @@ from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster.control_plane import ControlPlane
@@ -199,7 +199,7 @@ def test_a_public_fault_that_clusterd_still_holds_is_not_healed(
     steps = kind.undo_steps("f1", [victim])
     kind.inject(trial, victim)  # type: ignore[arg-type]
     clusterd.look()
-    monkeypatch.setattr("chaos.run.undo_cluster.RECOVERED_SECONDS", 0.5)
+    monkeypatch.setattr("chaos.faults.cluster.undo.RECOVERED_SECONDS", 0.5)
     with pytest.raises(CannotUndo, match="still lists it"):
         UNDO_ACTIONS[steps[0].action](steps[0], UndoContext(trial.own.run, SYSTEM_CLOCK))
 

@@ -15,11 +15,11 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
+from chaos.heal.heal import heal_run
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import _KEEPER, DockerPlatform, network_name
 from chaos.platforms.docker.subnets import make_network
-from chaos.run.heal import heal_run
 from chaos.run.left_on_platform import left_on_platform
 from chaos.run.leftovers import leftovers
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed

@@ -17,6 +17,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.cluster import pod_dns_gone, pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
 from chaos.faults.cluster.on_mesh import OnMesh
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import Own
@@ -24,7 +25,6 @@ from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.machine import Machine, probe
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.control_plane import ControlPlane
@@ -128,7 +128,7 @@ def test_what_chaos_mesh_cannot_take_back_is_not_healed(pair: Any, api: Api, mon
     kind.inject(pair, victim)
     mesh.look()
     mesh.stuck = True
-    monkeypatch.setattr("chaos.run.undo_cluster.RECOVERED_SECONDS", 0.5)
+    monkeypatch.setattr("chaos.faults.cluster.undo.RECOVERED_SECONDS", 0.5)
     (step,) = kind.undo_steps("f1", [victim])
     with pytest.raises(CannotUndo, match="has not taken the fault back"):
         UNDO_ACTIONS[step.action](step, UndoContext(pair.own.run, Looks(mesh)))

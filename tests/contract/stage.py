@@ -13,6 +13,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.beside.client import DIRECTORY, is_held
 from chaos.faults.example import example
 from chaos.faults.kind import FaultKind, Preparing, Victim
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, Undone, healable, in_order, undo_step
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import Job, LaunchSpec
 from chaos.platforms.disk_image import thaw
@@ -20,7 +21,6 @@ from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable
 from chaos.run.machine import Machine, probe
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, Undone, healable, in_order, undo_step
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import started
 from tests.unit.saved_checkpoints import save

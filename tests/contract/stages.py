@@ -19,21 +19,21 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultKind, Victim, means_of
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
+from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.platforms.base import Job
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.mounts import mounts_at
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
-from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
 from tests.contract.standins import Cards, Container, Hand, Kubelet, Network, Nodes
+from tests.unit.faults.test_undo_mesh_objects import TwoPods
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, begin, rules_left, victim_of
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
 from tests.unit.run.fakes import FakeJob, identity
-from tests.unit.run.test_undo_mesh_objects import TwoPods
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from chaos.platforms.commands import Done
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
+from tests.unit.faults.test_undo_cluster_nodes import kubelet
 from tests.unit.platforms.kubernetes.standin_api import Cluster
 from tests.unit.recorded import FAULTY, HEALTHY, recorded
-from tests.unit.run.test_undo_cluster_nodes import kubelet
 
 
 class Cards:

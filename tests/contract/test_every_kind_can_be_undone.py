@@ -14,9 +14,9 @@ import pytest
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
+from chaos.heal.adopted import adopted_step
+from chaos.heal.undo import after_processes
 from chaos.history.ledger import UndoStep
-from chaos.run.undo import after_processes
-from chaos.run.undo_adopted import adopted_step
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.page import rows, sections
 from tests.contract.stage import RANK, Stage

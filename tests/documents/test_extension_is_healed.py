@@ -27,7 +27,7 @@ from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.process import identify, state
 from chaos.base.registry import registry
 from chaos.store.directory import create_run
-from chaos.run.undo import healable
+from chaos.heal.undo import healable
 
 run = create_run(Path(sys.argv[1]), "bind-core")
 rank = subprocess.Popen(["sleep", "1000"], env={**os.environ, RUN_VARIABLE: run.token}, start_new_session=True)

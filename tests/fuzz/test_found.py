@@ -13,6 +13,7 @@ import pytest
 
 from chaos.cli import codes
 from chaos.cli.main import entry
+from chaos.heal.heal import heal_run
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import MAX_BYTES, MAX_PROBLEMS, read_history
@@ -22,7 +23,6 @@ from chaos.observe.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, read_result
-from chaos.run.heal import heal_run
 from chaos.run.soak import SoakRecord
 from chaos.scenario.duration import parse_duration
 from chaos.scenario.errors import ScenarioError

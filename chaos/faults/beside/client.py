@@ -16,7 +16,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 
 SWITCH_OFF = "switch-off"
-"""The undo action (chaos.run.undo_beside)."""
+"""The undo action (chaos.faults.beside.undo)."""
 
 DIRECTORY = "beside"
 """Directory of the run that holds the switches."""

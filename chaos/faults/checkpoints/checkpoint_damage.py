@@ -28,7 +28,7 @@ from chaos.plan.damage import MODEL
 from chaos.platforms.base import Job
 
 RESTORE = "restore-checkpoint"
-"""The undo action (chaos.run.undo_checkpoint)."""
+"""The undo action (chaos.faults.checkpoints.undo)."""
 
 KEPT = "damaged"
 """Directory of the run that keeps the originals."""

@@ -28,7 +28,7 @@ from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
-"""The undo action (chaos.run.undo_checkpoint) for a file that is not of the run."""
+"""The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""
 
 MAX_FILES = 20_000
 """Files and directories below a directory of the job: with more it is none in which to search for checkpoints."""

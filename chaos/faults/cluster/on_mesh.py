@@ -22,7 +22,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 MEANS = "mesh"
 DELETE_MESH = "delete-mesh-object"
-"""The undo action (chaos.run.undo_cluster)."""
+"""The undo action (chaos.faults.cluster.undo)."""
 
 _REFUSED = (400, 404, 422)
 

@@ -16,7 +16,7 @@ from chaos.platforms.network.between import Between
 from chaos.platforms.nodes import NodesJob
 
 MEND = "mend-network"
-"""The undo action (chaos.run.undo_network)."""
+"""The undo action (chaos.faults.network.undo)."""
 
 MEANS = "network"
 FROM_START = "needs nodes with a network of the run's own, which only a scenario makes"

@@ -23,7 +23,7 @@ from chaos.platforms.base import Job
 from chaos.platforms.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups
 
 REMOVE = "remove-memory-group"
-"""The undo action (chaos.run.undo_memory_group)."""
+"""The undo action (chaos.faults.rank_acts.undo)."""
 
 DEFAULT = 32
 _MEBIBYTE = 1 << 20

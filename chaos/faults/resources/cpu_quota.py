@@ -20,7 +20,7 @@ from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.procfs import environment
 
 LEAVE_GROUP = "leave-group"
-"""The undo action (chaos.run.undo_limits)."""
+"""The undo action (chaos.faults.resources.undo)."""
 
 
 class CpuQuota(Condition):

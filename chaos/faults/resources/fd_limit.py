@@ -18,7 +18,7 @@ from chaos.platforms.base import Job
 from chaos.platforms.limits import highest_descriptor, open_files_limit, set_open_files_limit
 
 RESTORE_LIMIT = "restore-limit"
-"""The undo action (chaos.run.undo_limits)."""
+"""The undo action (chaos.faults.resources.undo)."""
 
 
 class FdLimit(Condition):

@@ -24,7 +24,7 @@ from chaos.platforms.permissions import (
 )
 
 ALLOW = "allow-writing"
-"""The undo action (chaos.run.undo_storage)."""
+"""The undo action (chaos.faults.storage.undo)."""
 
 _SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 """A mode with which names can be listed, and nothing can be reached."""

@@ -21,7 +21,7 @@ from chaos.platforms.disk_image import freeze, is_frozen, thaw
 from chaos.platforms.mounts import mounts_at
 
 THAW = "thaw-storage"
-"""The undo action (chaos.run.undo_storage)."""
+"""The undo action (chaos.faults.storage.undo)."""
 
 
 class StorageStall(OnOwnDisk, Condition):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.history.ledger import Ledger
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from tests.fuzz.mutate import mutate_json_lines
 from tests.fuzz.target import Target
 

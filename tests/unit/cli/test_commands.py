@@ -206,10 +206,10 @@ def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:
 
 
 def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chaos.run.heal_report import HealReport
+    from chaos.heal.heal_report import HealReport
 
     monkeypatch.setattr(
-        "chaos.run.heal.heal_all", lambda reports: [HealReport("r", Path("r"), failed=["rank 2: still there"])]
+        "chaos.heal.heal.heal_all", lambda reports: [HealReport("r", Path("r"), failed=["rank 2: still there"])]
     )
     ended = chaos("heal")
     assert ended.code == 3
@@ -217,7 +217,7 @@ def test_heal_that_could_not_put_all_back_is_3(chaos: Call, place: Path, monkeyp
 
 
 def test_heal_leaves_a_live_run_alone(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from chaos.run.heal_report import HealReport
+    from chaos.heal.heal_report import HealReport
 
-    monkeypatch.setattr("chaos.run.heal.heal_all", lambda reports: [HealReport("r", Path("r"), live=True)])
+    monkeypatch.setattr("chaos.heal.heal.heal_all", lambda reports: [HealReport("r", Path("r"), live=True)])
     assert chaos("heal").code == 0

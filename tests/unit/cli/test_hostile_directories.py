@@ -20,10 +20,10 @@ from chaos.base.plain_files import Share
 from chaos.base.wait import wait_for
 from chaos.cli import codes
 from chaos.cli.main import entry
+from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
-from chaos.run.undo import UNDO_ACTIONS
 from tests.unit.good_run import good_run
 
 NOW = identify(os.getpid())
@@ -91,7 +91,7 @@ def world(tmp_path: Path, start: Callable[..., Any], token: str, monkeypatch: py
     monkeypatch.chdir(outside)
     monkeypatch.setattr(subprocess.Popen, "__init__", refused)
     monkeypatch.setattr(socket.socket, "connect", refused)
-    monkeypatch.setattr("chaos.run.undo_storage.unmount", refused)
+    monkeypatch.setattr("chaos.faults.storage.undo.unmount", refused)
     monkeypatch.setattr("chaos.platforms.process.send_through", refused)
     yield World(tmp_path, run_dir, outside, token, victim, called)
 

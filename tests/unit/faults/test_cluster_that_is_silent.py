@@ -22,13 +22,13 @@ from chaos.faults.cluster import (
     public_fault,
 )
 from chaos.faults.kind import Victim
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NODE
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.undo import UNDO_ACTIONS, UndoContext
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
 

@@ -17,6 +17,7 @@ from chaos.faults.ascend.npu_link_down import NpuLinkDown
 from chaos.faults.kind import FaultKind, FaultMissed, Hazardous, Placed, Victim, needed_from_start
 from chaos.faults.nodes import node_reboot
 from chaos.faults.nodes.node_reboot import NodeReboot, RebootsNodes
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
@@ -26,7 +27,6 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import Done, NoSuchTool, SystemCommands
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.injection import Injection
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.scenario.model import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned

@@ -13,11 +13,11 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.signals import kill, suspend, terminate
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.local import LocalJob, LocalPlatform
 from chaos.platforms.process import identify, send_signal, state
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 
 KINDS: list[FaultKind] = [kill.KIND, suspend.KIND, terminate.KIND]
 SECONDS = 60.0

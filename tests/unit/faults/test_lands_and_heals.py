@@ -20,15 +20,15 @@ from chaos.faults.beside.client import DIRECTORY, is_held, said, switch_of
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
 from chaos.faults.storage import own_disk
 from chaos.faults.storage.storage import refusal, refusal_of_name
+from chaos.heal.heal import heal_run
+from chaos.heal.undo import in_order
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.commands import SystemCommands
 from chaos.platforms.disk_image import make_image, mount_image, thaw
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, mounts_in, unmount
-from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
-from chaos.run.undo import in_order
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo, started
 

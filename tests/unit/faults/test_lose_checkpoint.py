@@ -11,10 +11,10 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.faults.checkpoints.lose_checkpoint import KIND
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger
 from chaos.plan.schedule import EFFECTS
 from chaos.platforms.process import identify
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
 
 NO_JOB: Any = None
 

@@ -16,12 +16,12 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.beside.slow_opens import watch_opens
 from chaos.faults.kind import Victim
 from chaos.faults.storage import storage_stall
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.platforms import disk_image
 from chaos.platforms.base import Job
 from chaos.platforms.mounts import Mount
 from chaos.platforms.process import identify
-from chaos.run.undo import UNDO_ACTIONS, UndoContext
 from chaos.store.directory import RunDirectory
 
 
@@ -69,7 +69,7 @@ def test_the_undo_of_a_stall_thaws_no_other_file_system(
 ) -> None:
     storage.mkdir(parents=True, exist_ok=True)
     foreign = [Mount(str(storage), ("rw",), "tmpfs", "tmpfs", ("rw",))]
-    monkeypatch.setattr("chaos.run.undo_storage.mounts_at", lambda _: foreign)
+    monkeypatch.setattr("chaos.faults.storage.undo.mounts_at", lambda _: foreign)
     step = UndoStep("s", "first", "thaw-storage", {"path": str(storage)})
     assert "no disk of the run's own" in UNDO_ACTIONS["thaw-storage"](step, UndoContext(run.token, SYSTEM_CLOCK))
 

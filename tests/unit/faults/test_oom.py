@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
+from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.rank_acts.oom import REMOVE
+from chaos.heal.undo import AFTER_PROCESSES, UNDO_ACTIONS
 from chaos.history.ledger import UndoStep
 from chaos.platforms.cgroup import members
 from chaos.platforms.memory_group import NoMemoryGroup, kills, memory_groups
 from chaos.platforms.process import identify
-from chaos.run.undo import AFTER_PROCESSES, UNDO_ACTIONS
-from chaos.run.undo_base import CannotUndo, UndoContext
 
 LIMIT = 16 << 20
 _RANK = """

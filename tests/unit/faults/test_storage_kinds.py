@@ -16,11 +16,11 @@ from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.faults.storage import disk_full, read_only, storage_gone
 from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import unmount_step
+from chaos.faults.storage.undo import unmount_storage
+from chaos.heal.heal import heal_run
+from chaos.heal.undo import CannotUndo, UndoContext
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
-from chaos.run.heal import heal_run
-from chaos.run.undo import CannotUndo, UndoContext
-from chaos.run.undo_storage import unmount_storage
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo
 

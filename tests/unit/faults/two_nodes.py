@@ -13,16 +13,16 @@ from typing import Any
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
+from chaos.heal.heal import heal_run
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
+from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.platforms.base import LaunchSpec
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
-from chaos.run.heal import heal_run
 from chaos.run.machine import Machine, probe
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.run.undo_nodes import NodesByUndoSteps
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.namespace_hosts import HostInNamespace
 

@@ -14,13 +14,13 @@ from typing import Any, cast
 import pytest
 
 from chaos.base.clock import Clock
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.commands import CommandError, NoSuchTool
 from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.hand.tool_calls import NodeMachine
 from chaos.platforms.process import identify
-from chaos.run.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from tests.played_tools import write_tool, write_tools
 from tests.unit.platforms.conftest import Found, Spec, StartHand
 

@@ -12,14 +12,14 @@ from unittest.mock import Mock
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK, boot_id
+from chaos.faults.action import UndoContext
 from chaos.faults.kind import Victim
 from chaos.faults.resources.fd_limit import RESTORE_LIMIT, FdLimit
+from chaos.heal.undo import UNDO_ACTIONS
 from chaos.platforms import cgroup, limits
 from chaos.platforms.cgroup import Hierarchy, dissolve, members, move, throttle
 from chaos.platforms.limits import set_open_files_limit
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, State, identify, state
-from chaos.run.undo import UNDO_ACTIONS
-from chaos.run.undo_base import UndoContext
 from tests.unit.conftest import Start
 from tests.unit.platforms.fake_proc import FakeProc
 

@@ -13,6 +13,8 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.faults.network.undo import mend_network
+from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.network.attempts import answered
@@ -24,8 +26,6 @@ from chaos.platforms.network.ports import Ports
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.platforms.process import identify
 from chaos.run.machine import Machine, probe
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
-from chaos.run.undo_network import mend_network
 from chaos.store.directory import RunDirectory, create_run
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]

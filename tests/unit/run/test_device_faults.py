@@ -10,10 +10,10 @@ import pytest
 
 from chaos.base.refusal import Refused
 from chaos.base.registry import NOUNS, Registry
+from chaos.heal.heal import heal_run
 from chaos.history.reader import History, read_history
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
-from chaos.run.heal import heal_run
 from chaos.run.machine import PROBES, Machine, Probe
 from chaos.run.prepare import known_names
 from chaos.scenario.load import load_scenario
@@ -96,7 +96,7 @@ def test_the_link_goes_down_under_the_job_and_is_up_again_afterwards(machine: Pa
 
 
 def test_a_link_that_cannot_be_recovered_is_a_failure_that_heal_mends_later(machine: Path) -> None:
-    from chaos.run import undo_device
+    from chaos.faults.ascend import undo as undo_device
 
     (machine / "broken").touch()
     with pytest.MonkeyPatch.context() as patch:

@@ -12,6 +12,7 @@ from chaos.base.clock import Clock
 from chaos.base.wait import Patience
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.signals import suspend
+from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
@@ -19,7 +20,6 @@ from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.process import ProcessIdentity
 from chaos.run.injection import Injection
-from chaos.run.undo import Undone
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 RANKS = {rank: identity(rank) for rank in range(4)}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import Clock
+from chaos.heal.undo import UndoContext, remove_directory
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.run.undo import UndoContext, remove_directory
 from chaos.store.directory import (
     MARKER,
     RUN_NAME,

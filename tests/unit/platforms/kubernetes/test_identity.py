@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
+from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import NotOurs
-from chaos.run.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 
 
 class Cluster:

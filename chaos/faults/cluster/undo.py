@@ -1,0 +1,130 @@
+"""Undoing faults of a cluster's objects: nodes are released, and public faults told to have recovered."""
+
+from __future__ import annotations
+
+from chaos.base.wait import DeadlineExpired, wait_for
+from chaos.faults.action import CannotUndo, UndoContext
+from chaos.faults.cluster.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
+from chaos.faults.cluster.on_mesh import DELETE_MESH
+from chaos.faults.cluster.public_fault import described
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
+from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION, HELD_FOR_ANNOTATION
+from chaos.platforms.kubernetes.own import Own, Release
+from chaos.platforms.kubernetes.platform import cluster_of
+from chaos.platforms.kubernetes.public_fault import fault_id
+from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
+
+__all__ = [
+    "DELETE_MESH",
+    "RECOVER_PUBLIC_FAULT",
+    "RELEASE_NODE",
+    "delete_mesh_object",
+    "recover_public_fault",
+    "release_node",
+]
+
+READY_SECONDS = 60.0
+RECOVERED_SECONDS = 60.0
+
+_BY_HAND = (
+    f"by hand: look what its annotation {BEFORE_ANNOTATION} says that it was before, make it so, and remove it, "
+    f"{HELD_ANNOTATION} and {HELD_FOR_ANNOTATION}"
+)
+
+
+def release_node(step: UndoStep, context: UndoContext) -> str:
+    """Put back what a fault has changed of a node.
+
+    Where it has written that the node is not ready, the node's kubelet has to say that it is; the node stays marked
+    with the fault until then. Arguments: kubeconfig, settings, host.
+    """
+    host = _text(step, "host")
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        became = wait_for("ready", lambda: _released(own, host, step.fault), seconds=READY_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"node {host} was put back, but its kubelet has not said for {expired.seconds:g} s that it is ready, so it "
+            "stays marked with this run: look at the kubelet there, and run chaos heal again; for a node that does not "
+            f"come back {_BY_HAND}"
+        ) from expired
+    except (PlatformError, ValueError) as error:
+        raise CannotUndo(f"node {host} may still be held: {error}; {_BY_HAND}") from error
+    return f"released node {host}" if became == "released" else f"node {host} is not held by this run for this fault"
+
+
+def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
+    """Send ClusterD the message that a fault has recovered, and wait until it lists it no more.
+
+    Where the message that it occurs is no more, ClusterD is asked: what it still lists is told to have recovered too.
+    Arguments: kubeconfig, settings, host, fault, message (what it says of the fault; old steps have none).
+    """
+    host, fault = _text(step, "host"), _text(step, "fault")
+    now = context.clock.wall() // 1_000_000
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        identity = recover(own, fault, host, now)
+        if identity is None:
+            identity = fault_id(own.run, fault)
+            held = listed(own.api, host, identity)
+            if held is None:
+                return f"no message about fault {fault} is there, and ClusterD lists no fault {identity} of node {host}"
+            recover_anew(own, fault, host, held, step.arguments.get("message") or described({}), now)
+        _wait_recovered(own, host, identity, context)
+        forget(own, fault, host)
+    except (PlatformError, ValueError, KeyError) as error:
+        raise CannotUndo(f"ClusterD may still hold fault {fault} of node {host}: {error}") from error
+    return f"ClusterD was told that fault {identity} has recovered, and lists it no more"
+
+
+def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
+    """Delete an object of Chaos Mesh, and wait until it has gone: it goes when the fault has been taken back.
+
+    Arguments: kubeconfig, settings, kind, name.
+    """
+    kind, name = _text(step, "kind"), _text(step, "name")
+    resource = next((one for one in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS) if one.kind == kind), None)
+    if resource is None:
+        raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
+    try:
+        _, own = cluster_of(step.arguments, context.token)
+        found = own.find(resource, name)
+        if found is None:
+            return f"there is no {kind} {name}"
+        own.delete(found)
+        wait_for("taken back", lambda: own.find(resource, name) is None, seconds=RECOVERED_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"{kind} {name} is being deleted, and is still there after {expired.seconds:g} s: Chaos Mesh has not taken "
+            f"the fault back; look at it with kubectl describe {resource.plural} {name}"
+        ) from expired
+    except (PlatformError, ValueError) as error:
+        raise CannotUndo(f"{kind} {name} may still be there: {error}") from error
+    return f"deleted {kind} {name}, and Chaos Mesh has taken it back"
+
+
+def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) -> None:
+    def gone() -> bool:
+        return not is_listed(own.api, host, identity)
+
+    try:
+        wait_for("recovered", gone, seconds=RECOVERED_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(
+            f"ClusterD was told that fault {identity} has recovered, and still lists it after {expired.seconds:g} s "
+            "(ConfigMap statistic-fault-info): look at ClusterD's log, and send the message again"
+        ) from expired
+
+
+def _released(own: Own, host: str, fault: str | None) -> Release | None:
+    became = own.release_node(host, fault)
+    return None if became == "awaited" else became
+
+
+def _text(step: UndoStep, name: str) -> str:
+    value = step.arguments.get(name)
+    if not isinstance(value, str) or not value:
+        raise CannotUndo(f"step {step.id} does not name a {name}: {step.arguments}")
+    return value

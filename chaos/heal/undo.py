@@ -1,0 +1,314 @@
+"""Putting things back: the actions that undo steps name. Teardown and ``heal`` use the same ones.
+
+Every action may run twice, and may have been cut off in the middle before: it looks at what is there and does the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from chaos.base.growth import FEW
+from chaos.base.rank_sets import rank_set
+from chaos.base.registry import package_of
+from chaos.base.wait import DeadlineExpired, wait_for
+from chaos.faults.action import CannotUndo, UndoAction, UndoContext, see_continued
+from chaos.faults.ascend.undo import recover_link, see_chip
+from chaos.faults.beside.client import SWITCH_OFF
+from chaos.faults.beside.undo import end_beside
+from chaos.faults.checkpoints.checkpoint_damage import RESTORE
+from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED
+from chaos.faults.checkpoints.undo import restore_checkpoint, restore_checkpoint_adopted
+from chaos.faults.cluster.undo import (
+    DELETE_MESH,
+    RECOVER_PUBLIC_FAULT,
+    RELEASE_NODE,
+    delete_mesh_object,
+    recover_public_fault,
+    release_node,
+)
+from chaos.faults.network.on_network import MEND
+from chaos.faults.network.undo import mend_network
+from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
+from chaos.faults.pause.paused import paused_at
+from chaos.faults.rank_acts.oom import REMOVE as REMOVE_GROUP
+from chaos.faults.rank_acts.undo import remove_memory_group
+from chaos.faults.resources.cpu_quota import LEAVE_GROUP
+from chaos.faults.resources.fd_limit import RESTORE_LIMIT
+from chaos.faults.resources.undo import leave_group, restore_limit
+from chaos.faults.storage.no_permission import ALLOW
+from chaos.faults.storage.storage_stall import THAW
+from chaos.faults.storage.undo import allow_writing, thaw_storage, unmount_storage
+from chaos.heal.adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
+from chaos.heal.undo_nodes import end_nodes, restore_node, resume_on_node
+from chaos.heal.undo_of_packages import GROUP, action_of_package, waits_for_processes
+from chaos.history.ledger import Ledger, LedgerError, UndoStep
+from chaos.platforms.ending import end_processes
+from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes
+from chaos.platforms.nodes import END_NODES
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
+from chaos.platforms.procfs import environment
+from chaos.store.directory import MARKER, private_name
+
+_CONTINUE_SECONDS = 10.0
+
+AFTER_PROCESSES = frozenset({REMOVE_GROUP, "remove-directory", "unmount-storage", "see-chip", RESTORE})
+"""What changes a directory that living processes of the job use, or needs a chip that they have left."""
+
+AFTER_LAUNCHES = frozenset({RESTORE})
+"""What the next launch of the job is to meet: done when there is none any more."""
+
+__all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What became of one step. ``ok`` is False if it was not undone.
+
+    ``unrecorded`` is why the ledger could not be told (a full disk): the step is undone, but stays open there.
+    """
+
+    step: UndoStep
+    ok: bool
+    how: str
+    unrecorded: LedgerError | None = None
+
+
+def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
+    """The order in which steps are undone: as given, but for those that have to wait for the end of the processes."""
+    return sorted(steps, key=lambda step: after_processes(step.action))
+
+
+def after_processes(action: str) -> bool:
+    """Whether an action, built in or of another package, has to wait for the end of the processes."""
+    return action in AFTER_PROCESSES or (action not in UNDO_ACTIONS and waits_for_processes(action))
+
+
+def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
+    """The steps of a fault, ready for the ledger, before the fault is made.
+
+    The note of a step names the package that its action comes from: whoever heals it may lack that. Raises CannotUndo
+    where no action of that name is here: nothing would put the fault back.
+    """
+    return [_with_origin(step) for step in steps]
+
+
+def _with_origin(step: UndoStep) -> UndoStep:
+    if step.action in UNDO_ACTIONS:
+        return step
+    if action_of_package(step.action) is None:
+        raise CannotUndo(
+            f"nothing here could put the fault back: no package has registered the undo action {step.action!r} "
+            f"(entry point group {GROUP}), so the fault is not made"
+        )
+    package = package_of(GROUP, step.action)
+    return step if package is None else replace(step, note=f"{step.note} (undo action of {package})".lstrip())
+
+
+def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: UndoContext) -> list[Undone]:
+    """Undo every open step of the ledger, the latest first. A step that fails stays open and the others go on."""
+    return [undo_step(ledger, step, actions, context) for step in in_order(ledger.open_steps())]
+
+
+def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
+    """Undo one step and close it in the ledger. Raises nothing: whatever goes wrong, the others have their turn."""
+    try:
+        action = actions.get(step.action)
+        if action is None and step.action not in UNDO_ACTIONS:
+            action = action_of_package(step.action)
+        if action is None:
+            missing = f"there is no undo action {step.action!r} here"
+            advice = "install the package, or the version of chaos, that brings it, and heal again"
+            return Undone(step, False, f"{missing}: {advice}; {step.note}")
+        how = action(step, context)
+    except (CannotUndo, OSError) as error:
+        return Undone(step, False, str(error))
+    except Exception as error:  # a defect of an action, or a record of the job that it cannot read
+        return Undone(step, False, f"{type(error).__name__}: {error}; {step.note}")
+    try:
+        ledger.close(step.id, how)
+    except LedgerError as error:
+        return Undone(step, True, how, error)
+    return Undone(step, True, how)
+
+
+def resume_process(step: UndoStep, context: UndoContext) -> str:
+    """Continue a process stopped by SIGSTOP. Arguments: pid, start_time (ticks), boot, and node where it has one."""
+    match step.arguments:
+        case {"pid": int(), "start_time": int(), "boot": str(), "node": int()}:
+            return resume_on_node(ProcessIdentity(**step.arguments), context)
+        case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+            identity = ProcessIdentity(pid, start_time, boot)
+        case _:
+            raise CannotUndo(f"step {step.id} does not say which process: {step.arguments}")
+    if state(identity) in ("gone", "zombie"):
+        return f"{identity} has ended"
+    # The identity is checked again when the signal is sent; this makes sure that the ledger names a process of the run.
+    if (environment(pid) or {}).get(RUN_VARIABLE) != context.token:
+        raise CannotUndo(f"{identity} does not carry this run's {RUN_VARIABLE}; nothing was sent")
+    try:
+        send_signal(identity, signal.SIGCONT)
+    except (NoSuchProcess, WrongProcess):
+        return f"{identity} has ended"
+    except RefusedProcess as error:
+        raise CannotUndo(str(error)) from error
+    see_continued(identity, lambda: state(identity), context)
+    return f"continued {identity}"
+
+
+def continue_training(step: UndoStep, context: UndoContext) -> str:
+    """See that no rank is paused any more. Arguments: ranks, each with its record and its process.
+
+    Who is asked to pause the ranks lets them go on when told to, and when the connection of the one who asked has
+    ended; so after a killed harness nothing has to be done, but it has to be seen.
+    """
+    left: list[str] = []
+
+    def all_go_on() -> bool:
+        left.clear()
+        for rank in step.arguments.get("ranks", []):
+            match rank:
+                case {"record": str(record), "pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+                    identity = ProcessIdentity(pid, start_time, boot)
+                case _:
+                    raise CannotUndo(f"step {step.id} does not say which ranks: {step.arguments}")
+            if state(identity) in ("gone", "zombie"):
+                continue
+            if (paused := paused_at(Path(record))) is not None:
+                left.append(f"{identity} after step {paused}")
+        return not left
+
+    try:
+        wait_for("continue", all_go_on, seconds=_CONTINUE_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(left)}") from expired
+    return "no rank is paused"
+
+
+def end_job(step: UndoStep, context: UndoContext) -> str:
+    """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
+    if context.adopted:
+        raise CannotUndo("the job was running before this run, which must not end it; nothing was ended")
+    if step.arguments.get("run") != context.token:
+        raise CannotUndo(f"step {step.id} names another run, {step.arguments.get('run')!r}; nothing was ended")
+    result = end_processes(lambda: find_run_processes(context.token), grace_seconds=0, clock=context.clock)
+    if result.remaining:
+        left = "; ".join(f"{process.identity}: {reason}" for process, reason in result.remaining)
+        raise CannotUndo(f"processes of the run are left: {left}")
+    if not result.ended:
+        return "no process of the run was left"
+    return f"ended {_in_words(result.ended)}"
+
+
+def remove_directory(step: UndoStep, context: UndoContext) -> str:
+    """Remove a private directory of the run. Arguments: path, absolute.
+
+    It must be a directory, not a link, of this user, whose marker file holds this run's token; without a marker it is
+    removed only if it is empty and has the name of this run's private directories. Links in it are removed, never
+    followed. The marker goes last, so that a removal that was cut off can be completed.
+    """
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return f"{path} does not exist"
+    if not stat.S_ISDIR(found.st_mode):
+        raise CannotUndo(f"{path} is not a directory; it was left alone")
+    if found.st_uid != os.geteuid():
+        raise CannotUndo(f"{path} belongs to user {found.st_uid}; it was left alone")
+    names = {entry.name for entry in path.iterdir()}
+    if names - {MARKER}:
+        if _marked_with(path) != context.token:
+            raise CannotUndo(f"{path} does not carry this run's marker {MARKER}; it was left alone")
+        for name in names - {MARKER}:
+            _remove(path / name)
+    elif names and _marked_with(path) not in (context.token, ""):
+        raise CannotUndo(f"{path} carries another run's marker; it was left alone")
+    elif not (names and _marked_with(path)) and path.name != private_name(context.token):
+        raise CannotUndo(f"{path} is empty, but has not the name of this run's directories; it was left alone")
+    if {entry.name for entry in path.iterdir()} - {MARKER}:  # without the marker nobody could remove it any more
+        raise CannotUndo(f"{path}: something was put there meanwhile; do it again")
+    (path / MARKER).unlink(missing_ok=True)
+    path.rmdir()
+    return f"removed {path}"
+
+
+def note_kept(step: UndoStep, context: UndoContext) -> str:
+    """Say where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
+    del context
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    return f"kept in {path}, to be moved back by hand" if path.is_dir() else f"nothing was taken: there is no {path}"
+
+
+UNDO_ACTIONS: Mapping[str, UndoAction] = {
+    "resume-process": resume_process,
+    RESUME_ADOPTED: resume_adopted,
+    RESTORE_LIMIT_ADOPTED: restore_limit_adopted,
+    "continue-training": continue_training,
+    "end-job": end_job,
+    END_NODES: end_nodes,
+    RESTORE_NODE: restore_node,
+    "remove-directory": remove_directory,
+    "unmount-storage": unmount_storage,
+    THAW: thaw_storage,
+    MEND: mend_network,
+    SWITCH_OFF: end_beside,
+    RESTORE_LIMIT: restore_limit,
+    LEAVE_GROUP: leave_group,
+    ALLOW: allow_writing,
+    "note-kept": note_kept,
+    "recover-link": recover_link,
+    "see-chip": see_chip,
+    REMOVE_GROUP: remove_memory_group,
+    RELEASE_NODE: release_node,
+    RECOVER_PUBLIC_FAULT: recover_public_fault,
+    DELETE_MESH: delete_mesh_object,
+    RESTORE: restore_checkpoint,
+    RESTORE_ADOPTED: restore_checkpoint_adopted,
+}
+"""The built-in actions. Other packages register theirs (:mod:`chaos.heal.undo_of_packages`), under other names."""
+
+
+def _marked_with(directory: Path) -> str:
+    """What the marker file holds; empty if there is none, or if it was being written when its writer was killed."""
+    try:
+        descriptor = os.open(directory / MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise CannotUndo(f"{directory / MARKER} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(4096).decode("utf-8", "replace").strip()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        try:
+            shutil.rmtree(path)
+        except RecursionError as error:  # before Python 3.13; what a job has made may be that deep
+            raise CannotUndo(f"{path} has too many levels of directories below: remove it by rm -r") from error
+    else:
+        path.unlink()
+
+
+def _in_words(ended: Sequence[FoundProcess]) -> str:
+    """Each process with its PID; of very many ranks only which they are."""
+    ranks = [process.rank for process in ended if process.role == "rank" and process.rank is not None]
+    many = len(ranks) > FEW
+    alone = [one for one in ended if not many or one.role != "rank" or one.rank is None]
+    return ", ".join(
+        [*([rank_set(ranks)] if many else []), *(f"{_named(one.role, one.rank)} {one.pid}" for one in alone)]
+    )
+
+
+def _named(role: str, rank: int | None) -> str:
+    return f"rank {rank}" if rank is not None else "process" if role == "other" else role

@@ -1,0 +1,101 @@
+"""Undo steps of a run that lives on nodes: what goes through the hand of a node, and taking the nodes away."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from chaos.base.registry import UnknownName, registry
+from chaos.faults.action import CannotUndo, UndoContext, see_continued
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import PlatformError
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
+from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
+
+
+def end_nodes(step: UndoStep, context: UndoContext) -> str:
+    """Take away the nodes that a platform has made. Arguments: platform, and what that finds them by."""
+    try:
+        return platform_of_step(step).put_back(step.arguments, context.token, context.clock)
+    except PlatformError as error:
+        raise CannotUndo(str(error)) from error
+
+
+def resume_on_node(identity: ProcessIdentity, context: UndoContext) -> str:
+    """Continue a process of a node, through the hand there."""
+    assert identity.node is not None
+    if context.nodes is None:
+        raise CannotUndo(f"{identity}: nothing says how node {identity.node} is reached")
+    try:
+        with context.nodes.hand(identity.node) as hand:
+            if hand is None:
+                return f"{identity} has ended: its node is no more"
+            hand.resume(identity)
+            see_continued(identity, functools.partial(hand.state, identity), context)
+    except (NoSuchProcess, WrongProcess):
+        return f"{identity} has ended"
+    except PlatformError as error:
+        raise CannotUndo(str(error)) from error
+    return f"continued {identity}"
+
+
+def restore_node(step: UndoStep, context: UndoContext) -> str:
+    """Put back what a fault has done to a whole node. Arguments: node, what."""
+    match step.arguments:
+        case {"node": int(number), "what": str(what)} if context.nodes is not None:
+            try:
+                return context.nodes.restore(number, what)
+            except PlatformError as error:
+                raise CannotUndo(str(error)) from error
+        case _:
+            raise CannotUndo(f"step {step.id} does not say which node of the run: {step.arguments}")
+
+
+class NodesByUndoSteps:
+    """The nodes of the run ``token``: those of ``nodes`` that live, else as the undo steps say."""
+
+    def __init__(self, token: str, steps: Iterable[UndoStep], nodes: Sequence[Node] = ()) -> None:
+        self._token = token
+        self._made = next((step for step in steps if step.action == END_NODES), None)
+        self._own = {node.number: node for node in nodes}
+
+    @contextmanager
+    def hand(self, number: int) -> Iterator[HandClient | None]:
+        """The hand on a node."""
+        node = self._own.get(number)
+        if node is not None and node.hand.lost is None and node.known == "running":
+            yield node.hand
+            return
+        made = self._made
+        hand = None if made is None else platform_of_step(made).reach(made.arguments, self._token, number)
+        try:
+            yield hand
+        finally:
+            if hand is not None:
+                hand.close()
+
+    def restore(self, number: int, what: str) -> str:
+        """Put back what a fault has done to a whole node."""
+        node, made = self._own.get(number), self._made
+        if isinstance(node, Restorable):
+            return node.restore(what)
+        if made is None:
+            raise CannotUndo(f"nothing says how node {number} is reached")
+        platform = platform_of_step(made)
+        if not isinstance(platform, RestoresNodes):
+            raise CannotUndo(f"the platform {platform.name} cannot {what} node {number}")
+        return platform.restore(made.arguments, self._token, number, what)
+
+
+def platform_of_step(step: UndoStep) -> NodePlatform:
+    """The platform that an END_NODES step names. Raises CannotUndo."""
+    name = str(step.arguments.get("platform", ""))
+    try:
+        platform = registry("platforms").load(name)()
+    except UnknownName as error:
+        raise CannotUndo(f"there is no platform {name!r} in this version; {step.note}") from error
+    if not isinstance(platform, NodePlatform):
+        raise CannotUndo(f"the platform {name!r} has no nodes; {step.note}")
+    return platform

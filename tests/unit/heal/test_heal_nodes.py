@@ -1,0 +1,40 @@
+"""What a killed harness has left on a node is put back through another hand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from chaos.base.wait import wait_for
+from chaos.heal.heal import heal_run
+from chaos.history.ledger import UndoStep
+from chaos.platforms.base import LaunchSpec
+from chaos.platforms.hand.bundle import bundle
+from chaos.platforms.hand.client import HandClient
+from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.platforms.nodes import END_NODES
+from chaos.store.directory import create_run
+
+
+def test_a_stopped_rank_of_a_node_is_continued_and_ended(tmp_path: Path) -> None:
+    program = tmp_path / "hand.pyz"
+    program.write_bytes(bundle())
+    run = create_run(tmp_path / "reports", "two-nodes")
+    hand = HandClient(SubprocessTransport((sys.executable, str(program)), {"PATH": os.environ["PATH"]}), 1, run.token)
+    spec = LaunchSpec(run.token, "train", ("sleep", "1000"), {"PATH": "/usr/bin:/bin"}, tmp_path, tmp_path / "log")
+    run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}, "end the job"))
+    run.ledger.record(UndoStep("nodes", None, END_NODES, {"platform": "local-nodes"}, "end the hands"))
+    launcher = hand.start(spec)
+    run.ledger.record(UndoStep("stop", "stop-1", "resume-process", asdict(launcher), "continue rank 1"))
+    hand.signal("train", launcher, signal.SIGSTOP)
+    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=60)
+    hand.close()
+    run.lock.release()
+    report = heal_run(run.path)
+    assert report.failed == []
+    assert report.done[0] == f"stop: continued {launcher}"
+    assert any(f"ended process {launcher.pid}" in one for one in report.done)
+    assert run.ledger.open_steps() == []
