@@ -17,10 +17,10 @@ from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
 
 if TYPE_CHECKING:
+    from chaos.attach.inject import Injected
     from chaos.faults.kind import FaultKind
     from chaos.platforms.adopted import AdoptedJob
     from chaos.platforms.running import JobProcess, RunningJob
-    from chaos.run.adopted import Injected
 
 
 _SECONDS = "seconds"
@@ -72,10 +72,10 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
+    from chaos.attach.choose import chosen_ranks, named_job
     from chaos.base.registry import registry
     from chaos.evidence.text import readable
     from chaos.faults.kind import StillShown, in_running_job
-    from chaos.jobs.adopt import chosen_ranks, named_job
     from chaos.jobs.kind import JobError
     from chaos.platforms.running import survey
 
@@ -118,8 +118,8 @@ def _inject(
     *,
     as_json: bool,
 ) -> Injected:
+    from chaos.attach.inject import inject
     from chaos.cli.progress import open_progress
-    from chaos.run.adopted import inject
 
     with ended_like_ctrl_c(), open_progress(to_errors=as_json) as progress:
         return inject(

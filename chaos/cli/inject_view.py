@@ -12,9 +12,9 @@ from chaos.cli.options import echo_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chaos.attach.inject import Hit, Injected
     from chaos.faults.kind import FaultKind
     from chaos.platforms.running import JobProcess, RunningJob
-    from chaos.run.adopted import Hit, Injected
 
 MANY = 16
 """Most ranks that are listed one by one; more are printed as a set. --json and the history have the PID of each."""
@@ -29,9 +29,9 @@ def _targets(fault: FaultKind) -> list[dict[str, Any]]:
 def show(
     job: RunningJob, chosen: list[JobProcess], fault: FaultKind, *, as_json: bool, to_errors: bool = False
 ) -> None:
+    from chaos.attach.inject import plain
     from chaos.cli.processes import show_processes
     from chaos.evidence.text import readable
-    from chaos.run.adopted import plain
 
     others = [process for process in job.processes if process not in chosen]
     targets = _targets(fault)

@@ -15,8 +15,8 @@ from chaos.cli.debug import debug_option
 from chaos.cli.options import job_option
 
 if TYPE_CHECKING:
+    from chaos.attach.happened import Happened
     from chaos.history.writer import HistoryWriter
-    from chaos.run.happened import Happened
 
 _LOOK_SECONDS = 1.0
 
@@ -46,12 +46,12 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended
     well is not judged.
     """
+    from chaos.attach.watching import Watch
     from chaos.base.clock import SYSTEM_CLOCK
     from chaos.cli.watch_view import open_view
     from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
     from chaos.observe.registered import registered_readers
-    from chaos.run.watching import Watch
 
     try:
         watch = Watch(name, here=Path.cwd(), readers=registered_readers(), checkpoints=checkpoints)

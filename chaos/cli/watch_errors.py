@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chaos.run.happened import Happened
+    from chaos.attach.happened import Happened
 
 FIRST = 5
 """Errors of one log that get a line each: a program that has lost its way writes thousands."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from chaos.run.happened import Happened
-    from chaos.run.watching import RankView, Watch
+    from chaos.attach.happened import Happened
+    from chaos.attach.watching import RankView, Watch
 
 _SUMMARY_LOOKS = 10
 """Looks between two lines about steps and losses."""

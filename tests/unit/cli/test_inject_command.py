@@ -236,7 +236,7 @@ def test_a_rank_that_ended_before_is_not_taken_for_hit(
     chaos: Call, job: OwnJob, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the time of the fault it is a zombie that somebody else has killed."""
-    from chaos.run import adopted
+    from chaos.attach import inject as adopted
 
     inject = adopted.inject
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.attach.inject import Hit, Injected
 from chaos.cli.inject_view import MANY, of_ranks, report, show
 from chaos.faults.signals.kill import KIND
 from chaos.platforms.directories import Directories
 from chaos.platforms.find import Role
 from chaos.platforms.process import ProcessIdentity
 from chaos.platforms.running import JobProcess, RunningJob
-from chaos.run.adopted import Hit, Injected
 
 
 def process(pid: int, rank: int | None, role: Role = "rank") -> JobProcess:

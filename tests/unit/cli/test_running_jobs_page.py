@@ -23,8 +23,8 @@ WHY = refusal()
 
 IMPATIENT = """
 import runpy
-import chaos.run.watching
-chaos.run.watching.GRACE_SECONDS = 0.5
+import chaos.attach.watching
+chaos.attach.watching.GRACE_SECONDS = 0.5
 runpy.run_module("chaos", run_name="__main__")
 """
 """chaos that does not wait half a minute for a job to be started again."""

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
+from chaos.attach.happened import Happened
+from chaos.attach.watching import RankView
 from chaos.base.wait import wait_for
 from chaos.cli.watch_view import PlainView, TableView, headline
 from chaos.history.reader import read_history
-from chaos.run.happened import Happened
-from chaos.run.watching import RankView
 from tests.unit.cli.kit import Ended
 from tests.unit.running_jobs import OwnJob, own_job
 
 if TYPE_CHECKING:
+    from chaos.attach.watching import Watch
     from chaos.platforms.running import JobProcess
-    from chaos.run.watching import Watch
 
 
 @pytest.fixture

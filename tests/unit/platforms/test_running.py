@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.attach.choose import named_job
 from chaos.base.wait import wait_for
-from chaos.jobs.adopt import named_job
 from chaos.jobs.kind import JobError
 from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import RunningJob, Survey, survey
@@ -107,7 +107,7 @@ def here(found: Survey, logs: Path) -> list[RunningJob]:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from chaos.jobs.adopt import named_job
+from chaos.attach.choose import named_job
 from chaos.jobs.kind import JobError
 from chaos.platforms.running import survey
 survey()  # what is imported late must be there: another user may not read where Python is installed

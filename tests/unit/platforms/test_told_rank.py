@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.jobs.adopt import chosen_ranks, named_job
+from chaos.attach.choose import chosen_ranks, named_job
 from chaos.jobs.kind import JobError
 from tests.unit.platforms.fake_jobs import found, look, variables
 from tests.unit.platforms.fake_proc import FakeProc

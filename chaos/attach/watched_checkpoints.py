@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.attach.happened import Happened
 from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
 from chaos.observe.layout import FoundCheckpoint, find_checkpoints
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.running import JobProcess
-from chaos.run.happened import Happened
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.attach.choose import jobs_in, watchable_job, without_leftovers
+from chaos.attach.happened import Happened
+from chaos.attach.watched_checkpoints import WatchedCheckpoints
+from chaos.attach.watched_logs import WatchedLogs
 from chaos.base.clock import SYSTEM_CLOCK, Clock
-from chaos.jobs.adopt import jobs_in, watchable_job, without_leftovers
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.platforms.adopted import AdoptedJob
@@ -16,9 +19,6 @@ from chaos.platforms.children import collect
 from chaos.platforms.directories import FileKey, key_of
 from chaos.platforms.process import ProcessIdentity, state
 from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
-from chaos.run.happened import Happened
-from chaos.run.watched_checkpoints import WatchedCheckpoints
-from chaos.run.watched_logs import WatchedLogs
 
 GRACE_SECONDS = 30.0
 """How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""

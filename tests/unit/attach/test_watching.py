@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.attach import watched_checkpoints
+from chaos.attach.happened import Happened
+from chaos.attach.watched_checkpoints import WatchedCheckpoints
+from chaos.attach.watching import GRACE_SECONDS, Watch
 from chaos.base.clock import Clock
 from chaos.base.wait import wait_for
 from chaos.cli.watch_view import headline
@@ -21,10 +25,6 @@ from chaos.platforms.containers import Container
 from chaos.platforms.pidfd import PidfdUnsupported
 from chaos.platforms.process import state
 from chaos.platforms.running import JobProcess, survey
-from chaos.run import watched_checkpoints
-from chaos.run.happened import Happened
-from chaos.run.watched_checkpoints import WatchedCheckpoints
-from chaos.run.watching import GRACE_SECONDS, Watch
 from tests.unit.conftest import MakeDeep
 from tests.unit.running_jobs import OwnJob, launched_job, own_job
 

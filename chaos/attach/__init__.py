@@ -1,0 +1,1 @@
+"""Jobs that run already: choosing one, making faults in it, watching it."""
